@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files as the record needs them: whole reads with a bound, atomic writes, line appends, directories.
+ * All descriptors are CLOEXEC. Paths are relative to `dirfd` (AT_FDCWD allowed).
+ *
+ *   file_read(AT_FDCWD, "task.md", 8 << 20, &b, e)        ERR_INPUT when absent, ERR_LIMIT when larger
+ *   file_write_atomic(dir, "state.json", text, 0644, e)   temp name + rename: readers see old or new
+ *
+ * No fsync: a record must survive the death of cinch, which the page cache does; it is not a database
+ * (docs/adr/0003).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+int file_read(int dirfd, const char *path, size_t max, struct buf *ret, struct err *e) MUST_USE;
+int file_write_atomic(int dirfd, const char *path, struct str content, mode_t mode,
+                      struct err *e) MUST_USE;
+int file_write_all(int fd, struct str content, struct err *e) MUST_USE; /* handles short writes, EINTR */
+int file_mkdirs(int dirfd, const char *path, mode_t mode, struct err *e) MUST_USE;
+bool file_exists(int dirfd, const char *path);
+bool file_is_dir(int dirfd, const char *path);
+int file_dir_is_empty(int dirfd, const char *path, bool *ret, struct err *e) MUST_USE;
+/* Removes a tree below dirfd without following symbolic links; a missing path is fine. */
+int file_remove_tree(int dirfd, const char *path, struct err *e) MUST_USE;
+
+/* "a/b" joined into out (PATH_MAX); absolute b wins. ERR_LIMIT when too long. */
+int path_join(const char *a, const char *b, char *out, size_t size, struct err *e) MUST_USE;
+/* Absolute form without resolving links, "." and ".." folded; the path need not exist. */
+int path_absolute(const char *path, char *out, size_t size, struct err *e) MUST_USE;
+struct str path_base(struct str path); /* last component */
