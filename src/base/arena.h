@@ -30,7 +30,8 @@ size_t arena_used(const struct arena *a);
 
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
 
-/* malloc and friends that abort with a message when memory is gone; for what cannot live in an arena. */
+/* malloc and friends that abort with a message when memory is gone; for what cannot live in an
+ * arena. */
 void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *p, size_t size);

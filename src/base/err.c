@@ -19,6 +19,20 @@ static const struct {
 #undef X
 };
 
+/* "a: b" cut to the size of a message. */
+static void join(char out[sizeof((struct err *)0)->msg], const char *a, const char *b)
+{
+    size_t size = sizeof((struct err *)0)->msg;
+    size_t n = strnlen(a, size - 1);
+    memmove(out, a, n);
+    for (const char *p = ": "; *p != '\0' && n < size - 1; p++) {
+        out[n++] = *p;
+    }
+    size_t m = strnlen(b, size - 1 - n);
+    memcpy(out + n, b, m);
+    out[n + m] = '\0';
+}
+
 static void fill(struct err *e, enum err_code code, int sys, const char *file, int line)
 {
     e->code = code;
@@ -53,7 +67,7 @@ int err_sys(struct err *e, enum err_code code, const char *file, int line, const
         (void)vsnprintf(text, sizeof text, fmt, ap);
         va_end(ap);
         fill(e, code, saved, file, line);
-        (void)snprintf(e->msg, sizeof e->msg, "%s: %s", text, strerror_r(saved, why, sizeof why));
+        join(e->msg, text, strerror_r(saved, why, sizeof why));
     }
     return -(int)code;
 }
@@ -71,7 +85,7 @@ int err_wrap(struct err *e, const char *fmt, ...)
     va_end(ap);
     memcpy(old, e->msg, sizeof old);
     old[sizeof old - 1] = '\0';
-    (void)snprintf(e->msg, sizeof e->msg, "%s: %s", context, old);
+    join(e->msg, context, old);
     return -(int)e->code;
 }
 

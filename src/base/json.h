@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * struct json: a value tree, the one shape that JSON, YAML and TOML are read into and JSON is written
- * from. Lives in an arena; nothing is freed singly. Objects keep insertion order and have unique keys.
+ * struct json: a value tree, the one shape that JSON, YAML and TOML are read into and JSON is
+ * written from. Lives in an arena; nothing is freed singly. Objects keep insertion order and have
+ * unique keys.
  *
  *   struct json *v;
  *   json_parse(arena, text, &(struct json_limits){0}, &v, e);         strict RFC 8259, no NaN
- *   int64_t n = json_int(json_get(v, "timeout"), 0);                  getters accept NULL and wrong types
- *   struct json *o = json_object(arena);
- *   json_set(arena, o, STR("name"), json_string(arena, STR("x")));
- *   json_write(o, JSON_PRETTY, &buf, e);
+ *   int64_t n = json_int(json_get(v, "timeout"), 0);                  getters accept NULL and wrong
+ * types struct json *o = json_object(arena); json_set(arena, o, STR("name"), json_string(arena,
+ * STR("x"))); json_write(o, JSON_PRETTY, &buf, e);
  *
- * Values read from a file carry the line and column where they began (0 = unknown), so that a semantic
- * error can say file:line:column as well as a syntax error does: see json_at().
+ * Values read from a file carry the line and column where they began (0 = unknown), so that a
+ * semantic error can say file:line:column as well as a syntax error does: see json_at().
  */
 #pragma once
 
@@ -67,9 +67,9 @@ struct json_limits {
 
 /* --- reading (json_parse.c; yyjson is included there only) --- */
 
-/* ERR_PARSE with "line L, column C: why" on bad input, also for a duplicate key; ERR_LIMIT beyond the
- * limits. Numbers beyond int64_t become reals; a real that overflows to infinity is an error. Strings
- * must be valid UTF-8. `limits` may be NULL. */
+/* ERR_PARSE with "line L, column C: why" on bad input, also for a duplicate key; ERR_LIMIT beyond
+ * the limits. Numbers beyond int64_t become reals; a real that overflows to infinity is an error.
+ * Strings must be valid UTF-8. `limits` may be NULL. */
 int json_parse(struct arena *a, struct str text, const struct json_limits *limits,
                struct json **ret, struct err *e) MUST_USE;
 
@@ -80,8 +80,9 @@ enum json_style {
     JSON_PRETTY,  /* two spaces, final newline */
 };
 
-/* Never fails but for the buffer's limit. Invalid UTF-8 in strings is written as U+FFFD; reals in the
- * shortest form that reads back equal, always with '.' or an exponent; NaN and infinity as null. */
+/* Never fails but for the buffer's limit. Invalid UTF-8 in strings is written as U+FFFD; reals in
+ * the shortest form that reads back equal, always with '.' or an exponent; NaN and infinity as
+ * null. */
 int json_write(const struct json *v, enum json_style style, struct buf *out,
                struct err *e) MUST_USE;
 /* The text of s as a JSON string, with quotes. */
@@ -98,30 +99,35 @@ struct json *json_cstr(struct arena *a, const char *s);  /* NULL becomes JSON nu
 struct json *json_array(struct arena *a);
 struct json *json_object(struct arena *a);
 void json_push(struct arena *a, struct json *array, struct json *value);
-void json_set(struct arena *a, struct json *object, struct str key, struct json *value); /* replaces */
+void json_set(struct arena *a, struct json *object, struct str key,
+              struct json *value); /* replaces */
 void json_setc(struct arena *a, struct json *object, const char *key, struct json *value);
 bool json_remove(struct json *object, struct str key);
 struct json *json_copy(struct arena *a, const struct json *v); /* deep */
 
-/* Merge for configuration: maps deep, scalars and arrays replace, null removes the key. Returns a new
- * tree in `a`; neither input is changed, sub-trees may be shared. */
+/* Merge for configuration: maps deep, scalars and arrays replace, null removes the key. Returns a
+ * new tree in `a`; neither input is changed, sub-trees may be shared. */
 struct json *json_merge(struct arena *a, const struct json *under, const struct json *over);
 
 /* --- reading values; all accept NULL --- */
 
-struct json *json_get(const struct json *object, const char *key); /* NULL when absent or no object */
+struct json *json_get(const struct json *object,
+                      const char *key); /* NULL when absent or no object */
 struct json *json_find(const struct json *object, struct str key);
-struct json *json_pointer(const struct json *v, struct str pointer); /* RFC 6901; NULL when absent */
+struct json *json_pointer(const struct json *v,
+                          struct str pointer); /* RFC 6901; NULL when absent */
 bool json_is(const struct json *v, enum json_type type);
 bool json_bool(const struct json *v, bool otherwise);
 int64_t json_int(const struct json *v, int64_t otherwise); /* also a real with integral value */
 double json_real(const struct json *v, double otherwise);  /* also an integer */
 struct str json_str(const struct json *v, struct str otherwise);
-const char *json_cstring(const struct json *v, const char *otherwise); /* otherwise also if it holds a NUL */
-size_t json_len(const struct json *v); /* of array, object or string; else 0 */
+const char *json_cstring(const struct json *v,
+                         const char *otherwise); /* otherwise also if it holds a NUL */
+size_t json_len(const struct json *v);           /* of array, object or string; else 0 */
 struct json *json_item(const struct json *array, size_t i);
-bool json_equal(const struct json *a, const struct json *b); /* 1 equals 1.0; member order is ignored */
-const char *json_type_name(enum json_type type);             /* "string", "object", … */
+bool json_equal(const struct json *a,
+                const struct json *b);           /* 1 equals 1.0; member order is ignored */
+const char *json_type_name(enum json_type type); /* "string", "object", … */
 
 /* "file:12:3" (or just "file" when the position is unknown) for messages; writes into `out`. */
 #define JSON_AT_LEN 320

@@ -11,7 +11,7 @@
 
 #define CONTAINER_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
-#define MUST_USE         __attribute__((warn_unused_result))
+#define MUST_USE          __attribute__((warn_unused_result))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 
 /* CLEANUP(fd) int fd = -1; CLEANUP(buf) struct buf b = …: runs cleanup_fd(), cleanup_buf() … at
@@ -19,17 +19,17 @@
 #define CLEANUP(name) __attribute__((cleanup(cleanup_##name)))
 
 /* Move an owned pointer or descriptor out of a variable that has a clean-up. */
-#define TAKE_PTR(p)                                                                                \
-    ({                                                                                             \
-        __typeof__(p) taken_ptr_ = (p);                                                            \
-        (p) = NULL;                                                                                \
-        taken_ptr_;                                                                                \
+#define TAKE_PTR(p)                     \
+    ({                                  \
+        __typeof__(p) taken_ptr_ = (p); \
+        (p) = NULL;                     \
+        taken_ptr_;                     \
     })
-#define TAKE_FD(fd)                                                                                \
-    ({                                                                                             \
-        int taken_fd_ = (fd);                                                                      \
-        (fd) = -1;                                                                                 \
-        taken_fd_;                                                                                 \
+#define TAKE_FD(fd)           \
+    ({                        \
+        int taken_fd_ = (fd); \
+        (fd) = -1;            \
+        taken_fd_;            \
     })
 
 static inline void cleanup_fd(int *fd)

@@ -15,18 +15,18 @@ struct str {
     size_t len;
 };
 
-#define STR(literal)  ((struct str){ (literal), sizeof(literal) - 1 })
-#define STR_ARG(s)    ((int)((s).len > 1000000 ? 1000000 : (s).len)), ((s).ptr == NULL ? "" : (s).ptr)
-#define STR_EMPTY     ((struct str){ "", 0 })
+#define STR(literal) ((struct str) { (literal), sizeof(literal) - 1 })
+#define STR_ARG(s)   ((int)((s).len > 1000000 ? 1000000 : (s).len)), ((s).ptr == NULL ? "" : (s).ptr)
+#define STR_EMPTY    ((struct str) { "", 0 })
 
 static inline struct str str_of(const char *cstr)
 {
-    return cstr == NULL ? STR_EMPTY : (struct str){ cstr, strlen(cstr) };
+    return cstr == NULL ? STR_EMPTY : (struct str) { cstr, strlen(cstr) };
 }
 
 static inline struct str str_n(const void *ptr, size_t len)
 {
-    return (struct str){ ptr, len };
+    return (struct str) { ptr, len };
 }
 
 bool str_eq(struct str a, struct str b);
@@ -34,22 +34,23 @@ bool str_eqc(struct str a, const char *cstr);
 int str_cmp(struct str a, struct str b); /* bytewise, shorter first */
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
-struct str str_trim(struct str s);                      /* ASCII white space off both ends */
+struct str str_trim(struct str s);                          /* ASCII white space off both ends */
 struct str str_slice(struct str s, size_t from, size_t to); /* clamped */
-size_t str_find(struct str s, struct str needle);       /* offset, or s.len when absent */
+size_t str_find(struct str s, struct str needle);           /* offset, or s.len when absent */
 bool str_has_nul(struct str s);
 bool str_is_utf8(struct str s); /* strict: no surrogates, no overlong forms */
 
-/* Cuts off and returns the part before the first `sep`; the rest (without sep) stays in *s. When sep
- * does not occur, the whole is returned and *s becomes empty with ptr NULL. */
+/* Cuts off and returns the part before the first `sep`; the rest (without sep) stays in *s. When
+ * sep does not occur, the whole is returned and *s becomes empty with ptr NULL. */
 struct str str_split(struct str *s, char sep);
 
-/* Whole-string decimal; false when empty, signed where not allowed, out of range, or trailing bytes. */
+/* Whole-string decimal; false when empty, signed where not allowed, out of range, or trailing
+ * bytes. */
 bool str_to_i64(struct str s, int64_t *ret);
 bool str_to_double(struct str s, double *ret); /* finite only */
 
-/* Seconds from "600", "1.5", "90s", "10m", "2h", "1h30m", "250ms": nanoseconds; false when malformed,
- * negative or beyond ten years. */
+/* Seconds from "600", "1.5", "90s", "10m", "2h", "1h30m", "250ms": nanoseconds; false when
+ * malformed, negative or beyond ten years. */
 bool str_to_duration(struct str s, int64_t *ret_ns);
 
 /* Levenshtein distance, capped at `max` (returns max + 1 then); for "did you mean". */

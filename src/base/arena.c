@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A chain of blocks with a bump pointer. Under AddressSanitizer the same interface is served by one
+ * malloc per allocation, kept in a list, so that overruns and use after free are still seen.
+ */
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ARENA_SINGLE 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ARENA_SINGLE 1
+#endif
+#endif
+#ifndef ARENA_SINGLE
+#define ARENA_SINGLE 0
+#endif
+
+/* Small enough that an idle run costs little memory, large enough that a document of a few hundred
+ * values is one or two blocks. */
+enum { BLOCK_BYTES = 8192 - 64 };
+
+struct block {
+    struct block *next;
+    size_t size;
+    size_t used;
+    alignas(max_align_t) char data[];
+};
+
+struct arena {
+    struct block *head;
+    size_t total;
+};
+
+static void oom(size_t size)
+{
+    (void)fprintf(stderr, "cinch: out of memory (%zu bytes wanted)\n", size);
+    abort();
+}
+
+void *xmalloc(size_t size)
+{
+    void *p = malloc(size == 0 ? 1 : size);
+    if (p == NULL) {
+        oom(size);
+    }
+    return p;
+}
+
+void *xcalloc(size_t count, size_t size)
+{
+    void *p = calloc(count == 0 ? 1 : count, size == 0 ? 1 : size);
+    if (p == NULL) {
+        oom(size);
+    }
+    return p;
+}
+
+void *xrealloc(void *p, size_t size)
+{
+    void *q = realloc(p, size == 0 ? 1 : size);
+    if (q == NULL) {
+        oom(size);
+    }
+    return q;
+}
+
+char *xstrdup(const char *s)
+{
+    size_t n = strlen(s) + 1;
+    return memcpy(xmalloc(n), s, n);
+}
+
+void cleanup_free(void *p)
+{
+    free(*(void **)p);
+    *(void **)p = NULL;
+}
+
+struct arena *arena_new(void)
+{
+    return xcalloc(1, sizeof(struct arena));
+}
+
+static void free_blocks(struct block *b)
+{
+    while (b != NULL) {
+        struct block *next = b->next;
+        free(b);
+        b = next;
+    }
+}
+
+struct arena *arena_free(struct arena *a)
+{
+    if (a != NULL) {
+        free_blocks(a->head);
+        free(a);
+    }
+    return NULL;
+}
+
+void arena_reset(struct arena *a)
+{
+    struct block *keep = a->head;
+    if (ARENA_SINGLE || keep == NULL || keep->size > BLOCK_BYTES) {
+        free_blocks(keep);
+        a->head = NULL;
+    } else {
+        free_blocks(keep->next);
+        keep->next = NULL;
+        memset(keep->data, 0, keep->used);
+        keep->used = 0;
+    }
+    a->total = 0;
+}
+
+static struct block *push_block(struct arena *a, size_t size)
+{
+    struct block *b = xcalloc(1, sizeof *b + size);
+    b->size = size;
+    b->next = a->head;
+    a->head = b;
+    return b;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+    if (size > SIZE_MAX / 2) {
+        oom(size);
+    }
+    a->total += size;
+    if (ARENA_SINGLE) {
+        struct block *single = push_block(a, size == 0 ? 1 : size);
+        return single->data;
+    }
+    size_t want = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
+    struct block *b = a->head;
+    if (b == NULL || b->size - b->used < want) {
+        if (want > BLOCK_BYTES / 4 && b != NULL) {
+            /* A large piece gets its own block behind the current one, which stays in use. */
+            struct block *own = xcalloc(1, sizeof *own + want);
+            own->size = own->used = want;
+            own->next = b->next;
+            b->next = own;
+            return own->data;
+        }
+        b = push_block(a, want > BLOCK_BYTES ? want : BLOCK_BYTES);
+    }
+    void *p = b->data + b->used;
+    b->used += want;
+    return p;
+}
+
+void *arena_array(struct arena *a, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        oom(SIZE_MAX);
+    }
+    return arena_alloc(a, bytes);
+}
+
+char *arena_dup(struct arena *a, struct str s)
+{
+    char *p = arena_alloc(a, s.len + 1);
+    if (s.len > 0) {
+        memcpy(p, s.ptr, s.len);
+    }
+    p[s.len] = '\0';
+    return p;
+}
+
+struct str arena_str(struct arena *a, struct str s)
+{
+    return str_n(arena_dup(a, s), s.len);
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list ap;
+    va_list again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    size_t size = n < 0 ? 1 : (size_t)n + 1;
+    char *p = arena_alloc(a, size);
+    if (n >= 0) {
+        (void)vsnprintf(p, size, fmt, again);
+    }
+    va_end(again);
+    return p;
+}
+
+size_t arena_used(const struct arena *a)
+{
+    return a->total;
+}

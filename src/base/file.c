@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Whole-file reads and writes, directories, and the few path operations; see file.h.
+ */
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/id.h"
+
+int file_read(int dirfd, const char *path, size_t max, struct buf *ret, struct err *e)
+{
+    CLEANUP(fd) int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) {
+        bool absent = errno == ENOENT || errno == ENOTDIR;
+        return ERR_SYS_AS(e, absent ? ERR_INPUT : ERR_SYS, "read '%s'", path);
+    }
+    struct stat st;
+    if (fstat(fd, &st) < 0) {
+        return ERR_SYS(e, "read '%s'", path);
+    }
+    if (S_ISDIR(st.st_mode)) {
+        return ERR(e, ERR_INPUT, "read '%s': it is a directory", path);
+    }
+    for (;;) {
+        char chunk[16384];
+        ssize_t n = read(fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return ERR_SYS(e, "read '%s'", path);
+        }
+        if (n == 0) {
+            return 0;
+        }
+        if (ret->len + (size_t)n > max || buf_append(ret, str_n(chunk, (size_t)n), NULL) < 0) {
+            return ERR(e, ERR_LIMIT, "read '%s': larger than %zu bytes", path, max);
+        }
+    }
+}
+
+int file_write_all(int fd, struct str content, struct err *e)
+{
+    while (content.len > 0) {
+        ssize_t n = write(fd, content.ptr, content.len);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return ERR_SYS(e, "write");
+        }
+        content.ptr += n;
+        content.len -= (size_t)n;
+    }
+    return 0;
+}
+
+int file_write_atomic(int dirfd, const char *path, struct str content, mode_t mode, struct err *e)
+{
+    char id[ID_LEN];
+    char temp[PATH_MAX];
+    /* The temporary name must stay in the same directory: rename does not cross file systems. */
+    int n = snprintf(temp, sizeof temp, "%s.%s.tmp", path, id_new(id));
+    if (n < 0 || (size_t)n >= sizeof temp) {
+        return ERR(e, ERR_LIMIT, "write '%s': name too long", path);
+    }
+    CLEANUP(fd)
+    int fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (fd < 0) {
+        return ERR_SYS_AS(e, ERR_OUTPUT, "create '%s'", path);
+    }
+    int r = file_write_all(fd, content, e);
+    if (r == 0 && renameat(dirfd, temp, dirfd, path) < 0) {
+        r = ERR_SYS_AS(e, ERR_OUTPUT, "replace '%s'", path);
+    }
+    if (r < 0) {
+        (void)unlinkat(dirfd, temp, 0);
+        return err_wrap(e, "'%s'", path);
+    }
+    return 0;
+}
+
+int file_mkdirs(int dirfd, const char *path, mode_t mode, struct err *e)
+{
+    char part[PATH_MAX];
+    size_t len = strlen(path);
+    if (len == 0 || len >= sizeof part) {
+        return ERR(e, ERR_LIMIT, "create directory '%s': empty or too long a name", path);
+    }
+    memcpy(part, path, len + 1);
+    for (size_t i = 1; i <= len; i++) {
+        if (part[i] != '/' && part[i] != '\0') {
+            continue;
+        }
+        char saved = part[i];
+        part[i] = '\0';
+        if (mkdirat(dirfd, part, mode) < 0 && (errno != EEXIST || !file_is_dir(dirfd, part))) {
+            return ERR_SYS_AS(e, ERR_OUTPUT, "create directory '%s'", part);
+        }
+        part[i] = saved;
+    }
+    return 0;
+}
+
+bool file_exists(int dirfd, const char *path)
+{
+    struct stat st;
+    return fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool file_is_dir(int dirfd, const char *path)
+{
+    struct stat st;
+    return fstatat(dirfd, path, &st, 0) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool is_dot(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static void cleanup_dir(DIR **d)
+{
+    if (*d != NULL) {
+        (void)closedir(*d);
+    }
+}
+
+static int open_dir(int dirfd, const char *path, int flags, DIR **ret, struct err *e)
+{
+    int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+    if (fd < 0) {
+        return ERR_SYS(e, "open directory '%s'", path);
+    }
+    *ret = fdopendir(fd);
+    if (*ret == NULL) {
+        (void)close(fd);
+        return ERR_SYS(e, "open directory '%s'", path);
+    }
+    return 0;
+}
+
+int file_dir_is_empty(int dirfd, const char *path, bool *ret, struct err *e)
+{
+    CLEANUP(dir) DIR *d = NULL;
+    int r = open_dir(dirfd, path, 0, &d, e);
+    if (r < 0) {
+        return r;
+    }
+    *ret = true;
+    for (struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d)) {
+        if (!is_dot(entry->d_name)) {
+            *ret = false;
+            break;
+        }
+    }
+    return 0;
+}
+
+/* Recursion is bounded so that a hostile tree cannot exhaust the stack or the descriptors: what
+ * lies deeper is moved up beside the root of the removal and removed afterwards, in a round of its
+ * own. */
+enum { REMOVE_DEPTH = 64 };
+
+struct deep {
+    struct deep *next;
+    char name[]; /* "<path>.<id>.deep", in the directory that holds the root */
+};
+
+struct removal {
+    int top;          /* directory that holds the root of the removal */
+    const char *path; /* the root's name there */
+    struct deep *deep;
+};
+
+static int remove_at(struct removal *m, int at, const char *name, int depth, struct err *e);
+
+static int move_up(struct removal *m, int at, const char *name, struct err *e)
+{
+    char id[ID_LEN];
+    size_t size = strlen(m->path) + ID_LEN + sizeof "..deep";
+    struct deep *d = xmalloc(sizeof *d + size);
+    (void)snprintf(d->name, size, "%s.%s.deep", m->path, id_new(id));
+    if (renameat(at, name, m->top, d->name) < 0) {
+        free(d);
+        return ERR_SYS(e, "remove '%s', which is nested too deep", name);
+    }
+    d->next = m->deep;
+    m->deep = d;
+    return 0;
+}
+
+static int remove_children(struct removal *m, int at, const char *name, int depth, struct err *e)
+{
+    CLEANUP(dir) DIR *d = NULL;
+    int r = open_dir(at, name, O_NOFOLLOW, &d, e);
+    if (r < 0) {
+        return r;
+    }
+    (void)fchmod(dirfd(d), 0700);
+    for (struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d)) {
+        if (is_dot(entry->d_name)) {
+            continue;
+        }
+        r = remove_at(m, dirfd(d), entry->d_name, depth + 1, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int remove_at(struct removal *m, int at, const char *name, int depth, struct err *e)
+{
+    if (unlinkat(at, name, 0) == 0 || errno == ENOENT) {
+        return 0;
+    }
+    if (errno != EISDIR && errno != EPERM) {
+        return ERR_SYS(e, "remove '%s'", name);
+    }
+    if (depth > REMOVE_DEPTH) {
+        return move_up(m, at, name, e);
+    }
+    int r = remove_children(m, at, name, depth, e);
+    if (r < 0) {
+        return r;
+    }
+    if (unlinkat(at, name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
+        return ERR_SYS(e, "remove directory '%s'", name);
+    }
+    return 0;
+}
+int file_remove_tree(int dirfd, const char *path, struct err *e)
+{
+    struct removal m = { .top = dirfd, .path = path };
+    int r = remove_at(&m, dirfd, path, 0, e);
+    while (m.deep != NULL) {
+        struct deep *d = m.deep;
+        m.deep = d->next;
+        if (r == 0) {
+            r = remove_at(&m, dirfd, d->name, 0, e);
+        }
+        free(d);
+    }
+    return r;
+}
+
+int path_join(const char *a, const char *b, char *out, size_t size, struct err *e)
+{
+    int n = b[0] == '/' || a[0] == '\0' ? snprintf(out, size, "%s", b)
+                                        : snprintf(out, size, "%s/%s", a, b);
+    if (n < 0 || (size_t)n >= size) {
+        return ERR(e, ERR_LIMIT, "path '%s/%s' is too long", a, b);
+    }
+    return 0;
+}
+
+int path_absolute(const char *path, char *out, size_t size, struct err *e)
+{
+    char full[PATH_MAX * 2];
+    char cwd[PATH_MAX] = "";
+    if (path[0] != '/' && getcwd(cwd, sizeof cwd) == NULL) {
+        return ERR_SYS(e, "find the current directory");
+    }
+    int r = path_join(cwd, path, full, sizeof full, e);
+    if (r < 0) {
+        return r;
+    }
+    size_t len = 0;
+    struct str rest = str_of(full);
+    while (rest.ptr != NULL) {
+        struct str part = str_split(&rest, '/');
+        if (part.len == 0 || str_eqc(part, ".")) {
+            continue;
+        }
+        if (str_eqc(part, "..")) {
+            while (len > 0 && out[--len] != '/') {
+            }
+            continue;
+        }
+        if (len + 1 + part.len + 1 > size) {
+            return ERR(e, ERR_LIMIT, "path '%s' is too long", path);
+        }
+        out[len++] = '/';
+        memcpy(out + len, part.ptr, part.len);
+        len += part.len;
+    }
+    if (len == 0) {
+        out[len++] = '/';
+    }
+    out[len] = '\0';
+    return 0;
+}
+
+struct str path_base(struct str path)
+{
+    while (path.len > 1 && path.ptr[path.len - 1] == '/') {
+        path.len--;
+    }
+    size_t start = path.len;
+    while (start > 0 && path.ptr[start - 1] != '/') {
+        start--;
+    }
+    return start == path.len ? path : str_slice(path, start, path.len);
+}
