@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The list of drivers.
+ */
+#include "adapters/driver.h"
+
+static const struct driver *const drivers[] = { &driver_oneshot };
+
+const struct driver *driver_find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(drivers); i++) {
+        if (strcmp(drivers[i]->name, name) == 0) {
+            return drivers[i];
+        }
+    }
+    return NULL;
+}

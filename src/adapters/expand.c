@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filling in placeholders; see expand.h.
+ */
+#include "adapters/expand.h"
+
+#include "adapters/profile.h"
+
+/* A kernel takes about 2 MiB of arguments in all and 128 KiB each; the number is ours. */
+enum { ARGV_MAX = 4096 };
+
+const struct placeholder *placeholder_find(const struct placeholders *vars, struct str name)
+{
+    for (size_t i = 0; i < vars->len; i++) {
+        if (str_eqc(name, vars->items[i].name)) {
+            return &vars->items[i];
+        }
+    }
+    return NULL;
+}
+
+bool placeholder_has_value(const struct placeholder *p)
+{
+    return p != NULL && (p->value.len > 0 || json_len(p->list) > 0);
+}
+
+/* Length of "{name}" at the start of s, or 0. */
+static size_t match(struct str s, struct str *ret_name)
+{
+    size_t i = 1;
+    while (i < s.len && ((s.ptr[i] >= 'a' && s.ptr[i] <= 'z') || s.ptr[i] == '_')) {
+        i++;
+    }
+    if (i == 1 || i >= s.len || s.ptr[i] != '}') {
+        return 0;
+    }
+    *ret_name = str_slice(s, 1, i);
+    return i + 1;
+}
+
+int expand_text(struct arena *a, struct str text, const struct placeholders *vars, bool strict,
+                struct str *ret, struct err *e)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    size_t i = 0;
+    while (i < text.len) {
+        const char *brace = memchr(text.ptr + i, '{', text.len - i);
+        size_t next = brace == NULL ? text.len : (size_t)(brace - text.ptr);
+        buf_add(&out, str_slice(text, i, next));
+        i = next;
+        if (i == text.len) {
+            break;
+        }
+        struct str name;
+        size_t len = match(str_slice(text, i, text.len), &name);
+        const struct placeholder *p = len == 0 ? NULL : placeholder_find(vars, name);
+        if (p == NULL && len > 0 && strict) {
+            return ERR(e, ERR_CONFIG, "unknown placeholder {%.*s}", STR_ARG(name));
+        }
+        len = p == NULL ? 1 : len;
+        buf_add(&out, p == NULL ? STR("{") : p->value);
+        i += len;
+    }
+    *ret = arena_str(a, buf_str(&out));
+    return 0;
+}
+
+struct argv {
+    struct arena *a;
+    const struct placeholders *vars;
+    char **items;
+    size_t len;
+};
+
+static int push(struct argv *v, struct str text, bool strict, struct err *e)
+{
+    struct str arg;
+    int r = expand_text(v->a, text, v->vars, strict, &arg, e);
+    if (r < 0) {
+        return r;
+    }
+    if (str_has_nul(arg)) {
+        return ERR(e, ERR_CONFIG, "argument %zu contains a NUL byte, which no program can receive",
+                   v->len);
+    }
+    if (v->len == ARGV_MAX) {
+        return ERR(e, ERR_LIMIT, "more than %d arguments", ARGV_MAX);
+    }
+    v->items[v->len++] = (char *)arg.ptr;
+    return 0;
+}
+
+/* "{args...}" -> the placeholder whose list it names; NULL when text is something else. */
+static const struct placeholder *as_list(const struct argv *v, struct str text)
+{
+    if (!str_starts(text, STR("{")) || !str_ends(text, STR("...}"))) {
+        return NULL;
+    }
+    return placeholder_find(v->vars, str_slice(text, 1, text.len - 4));
+}
+
+static int push_profile_arg(struct argv *v, struct str text, struct err *e)
+{
+    const struct placeholder *list = as_list(v, text);
+    if (list == NULL) {
+        return push(v, text, true, e);
+    }
+    for (size_t i = 0; i < json_len(list->list); i++) {
+        int r = push(v, json_str(json_item(list->list, i), STR_EMPTY), false, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static bool wanted(const struct profile_args *args, const struct placeholders *vars)
+{
+    return (args->when == NULL ||
+            placeholder_has_value(placeholder_find(vars, str_of(args->when)))) &&
+           (args->unless == NULL ||
+            !placeholder_has_value(placeholder_find(vars, str_of(args->unless))));
+}
+
+int expand_argv(struct arena *a, const struct profile *p, const struct placeholders *vars,
+                char ***ret, struct err *e)
+{
+    struct argv v = { .a = a, .vars = vars };
+    v.items = arena_array(a, ARGV_MAX + 1, sizeof *v.items);
+    for (size_t i = 0; i < p->argv_len; i++) {
+        const struct profile_args *args = &p->argv[i];
+        if (!wanted(args, vars)) {
+            continue;
+        }
+        for (size_t j = 0; j < json_len(args->args); j++) {
+            int r = push_profile_arg(&v, json_str(json_item(args->args, j), STR_EMPTY), e);
+            if (r < 0) {
+                return err_wrap(e, "arguments of adapter '%s'", p->name);
+            }
+        }
+    }
+    if (v.len == 0 || v.items[0][0] == '\0') {
+        return ERR(e, ERR_USAGE,
+                   "adapter '%s' needs a command: give it after --, or as agent.command", p->name);
+    }
+    *ret = v.items;
+    return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Placeholders in arguments and environment values: {model}, {prompt_file}, … and, for lists,
+ * {command...} and {args...}, which stand alone and become as many arguments as the list has.
+ *
+ * Text of a profile is strict: an unknown {name} is an error. Text of a request (the user's own
+ * command) is lenient: what is not a known placeholder stays as it is, so that '{"a": 1}' survives.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/str.h"
+
+struct profile;
+
+struct placeholder {
+    const char *name;
+    struct str value;        /* ptr NULL: has no value; a `when` with it is not met */
+    const struct json *list; /* for {name...} */
+};
+
+struct placeholders {
+    const struct placeholder *items;
+    size_t len;
+};
+
+const struct placeholder *placeholder_find(const struct placeholders *vars, struct str name);
+bool placeholder_has_value(const struct placeholder *p);
+
+int expand_text(struct arena *a, struct str text, const struct placeholders *vars, bool strict,
+                struct str *ret, struct err *e) MUST_USE;
+
+/* The argument vector of a profile, NULL-terminated, in the arena. ERR_CONFIG when it would be
+ * empty, an argument holds a NUL, or there are too many. */
+int expand_argv(struct arena *a, const struct profile *p, const struct placeholders *vars,
+                char ***ret, struct err *e) MUST_USE;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct mapping: makes a report out of a harness' standard output by rules of its profile.
+ *
+ *   output:
+ *     format: ndjson                          text | json | ndjson
+ *     rules:                                  every rule whose `when` holds is applied, in order
+ *       - when: {/type: result}               JSON pointer: value, all must be equal
+ *         text: /result                       pointer to the final text
+ *         session_id: /session_id
+ *         failed: /is_error                   true, or a non-empty value
+ *         usage: {input: /usage/input_tokens, output: /usage/output_tokens}
+ *         entry: assistant_message            transcript entry with the document as detail
+ *
+ * text: the last 64 KiB of the output are the final text. json: the whole output is one document.
+ * ndjson: one document per line; other lines are counted, not fatal. Memory is bounded in all
+ * cases.
+ */
+#pragma once
+
+#include "adapters/report.h"
+#include "base/err.h"
+
+struct mapping;
+
+struct mapping *mapping_new(const struct json *spec, struct entry_sink sink);
+void mapping_feed(struct mapping *m, struct str bytes);
+/* After the last byte. What the report points to lives as long as the mapping. */
+void mapping_end(struct mapping *m, struct agent_report *ret);
+struct mapping *mapping_free(struct mapping *m);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Driver `oneshot`: one prompt in, one process, its output mapped by the profile's rules. The
+ * prompt goes in by file, argument or standard input; standard input is empty otherwise, because
+ * some harnesses wait for its end before they start.
+ */
+#include "adapters/driver.h"
+#include "adapters/mapping.h"
+
+static int plan_env(struct arena *a, const struct launch_spec *spec, struct json **ret,
+                    struct err *e)
+{
+    const struct json *env = spec->profile->env;
+    *ret = json_object(a);
+    for (size_t i = 0; i < json_len(env); i++) {
+        const struct json_member *m = &env->object.members[i];
+        struct str value;
+        int r = expand_text(a, json_str(m->value, STR_EMPTY), &spec->vars, true, &value, e);
+        if (r < 0) {
+            return err_wrap(e, "variable '%s' of adapter '%s'", m->key.ptr, spec->profile->name);
+        }
+        json_set(a, *ret, m->key, json_string(a, value));
+    }
+    return 0;
+}
+
+static int oneshot_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret,
+                        struct err *e)
+{
+    int r = expand_argv(a, spec->profile, &spec->vars, &ret->argv, e);
+    if (r < 0) {
+        return r;
+    }
+    ret->stdin_text = spec->delivery == PROMPT_STDIN ? spec->prompt : (struct str) { NULL, 0 };
+    return plan_env(a, spec, &ret->env, e);
+}
+
+static void *oneshot_open(const struct launch_spec *spec, struct entry_sink sink)
+{
+    return mapping_new(spec->profile->output, sink);
+}
+
+static void oneshot_feed(void *self, enum agent_stream stream, struct str bytes)
+{
+    if (stream == AGENT_STDOUT) {
+        mapping_feed(self, bytes);
+    }
+}
+
+static void oneshot_end(void *self, struct agent_report *ret)
+{
+    mapping_end(self, ret);
+}
+
+static void oneshot_close(void *self)
+{
+    mapping_free(self);
+}
+
+const struct driver driver_oneshot = {
+    .name = "oneshot",
+    .plan = oneshot_plan,
+    .open = oneshot_open,
+    .feed = oneshot_feed,
+    .end = oneshot_end,
+    .close = oneshot_close,
+};

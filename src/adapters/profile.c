@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading one profile. The shape table is the list of keys that exist; docs/adapters.md explains
+ * them.
+ */
+#include "adapters/profile.h"
+
+#include "base/shape.h"
+#include "base/yaml.h"
+
+/* A profile is written by hand; nobody needs a larger one. */
+static const struct json_limits limits = { .max_bytes = 1 << 20,
+                                           .max_depth = 32,
+                                           .max_values = 20000 };
+
+static const struct shape file_shape[] = {
+    { "name", SHAPE_STRING },
+    { "path", SHAPE_STRING },
+    { "format", SHAPE_WORD, .words = "json|toml|yaml" },
+    { 0 },
+};
+
+static const struct shape trust_shape[] = {
+    { "style", SHAPE_WORD, .words = "codex|gemini|claude" },
+    { "file", SHAPE_STRING },
+    { 0 },
+};
+
+static const struct shape usage_shape[] = {
+    { "input", SHAPE_STRING },       { "output", SHAPE_STRING },    { "cache_read", SHAPE_STRING },
+    { "cache_write", SHAPE_STRING }, { "reasoning", SHAPE_STRING }, { "cost_usd", SHAPE_STRING },
+    { "turns", SHAPE_STRING },       { "api_calls", SHAPE_STRING }, { 0 },
+};
+
+static const struct shape rule_shape[] = {
+    { "when", SHAPE_MAP },
+    { "text", SHAPE_STRING },
+    { "append_text", SHAPE_BOOL },
+    { "session_id", SHAPE_STRING },
+    { "model", SHAPE_STRING },
+    { "error", SHAPE_STRING },
+    { "failed", SHAPE_STRING },
+    { "structured", SHAPE_STRING },
+    { "usage", SHAPE_OBJECT, .inner = usage_shape },
+    { "add_usage", SHAPE_BOOL },
+    { "entry", SHAPE_WORD,
+      .words = "user_message|assistant_message|tool_use|tool_result|thinking|system_event|"
+               "token_usage|error|unknown" },
+    { 0 },
+};
+
+static const struct shape output_shape[] = {
+    { "format", SHAPE_WORD, .words = "text|json|ndjson" },
+    { "rules", SHAPE_LIST, .inner = rule_shape },
+    { 0 },
+};
+
+static const struct shape profile_shape[] = {
+    { "name", SHAPE_STRING },
+    { "title", SHAPE_STRING },
+    { "description", SHAPE_STRING },
+    { "driver", SHAPE_WORD, .words = "oneshot" },
+    { "binary", SHAPE_STRINGS },
+    { "argv", SHAPE_ANY },
+    { "prompt", SHAPE_WORD, .words = "file|argument|stdin" },
+    { "home", SHAPE_WORD, .words = "private|shared" },
+    { "env", SHAPE_MAP },
+    { "settings", SHAPE_ANY_OBJECT },
+    { "enforced", SHAPE_ANY_OBJECT },
+    { "files", SHAPE_LIST, .inner = file_shape },
+    { "trust", SHAPE_OBJECT, .inner = trust_shape },
+    { "output", SHAPE_OBJECT, .inner = output_shape },
+    { "capabilities", SHAPE_STRINGS },
+    { 0 },
+};
+
+static const char *const delivery_words[] = {
+    [PROMPT_FILE] = "file",
+    [PROMPT_ARGUMENT] = "argument",
+    [PROMPT_STDIN] = "stdin",
+};
+
+const char *prompt_delivery_word(enum prompt_delivery d)
+{
+    return delivery_words[d];
+}
+
+bool prompt_delivery_of(struct str word, enum prompt_delivery *ret)
+{
+    for (size_t i = 0; i < ARRAY_LEN(delivery_words); i++) {
+        if (str_eqc(word, delivery_words[i])) {
+            *ret = (enum prompt_delivery)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct shape args_shape[] = {
+    { "when", SHAPE_STRING },
+    { "unless", SHAPE_STRING },
+    { "args", SHAPE_STRINGS },
+    { 0 },
+};
+
+static int read_args(struct arena *a, const struct json *item, const char *file,
+                     struct profile_args *ret, struct err *e)
+{
+    if (json_is(item, JSON_STRING)) {
+        *ret = (struct profile_args) { .args = json_array(a) };
+        json_push(a, ret->args, json_copy(a, item));
+        return 0;
+    }
+    int r = shape_check(item, args_shape, file, e);
+    if (r < 0) {
+        return r;
+    }
+    *ret = (struct profile_args) {
+        .when = json_cstring(json_get(item, "when"), NULL),
+        .unless = json_cstring(json_get(item, "unless"), NULL),
+        .args = json_get(item, "args"),
+    };
+    if (ret->args == NULL) {
+        char at[JSON_AT_LEN];
+        return ERR(e, ERR_CONFIG, "%s: 'argv' item needs 'args'", json_at(file, item, at));
+    }
+    return 0;
+}
+
+static int read_argv(struct arena *a, struct profile *p, const char *file, struct err *e)
+{
+    const struct json *argv = json_get(p->doc, "argv");
+    if (!json_is(argv, JSON_ARRAY)) {
+        char at[JSON_AT_LEN];
+        return ERR(e, ERR_CONFIG, "%s: 'argv' must be a list of strings and {when, args} items",
+                   json_at(file, argv == NULL ? p->doc : argv, at));
+    }
+    p->argv_len = json_len(argv);
+    p->argv = arena_array(a, p->argv_len, sizeof *p->argv);
+    for (size_t i = 0; i < p->argv_len; i++) {
+        int r = read_args(a, json_item(argv, i), file, &p->argv[i], e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static bool path_stays_below(struct str path)
+{
+    if (path.len == 0 || path.ptr[0] == '/') {
+        return false;
+    }
+    while (path.ptr != NULL) {
+        if (str_eqc(str_split(&path, '/'), "..")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int read_files(struct arena *a, struct profile *p, const char *file, struct err *e)
+{
+    const struct json *list = json_get(p->doc, "files");
+    p->files_len = json_len(list);
+    p->files = arena_array(a, p->files_len, sizeof *p->files);
+    for (size_t i = 0; i < p->files_len; i++) {
+        const struct json *item = json_item(list, i);
+        struct str format = json_str(json_get(item, "format"), STR("json"));
+        char at[JSON_AT_LEN];
+        p->files[i] = (struct profile_file) {
+            .name = json_cstring(json_get(item, "name"), NULL),
+            .path = json_cstring(json_get(item, "path"), NULL),
+            .format = str_eqc(format, "toml")   ? CONFIG_TOML
+                      : str_eqc(format, "yaml") ? CONFIG_YAML
+                                                : CONFIG_JSON,
+        };
+        if (p->files[i].name == NULL || p->files[i].path == NULL) {
+            return ERR(e, ERR_CONFIG, "%s: a file needs 'name' and 'path'",
+                       json_at(file, item, at));
+        }
+        if (!path_stays_below(str_of(p->files[i].path))) {
+            return ERR(e, ERR_CONFIG, "%s: path '%s' must stay below the home",
+                       json_at(file, item, at), p->files[i].path);
+        }
+    }
+    return 0;
+}
+
+static void read_rest(struct arena *a, struct profile *p)
+{
+    const struct json *trust = json_get(p->doc, "trust");
+    p->title = json_cstring(json_get(p->doc, "title"), p->name);
+    p->description = json_cstring(json_get(p->doc, "description"), "");
+    p->driver = json_cstring(json_get(p->doc, "driver"), "oneshot");
+    p->binary = json_get(p->doc, "binary");
+    (void)prompt_delivery_of(json_str(json_get(p->doc, "prompt"), STR("file")), &p->prompt);
+    p->home = str_eqc(json_str(json_get(p->doc, "home"), STR_EMPTY), "shared") ? HOME_SHARED
+                                                                               : HOME_PRIVATE;
+    p->env = json_get(p->doc, "env");
+    p->settings = json_get(p->doc, "settings");
+    p->enforced = json_get(p->doc, "enforced");
+    p->trust.style = json_cstring(json_get(trust, "style"), NULL);
+    p->trust.file = json_cstring(json_get(trust, "file"), NULL);
+    p->output = json_get(p->doc, "output");
+    if (p->output == NULL) {
+        p->output = json_object(a);
+    }
+    p->capabilities = json_get(p->doc, "capabilities");
+}
+
+int profile_parse(struct arena *a, struct str text, const char *file, struct profile **ret,
+                  struct err *e)
+{
+    struct profile *p = ARENA_NEW(a, struct profile);
+    int r = yaml_parse(a, text, file, &limits, &p->doc, e);
+    if (r < 0) {
+        return r;
+    }
+    r = shape_check(p->doc, profile_shape, file, e);
+    if (r < 0) {
+        return r;
+    }
+    p->source = arena_dup(a, str_of(file));
+    p->name = json_cstring(json_get(p->doc, "name"), NULL);
+    if (p->name == NULL || p->name[0] == '\0') {
+        return ERR(e, ERR_CONFIG, "%s: a profile needs 'name'", file);
+    }
+    read_rest(a, p);
+    if (p->trust.style != NULL && p->trust.file == NULL) {
+        return ERR(e, ERR_CONFIG, "%s: 'trust' needs 'file', relative to the home", file);
+    }
+    r = read_argv(a, p, file, e);
+    if (r < 0) {
+        return r;
+    }
+    r = read_files(a, p, file, e);
+    if (r < 0) {
+        return r;
+    }
+    *ret = p;
+    return 0;
+}

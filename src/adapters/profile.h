@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct profile: how cinch drives one harness, as data. One YAML file per harness, in adapters/ of
+ * the source (compiled in) or in a directory of the user's, which may add or override.
+ *
+ *   struct profile *p;
+ *   profile_parse(arena, text, "adapters/aider.yaml", &p, e);        ERR_CONFIG says
+ * file:line:column const struct profile *q = profile_find(list, "aider");
+ *
+ * To add a one-shot command line harness, write such a file; no C is needed. docs/adapters.md
+ * explains every key, adapters/command.yaml is the smallest example.
+ *
+ * A profile lives in the arena it was parsed into and is never changed.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/json.h"
+
+enum prompt_delivery {
+    PROMPT_FILE,     /* the program is told the name of a file: {prompt_file}, CINCH_PROMPT_FILE */
+    PROMPT_ARGUMENT, /* {prompt} in the arguments */
+    PROMPT_STDIN,    /* written to its standard input, which is then closed */
+};
+
+enum home_kind {
+    HOME_PRIVATE, /* HOME is a directory of the run's own */
+    HOME_SHARED, /* HOME is the caller's; a trust entry is registered where the harness needs one */
+};
+
+enum config_format { CONFIG_JSON, CONFIG_TOML, CONFIG_YAML };
+
+/* Arguments that are given only if the placeholder `when` has a value (NULL: always). */
+struct profile_args {
+    const char *when;
+    const char *unless;
+    struct json *args; /* list of strings with placeholders */
+};
+
+/* A configuration file of the harness, written below the run's home. */
+struct profile_file {
+    const char *name; /* its key under `files` in the settings */
+    const char *path; /* relative to the home */
+    enum config_format format;
+};
+
+/* How a harness with a shared home must be told that it may trust the workspace. */
+struct profile_trust {
+    const char *style; /* "codex", "gemini", "claude"; NULL: not needed */
+    const char *file;  /* relative to HOME */
+};
+
+struct profile {
+    const char *name;
+    const char *title;
+    const char *description;
+    const char *driver;  /* "oneshot" */
+    const char *source;  /* "built in", or the file it came from */
+    struct json *binary; /* candidate program names; empty: the request brings the command */
+    struct profile_args *argv;
+    size_t argv_len;
+    enum prompt_delivery prompt;
+    enum home_kind home;
+    struct json *env;      /* variables for the child, values with placeholders */
+    struct json *settings; /* configuration layer `adapter` */
+    struct json *enforced; /* configuration layer `enforced` */
+    struct profile_file *files;
+    size_t files_len;
+    struct profile_trust trust;
+    struct json *output; /* mapping, see mapping.h; never NULL */
+    struct json *capabilities;
+    struct json *doc; /* the whole file, for `cinch adapters show` */
+};
+
+int profile_parse(struct arena *a, struct str text, const char *file, struct profile **ret,
+                  struct err *e) MUST_USE;
+
+const char *prompt_delivery_word(enum prompt_delivery d); /* "file", "argument", "stdin" */
+bool prompt_delivery_of(struct str word, enum prompt_delivery *ret);
+
+/* The profiles that can be used: the built-in ones, then those of the directories, where a later
+ * one of the same name replaces an earlier one. */
+struct profile_list {
+    const struct profile **items; /* sorted by name */
+    size_t len;
+};
+
+/* Loads all built-in profiles and every *.yaml of the directories (NULL-terminated; a directory
+ * that does not exist is skipped). A bad file is an error: a profile must not vanish silently. */
+int profile_load_all(struct arena *a, const char *const *dirs, struct profile_list *ret,
+                     struct err *e) MUST_USE;
+const struct profile *profile_find(const struct profile_list *list, struct str name);
+/* ERR_UNAVAILABLE with the nearest known name. */
+int profile_require(const struct profile_list *list, struct str name, const struct profile **ret,
+                    struct err *e) MUST_USE;

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The list of profiles: compiled in, then the user's directories.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "adapters/builtin.h"
+#include "adapters/profile.h"
+#include "base/file.h"
+
+/* Who can reach it: a user with that many profile files in one directory. */
+enum { PROFILES_MAX = 512 };
+
+static int by_name(const void *x, const void *y)
+{
+    const struct profile *const *a = x;
+    const struct profile *const *b = y;
+    return strcmp((*a)->name, (*b)->name);
+}
+
+static int put(struct profile_list *list, const struct profile *p, struct err *e)
+{
+    for (size_t i = 0; i < list->len; i++) {
+        if (strcmp(list->items[i]->name, p->name) == 0) {
+            list->items[i] = p;
+            return 0;
+        }
+    }
+    if (list->len == PROFILES_MAX) {
+        return ERR(e, ERR_LIMIT, "more than %d adapter profiles", PROFILES_MAX);
+    }
+    list->items[list->len++] = p;
+    return 0;
+}
+
+static int load_builtin(struct arena *a, struct profile_list *list, struct err *e)
+{
+    for (size_t i = 0; i < builtin_profiles_len; i++) {
+        const struct builtin_profile *b = &builtin_profiles[i];
+        struct profile *p;
+        int r = profile_parse(a, str_n(b->text, b->len), b->file, &p, e);
+        if (r < 0) {
+            return err_wrap(e, "built-in profile");
+        }
+        p->source = "built in";
+        r = put(list, p, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int load_file(struct arena *a, const char *path, struct profile_list *list, struct err *e)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(1 << 20);
+    struct profile *p;
+    int r = file_read(AT_FDCWD, path, text.max, &text, e);
+    if (r < 0) {
+        return r;
+    }
+    r = profile_parse(a, buf_str(&text), path, &p, e);
+    return r < 0 ? r : put(list, p, e);
+}
+
+static int load_dir(struct arena *a, const char *dir, struct profile_list *list, struct err *e)
+{
+    DIR *d = opendir(dir);
+    if (d == NULL) {
+        return errno == ENOENT ? 0 : ERR_SYS_AS(e, ERR_INPUT, "adapter directory '%s'", dir);
+    }
+    int r = 0;
+    for (struct dirent *entry = readdir(d); entry != NULL && r == 0; entry = readdir(d)) {
+        char path[PATH_MAX];
+        struct str name = str_of(entry->d_name);
+        if (!str_ends(name, STR(".yaml")) || name.ptr[0] == '.') {
+            continue;
+        }
+        r = path_join(dir, entry->d_name, path, sizeof path, e);
+        if (r == 0) {
+            r = load_file(a, path, list, e);
+        }
+    }
+    (void)closedir(d);
+    return r;
+}
+
+int profile_load_all(struct arena *a, const char *const *dirs, struct profile_list *ret,
+                     struct err *e)
+{
+    ret->items = arena_array(a, PROFILES_MAX, sizeof(void *));
+    ret->len = 0;
+    int r = load_builtin(a, ret, e);
+    for (size_t i = 0; r == 0 && dirs != NULL && dirs[i] != NULL; i++) {
+        r = load_dir(a, dirs[i], ret, e);
+    }
+    qsort(ret->items, ret->len, sizeof(void *), by_name);
+    return r;
+}
+
+const struct profile *profile_find(const struct profile_list *list, struct str name)
+{
+    for (size_t i = 0; i < list->len; i++) {
+        if (str_eqc(name, list->items[i]->name)) {
+            return list->items[i];
+        }
+    }
+    return NULL;
+}
+
+int profile_require(const struct profile_list *list, struct str name, const struct profile **ret,
+                    struct err *e)
+{
+    *ret = profile_find(list, name);
+    if (*ret != NULL) {
+        return 0;
+    }
+    const char *best = NULL;
+    size_t best_distance = 4;
+    for (size_t i = 0; i < list->len; i++) {
+        size_t d = str_distance(name, str_of(list->items[i]->name), best_distance - 1);
+        if (d < best_distance) {
+            best = list->items[i]->name;
+            best_distance = d;
+        }
+    }
+    if (best != NULL) {
+        return ERR(e, ERR_UNAVAILABLE, "unknown adapter '%.*s' (did you mean '%s'?)", STR_ARG(name),
+                   best);
+    }
+    return ERR(e, ERR_UNAVAILABLE, "unknown adapter '%.*s'; 'cinch adapters' lists the known ones",
+               STR_ARG(name));
+}
