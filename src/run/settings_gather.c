@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finding, reading and checking every configuration layer of a run, in the order in which later
+ * ones win. Each file is checked for unknown keys and wrong kinds before it is merged, so that a
+ * message can name the file and the line.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/shape.h"
+#include "base/yaml.h"
+#include "run/settings_priv.h"
+
+static const struct json_limits limits = { .max_bytes = 8 << 20,
+                                           .max_depth = 64,
+                                           .max_values = 200000 };
+
+/* The lowest layer. What is not here has no value unless somebody gives one. */
+static const char base_text[] =
+    "limits: {timeout: 3600, first_output: 0, idle: 0, grace: 5, drain: 5}\n"
+    "workspace: {path: .}\n"
+    "exit_profile: native\n";
+
+/* clang-format off */
+static const struct shape agent_shape[] = {
+    { "adapter", SHAPE_STRING }, { "model", SHAPE_STRING }, { "command", SHAPE_STRINGS },
+    { "args", SHAPE_STRINGS }, { 0 },
+};
+static const struct shape prompt_shape[] = {
+    { "text", SHAPE_STRING }, { "file", SHAPE_STRING }, { "name", SHAPE_STRING },
+    { "ns", SHAPE_STRING }, { "key", SHAPE_STRING },
+    { "delivery", SHAPE_WORD, .words = "file|argument|stdin" }, { 0 },
+};
+static const struct shape path_shape[] = { { "path", SHAPE_STRING }, { 0 } };
+static const struct shape output_shape[] = { { "dir", SHAPE_STRING }, { 0 } };
+static const struct shape limits_shape[] = {
+    { "timeout", SHAPE_DURATION }, { "first_output", SHAPE_DURATION }, { "idle", SHAPE_DURATION },
+    { "grace", SHAPE_DURATION }, { "drain", SHAPE_DURATION }, { 0 },
+};
+static const struct shape env_shape[] = {
+    { "set", SHAPE_MAP }, { "pass", SHAPE_STRINGS }, { "inherit", SHAPE_BOOL }, { 0 },
+};
+static const struct shape secrets_shape[] = {
+    { "names", SHAPE_STRINGS }, { "files", SHAPE_STRINGS }, { 0 },
+};
+static const struct shape eval_shape[] = {
+    { "test_id", SHAPE_STRING }, { "tier", SHAPE_STRING }, { "tier_name", SHAPE_STRING },
+    { "tier_prompt", SHAPE_STRING }, { "task_description", SHAPE_STRING },
+    { "run_number", SHAPE_INT }, { "tools_enabled", SHAPE_BOOL },
+    { "delegation_enabled", SHAPE_BOOL }, { 0 },
+};
+static const struct shape task_shape[] = {
+    { "version", SHAPE_INT }, { "name", SHAPE_STRING }, { "description", SHAPE_STRING },
+    { "agent", SHAPE_OBJECT, .inner = agent_shape },
+    { "prompt", SHAPE_OBJECT, .inner = prompt_shape },
+    { "workspace", SHAPE_OBJECT, .inner = path_shape },
+    { "output", SHAPE_OBJECT, .inner = output_shape },
+    { "limits", SHAPE_OBJECT, .inner = limits_shape },
+    { "env", SHAPE_OBJECT, .inner = env_shape },
+    { "secrets", SHAPE_OBJECT, .inner = secrets_shape },
+    { "home", SHAPE_WORD, .words = "private|shared" },
+    { "exit_profile", SHAPE_WORD, .words = "native|holon|scylla" },
+    { "eval", SHAPE_OBJECT, .inner = eval_shape },
+    { "files", SHAPE_ANY_OBJECT },
+    { "config", SHAPE_ANY_OBJECT },
+    { 0 },
+};
+/* A project file travels with a repository that somebody else wrote: it may tune a run, but neither
+ * choose what is executed nor what reaches it. */
+static const struct shape project_agent_shape[] = {
+    { "adapter", SHAPE_STRING }, { "model", SHAPE_STRING }, { 0 },
+};
+static const struct shape project_shape[] = {
+    { "version", SHAPE_INT }, { "name", SHAPE_STRING }, { "description", SHAPE_STRING },
+    { "agent", SHAPE_OBJECT, .inner = project_agent_shape },
+    { "limits", SHAPE_OBJECT, .inner = limits_shape },
+    { "eval", SHAPE_OBJECT, .inner = eval_shape },
+    { 0 },
+};
+/* clang-format on */
+
+/* `prompt: text` becomes `prompt: {text: text}`, and so on for the other shorthands. */
+static void widen(struct arena *a, struct json *tree)
+{
+    static const struct {
+        const char *key, *inner;
+        enum json_type type;
+    } shorthands[] = {
+        { "prompt", "text", JSON_STRING },
+        { "workspace", "path", JSON_STRING },
+        { "output", "dir", JSON_STRING },
+        { "secrets", "names", JSON_ARRAY },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(shorthands); i++) {
+        struct json *v = json_get(tree, shorthands[i].key);
+        if (json_is(v, shorthands[i].type)) {
+            struct json *wide = json_object(a);
+            wide->line = v->line;
+            wide->column = v->column;
+            json_setc(a, wide, shorthands[i].inner, v);
+            json_setc(a, tree, shorthands[i].key, wide);
+        }
+    }
+}
+
+static int resolve_one(struct arena *a, const char *dir, struct json *v, struct err *e)
+{
+    char joined[PATH_MAX];
+    char absolute[PATH_MAX];
+    const char *path = json_cstring(v, NULL);
+    if (path == NULL || path[0] == '\0') {
+        return 0;
+    }
+    int r = path_join(dir, path, joined, sizeof joined, e);
+    if (r == 0) {
+        r = path_absolute(joined, absolute, sizeof absolute, e);
+    }
+    if (r == 0) {
+        v->string = arena_str(a, str_of(absolute));
+    }
+    return r;
+}
+
+/* Makes the paths of a layer absolute, relative to `dir`. */
+static int resolve_paths(struct arena *a, struct json *tree, const char *dir, struct err *e)
+{
+    static const char *const paths[][2] = { { "prompt", "file" },
+                                            { "workspace", "path" },
+                                            { "output", "dir" } };
+    struct json *files = json_get(json_get(tree, "secrets"), "files");
+    struct json *program = json_item(json_get(json_get(tree, "agent"), "command"), 0);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(paths); i++) {
+        r = resolve_one(a, dir, json_get(json_get(tree, paths[i][0]), paths[i][1]), e);
+    }
+    for (size_t i = 0; r == 0 && i < json_len(files); i++) {
+        r = resolve_one(a, dir, json_item(files, i), e);
+    }
+    struct str name = json_str(program, STR_EMPTY);
+    if (r == 0 && name.len > 0 && memchr(name.ptr, '/', name.len) != NULL && name.ptr[0] != '{') {
+        r = resolve_one(a, dir, program, e);
+    }
+    return r;
+}
+
+static const char *dir_of(struct arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        return ".";
+    }
+    return slash == path ? "/" : arena_dup(a, str_n(path, (size_t)(slash - path)));
+}
+
+struct gathering {
+    struct arena *a;
+    const struct settings_input *in;
+    struct settings *s;
+    struct err *e;
+};
+
+static int prepare(struct gathering *g, struct json *tree, const char *file, const char *dir,
+                   const struct shape *shape)
+{
+    if (json_is(tree, JSON_NULL)) {
+        tree->type = JSON_OBJECT; /* an empty file says nothing, which is fine */
+        tree->object.len = tree->object.cap = 0;
+        tree->object.members = NULL;
+    }
+    widen(g->a, tree);
+    int r = shape_check(tree, shape, file, g->e);
+    return r < 0 ? r : resolve_paths(g->a, tree, dir, g->e);
+}
+
+static int add_file(struct gathering *g, const char *layer, const char *path,
+                    const struct shape *shape)
+{
+    struct json *tree;
+    int r = yaml_load(g->a, path, &limits, &tree, g->e);
+    if (r == 0) {
+        r = prepare(g, tree, path, dir_of(g->a, path), shape);
+    }
+    if (r == 0) {
+        layers_add(&g->s->layers, layer, arena_dup(g->a, str_of(path)), tree);
+    }
+    return r;
+}
+
+/* dir/name, if it exists. */
+static int add_if_there(struct gathering *g, const char *layer, const char *dir, const char *name,
+                        const struct shape *shape)
+{
+    char path[PATH_MAX];
+    if (dir == NULL) {
+        return 0;
+    }
+    int r = path_join(dir, name, path, sizeof path, g->e);
+    if (r < 0 || !file_exists(AT_FDCWD, path)) {
+        return r;
+    }
+    return add_file(g, layer, path, shape);
+}
+
+static int add_base(struct gathering *g)
+{
+    struct json *tree;
+    int r = yaml_parse(g->a, str_of(base_text), "built in", &limits, &tree, g->e);
+    if (r == 0) {
+        r = prepare(g, tree, "built in", ".", task_shape);
+    }
+    layers_add(&g->s->layers, "base", "built in", tree);
+    return r;
+}
+
+/* A tree that is part of a profile. */
+static int add_profile_part(struct gathering *g, const char *layer, const struct json *part)
+{
+    if (part == NULL) {
+        return 0;
+    }
+    const struct profile *p = g->s->profile;
+    const char *source = arena_printf(g->a, "profile %s (%s)", p->name, p->source);
+    struct json *tree = json_copy(g->a, part);
+    int r = prepare(g, tree, source, ".", task_shape);
+    if (r == 0) {
+        layers_add(&g->s->layers, layer, source, tree);
+    }
+    return r;
+}
+
+/* .cinch/config.yaml of the nearest directory, from the workspace upwards. */
+static int add_project(struct gathering *g, const char *workspace)
+{
+    char dir[PATH_MAX];
+    int r = path_absolute(workspace, dir, sizeof dir, g->e);
+    while (r == 0) {
+        char path[PATH_MAX + 32];
+        (void)snprintf(path, sizeof path, "%s/.cinch/config.yaml",
+                       strcmp(dir, "/") == 0 ? "" : dir);
+        if (file_exists(AT_FDCWD, path)) {
+            return add_file(g, "project", path, project_shape);
+        }
+        char *slash = strrchr(dir, '/');
+        if (slash == NULL || dir[1] == '\0') {
+            break;
+        }
+        slash[slash == dir ? 1 : 0] = '\0';
+    }
+    return r;
+}
+
+/* models/<model>.yaml or tiers/<tier>.yaml of the site's and the user's directory. */
+static int add_named(struct gathering *g, const char *layer, const char *folder, const char *name)
+{
+    char file[NAME_MAX + 16];
+    if (name == NULL || name[0] == '\0' || name[0] == '.' || strlen(name) > NAME_MAX - 16) {
+        return 0;
+    }
+    (void)snprintf(file, sizeof file, "%s/%s.yaml", folder, name);
+    for (char *p = file + strlen(folder) + 1; *p != '\0'; p++) {
+        if (*p == '/') {
+            *p = '_'; /* "vendor/model" is looked for as vendor_model.yaml */
+        }
+    }
+    int r = add_if_there(g, layer, g->in->site_dir, file, task_shape);
+    return r < 0 ? r : add_if_there(g, layer, g->in->user_dir, file, task_shape);
+}
+
+/* The dictionary of the evaluation contract: flat keys, some of which are ours by another name. */
+static int add_dictionary(struct gathering *g)
+{
+    static const char *const names[][2] = {
+        { "tier_id", "tier" },
+        { "tier_name", "tier_name" },
+        { "tier_prompt", "tier_prompt" },
+        { "tools_enabled", "tools_enabled" },
+        { "delegation_enabled", "delegation_enabled" },
+        { "test_id", "test_id" },
+        { "task_description", "task_description" },
+        { "run_number", "run_number" },
+    };
+    struct json *dict;
+    const char *path = g->in->config_file;
+    int r = yaml_load(g->a, path, &limits, &dict, g->e);
+    if (r < 0) {
+        return r;
+    }
+    if (!json_is(dict, JSON_OBJECT)) {
+        return ERR(g->e, ERR_CONFIG, "%s: expected a map of settings", path);
+    }
+    struct json *tree = json_object(g->a);
+    struct json *eval = json_object(g->a);
+    struct json *rest = json_copy(g->a, dict);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct json *v = json_get(dict, names[i][0]);
+        if (v != NULL) {
+            json_setc(g->a, eval, names[i][1], v);
+            (void)json_remove(rest, str_of(names[i][0]));
+        }
+    }
+    g->s->api_keys = json_get(dict, "api_keys");
+    (void)json_remove(rest, STR("api_keys"));
+    json_setc(g->a, tree, "eval", eval);
+    json_setc(g->a, tree, "config", rest);
+    r = prepare(g, tree, path, dir_of(g->a, path), task_shape);
+    layers_add(&g->s->layers, "task", path, tree);
+    return r;
+}
+
+/* A first look at what the model, tier and adapter layers depend on: the value that the highest of
+ * the layers known so far would give. */
+static const char *peek(const struct gathering *g, const struct json *request, const char *section,
+                        const char *key)
+{
+    const char *v = json_cstring(json_get(json_get(request, section), key), NULL);
+    for (size_t i = g->s->layers.len; v == NULL && i-- > 0;) {
+        v = json_cstring(json_get(json_get(g->s->layers.items[i].tree, section), key), NULL);
+    }
+    return v;
+}
+
+/* Everything that does not depend on another layer, in order; the adapter's, the model's and the
+ * tier's layers are put between afterwards. */
+static int add_independent(struct gathering *g)
+{
+    int r = add_base(g);
+    if (r == 0) {
+        r = add_if_there(g, "site", g->in->site_dir, "config.yaml", task_shape);
+    }
+    if (r == 0) {
+        r = add_if_there(g, "user", g->in->user_dir, "config.yaml", task_shape);
+    }
+    return r;
+}
+
+static int add_task_and_request(struct gathering *g)
+{
+    int r = 0;
+    if (g->in->task_file != NULL) {
+        r = add_file(g, "task", g->in->task_file, task_shape);
+    }
+    if (r == 0 && g->in->config_file != NULL) {
+        r = add_dictionary(g);
+    }
+    if (r == 0 && g->in->request != NULL) {
+        r = prepare(g, g->in->request, "command line", ".", task_shape);
+        layers_add(&g->s->layers, "request", "command line", g->in->request);
+    }
+    return r;
+}
+
+static void move_layers(struct layers *from, struct layers *to)
+{
+    for (size_t i = 0; i < from->len; i++) {
+        layers_add(to, from->items[i].name, from->items[i].source, from->items[i].tree);
+    }
+    from->len = 0;
+}
+
+static void choose_profile(struct gathering *g, const struct layers *above)
+{
+    const struct json *top = layers_merge(g->a, above);
+    const char *adapter = peek(g, top, "agent", "adapter");
+    bool command = json_len(json_get(json_get(top, "agent"), "command")) > 0;
+    if (adapter == NULL && command) {
+        adapter = "command"; /* a command after -- says enough */
+        struct json *tree = json_object(g->a);
+        struct json *agent = json_object(g->a);
+        json_setc(g->a, agent, "adapter", json_cstr(g->a, adapter));
+        json_setc(g->a, tree, "agent", agent);
+        layers_add(&g->s->layers, "base", "built in", tree);
+    }
+    if (adapter != NULL) {
+        g->s->profile = profile_find(&g->s->profiles, str_of(adapter));
+    }
+}
+
+static int add_enforced(struct gathering *g)
+{
+    int r = g->s->profile == NULL ? 0 : add_profile_part(g, "enforced", g->s->profile->enforced);
+    return r < 0 ? r : add_if_there(g, "enforced", g->in->site_dir, "enforced.yaml", task_shape);
+}
+
+int settings_gather(struct arena *a, const struct settings_input *in, struct settings *s,
+                    struct err *e)
+{
+    struct gathering g = { a, in, s, e };
+    struct layers above = { .len =
+                                0 }; /* task and request, read first: the others depend on them */
+    int r = add_task_and_request(&g);
+    if (r < 0) {
+        return r;
+    }
+    move_layers(&s->layers, &above);
+    const struct json *top = layers_merge(a, &above);
+
+    r = add_independent(&g);
+    if (r == 0) {
+        const char *workspace = peek(&g, top, "workspace", "path");
+        r = add_project(&g, workspace == NULL ? "." : workspace);
+    }
+    if (r == 0) {
+        choose_profile(&g, &above);
+        struct layers below = { .len = 0 };
+        move_layers(&s->layers, &below);
+        layers_add(&s->layers, below.items[0].name, below.items[0].source, below.items[0].tree);
+        r = s->profile == NULL ? 0 : add_profile_part(&g, "adapter", s->profile->settings);
+        for (size_t i = 1; i < below.len; i++) {
+            layers_add(&s->layers, below.items[i].name, below.items[i].source, below.items[i].tree);
+        }
+    }
+    if (r == 0) {
+        r = add_named(&g, "model", "models", peek(&g, top, "agent", "model"));
+    }
+    if (r == 0) {
+        r = add_named(&g, "tier", "tiers", peek(&g, top, "eval", "tier"));
+    }
+    move_layers(&above, &s->layers);
+    return r < 0 ? r : add_enforced(&g);
+}
