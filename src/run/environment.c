@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Builds the child's environment as an ordered object of name -> {value, origin}, then flattens it.
+ */
+#include "run/environment.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct building {
+    struct arena *a;
+    struct json *vars; /* name -> {value, origin} */
+    struct err *e;
+};
+
+static bool is_name(struct str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        bool letter = c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+        if (!letter && (i == 0 || c < '0' || c > '9')) {
+            return false;
+        }
+    }
+    return s.len > 0;
+}
+
+static void put(struct building *b, struct str name, struct str value, const char *origin)
+{
+    struct json *var = json_object(b->a);
+    json_setc(b->a, var, "value", json_string(b->a, value));
+    json_setc(b->a, var, "origin", json_cstr(b->a, origin));
+    json_set(b->a, b->vars, name, var);
+}
+
+static void putc_if(struct building *b, const char *name, const char *value, const char *origin)
+{
+    if (value != NULL) {
+        put(b, str_of(name), str_of(value), origin);
+    }
+}
+
+/* What a program needs to find its way about the machine, and nothing that tells who the user is to
+ * a service. */
+static bool allowed(struct str name)
+{
+    static const char *const names[] = { "PATH",     "LANG",          "LANGUAGE",    "TZ",
+                                         "USER",     "LOGNAME",       "SHELL",       "TMPDIR",
+                                         "HOSTNAME", "SSL_CERT_FILE", "SSL_CERT_DIR" };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (str_eqc(name, names[i])) {
+            return true;
+        }
+    }
+    return str_starts(name, STR("LC_"));
+}
+
+/* Variables that would lead the child out of its own home, or make a harness believe that it runs
+ * inside another session of itself. */
+static bool never(struct str name, bool private_home)
+{
+    return str_eqc(name, "CLAUDECODE") ||
+           (private_home &&
+            (str_starts(name, STR("XDG_")) || str_eqc(name, "CODEX_HOME") ||
+             str_eqc(name, "CLAUDE_CONFIG_DIR") || str_eqc(name, "GEMINI_CLI_HOME")));
+}
+
+static void add_caller(struct building *b, const struct environment_input *in)
+{
+    for (char *const *p = in->caller; p != NULL && *p != NULL; p++) {
+        struct str value = str_of(*p);
+        struct str name = str_split(&value, '=');
+        bool wanted = allowed(name) || in->settings->env_inherit ||
+                      (in->home == NULL && str_eqc(name, "HOME"));
+        if (value.ptr != NULL && wanted && is_name(name) && !never(name, in->home != NULL)) {
+            put(b, name, value, "caller");
+        }
+    }
+}
+
+static void add_quiet(struct building *b)
+{
+    static const char *const quiet[][2] = {
+        { "TERM", "dumb" },
+        { "NO_COLOR", "1" },
+        { "PAGER", "cat" },
+        { "GIT_PAGER", "cat" },
+        { "MANPAGER", "cat" },
+        { "GIT_TERMINAL_PROMPT", "0" },
+        { "GIT_EDITOR", "true" },
+        { "GIT_SSH_COMMAND", "ssh -oBatchMode=yes" },
+        { "SSH_ASKPASS_REQUIRE", "never" },
+        { "DEBIAN_FRONTEND", "noninteractive" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(quiet); i++) {
+        putc_if(b, quiet[i][0], quiet[i][1], "quiet");
+    }
+}
+
+static const char *tristate_word(enum tristate t)
+{
+    return t == TRI_UNSET ? NULL : t == TRI_TRUE ? "true" : "false";
+}
+
+static void add_contract(struct building *b, const struct environment_input *in)
+{
+    const struct settings *s = in->settings;
+    nsec seconds = (s->timeout + NSEC_PER_SEC - 1) / NSEC_PER_SEC;
+    int64_t number = s->run_number == 0 ? 1 : s->run_number;
+    putc_if(b, "MODEL", s->model, "contract");
+    putc_if(b, "TIER", s->tier, "contract");
+    putc_if(b, "TIER_NAME", s->tier_name, "contract");
+    putc_if(b, "RUN_NUMBER", arena_printf(b->a, "%02" PRId64, number), "contract");
+    putc_if(b, "TEST_ID", s->test_id, "contract");
+    putc_if(b, "TIMEOUT", arena_printf(b->a, "%" PRId64, seconds), "contract");
+    putc_if(b, "TOOLS_ENABLED", tristate_word(s->tools_enabled), "contract");
+    putc_if(b, "DELEGATION_ENABLED", tristate_word(s->delegation_enabled), "contract");
+    putc_if(b, "CINCH_RUN_ID", in->run_id, "cinch");
+    putc_if(b, "CINCH_PROMPT_FILE", in->prompt_file, "cinch");
+    putc_if(b, "CINCH_WORKSPACE", s->workspace, "cinch");
+    putc_if(b, "CINCH_OUTPUT_DIR", in->output_dir, "cinch");
+    putc_if(b, "CINCH_CONFIG_FILE", in->config_file, "cinch");
+    putc_if(b, "HOME", in->home, "cinch");
+}
+
+static int add_object(struct building *b, const struct json *vars, const char *origin)
+{
+    for (size_t i = 0; i < json_len(vars); i++) {
+        const struct json_member *m = &vars->object.members[i];
+        CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+        if (!is_name(m->key)) {
+            return ERR(b->e, ERR_CONFIG, "'%.*s' is not a name for an environment variable",
+                       STR_ARG(m->key));
+        }
+        if (json_is(m->value, JSON_STRING)) {
+            buf_add(&text, m->value->string);
+        } else if (!json_is(m->value, JSON_NULL)) {
+            (void)!json_write(m->value, JSON_COMPACT, &text, NULL);
+        }
+        if (str_has_nul(buf_str(&text))) {
+            return ERR(b->e, ERR_CONFIG, "the value of '%.*s' contains a NUL byte",
+                       STR_ARG(m->key));
+        }
+        put(b, m->key, buf_str(&text), origin);
+    }
+    return 0;
+}
+
+static int add_passed(struct building *b, const struct environment_input *in)
+{
+    const struct json *pass = in->settings->env_pass;
+    for (size_t i = 0; i < json_len(pass); i++) {
+        struct str name = json_str(json_item(pass, i), STR_EMPTY);
+        if (!is_name(name)) {
+            return ERR(b->e, ERR_CONFIG, "'%.*s' is not a name for an environment variable",
+                       STR_ARG(name));
+        }
+        for (char *const *p = in->caller; p != NULL && *p != NULL; p++) {
+            struct str value = str_of(*p);
+            if (str_eq(str_split(&value, '='), name) && value.ptr != NULL) {
+                put(b, name, value, "passed");
+            }
+        }
+    }
+    return 0;
+}
+
+static void flatten(struct building *b, const struct environment_input *in, struct environment *ret)
+{
+    size_t n = json_len(b->vars);
+    ret->envp = arena_array(b->a, n + 1, sizeof *ret->envp);
+    ret->names = json_array(b->a);
+    for (size_t i = 0; i < n; i++) {
+        const struct json_member *m = &b->vars->object.members[i];
+        struct str value = json_str(json_get(m->value, "value"), STR_EMPTY);
+        const char *origin = json_cstring(json_get(m->value, "origin"), "");
+        ret->envp[i] = arena_printf(b->a, "%s=%s", m->key.ptr, value.ptr);
+        bool hidden = strcmp(origin, "secret") == 0 || secret_like_name(m->key);
+        struct json *shown = json_object(b->a);
+        json_setc(b->a, shown, "name", json_string(b->a, m->key));
+        json_setc(b->a, shown, "value", hidden ? json_null(b->a) : json_string(b->a, value));
+        json_setc(b->a, shown, "origin", json_cstr(b->a, origin));
+        json_push(b->a, ret->names, shown);
+    }
+}
+
+int environment_build(struct arena *a, const struct environment_input *in, struct environment *ret,
+                      struct err *e)
+{
+    struct building b = { .a = a, .vars = json_object(a), .e = e };
+    add_caller(&b, in);
+    add_quiet(&b);
+    add_contract(&b, in);
+    int r = add_object(&b, in->adapter_env, "adapter");
+    if (r == 0) {
+        r = add_passed(&b, in);
+    }
+    if (r == 0) {
+        r = add_object(&b, in->settings->env_set, "task");
+    }
+    if (r < 0) {
+        return r;
+    }
+    for (size_t i = 0; i < in->secrets->len; i++) {
+        if (in->secrets->items[i].to_child) {
+            put(&b, str_of(in->secrets->items[i].name), in->secrets->items[i].value, "secret");
+        }
+    }
+    flatten(&b, in, ret);
+    return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The environment of the child: clean, explicit, and recorded.
+ *
+ * In order, later wins: a short list taken from the caller (PATH, LANG, TZ …) or, with inherit, all
+ * of it; what keeps programs from waiting for a person (TERM=dumb, pagers and git prompts off); the
+ * variables of the evaluation contract (MODEL, TIER, RUN_NUMBER …) and of cinch (CINCH_…); the
+ * adapter's; names passed and values set by the task; secrets.
+ */
+#pragma once
+
+#include "run/secrets.h"
+#include "run/settings.h"
+
+struct environment_input {
+    const struct settings *settings;
+    const struct secrets *secrets;
+    char *const *caller;
+    const struct json *adapter_env; /* names to values */
+    const char *run_id;
+    const char *home; /* NULL: the caller's */
+    const char *prompt_file;
+    const char *output_dir;
+    const char *config_file;
+};
+
+struct environment {
+    char **envp; /* NULL-terminated, in the arena */
+    struct json
+        *names; /* for evidence/environment.json: [{name, value, origin}], secrets without value */
+};
+
+/* ERR_CONFIG for a name that is none. */
+int environment_build(struct arena *a, const struct environment_input *in, struct environment *ret,
+                      struct err *e) MUST_USE;

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Gathering secret values; see secrets.h. Nothing here is ever logged.
+ */
+#include "run/secrets.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+
+/* Shorter values of variables that merely look like keys ("1", "true", "auto") would turn ordinary
+ * words of every log into noise. A secret that was named is taken whatever its length. */
+enum { GUESSED_MIN = 8 };
+/* Lines of a secret file (a PEM block, a JSON credential) count by themselves from this length on.
+ */
+enum { FILE_LINE_MIN = 16 };
+enum { FILE_MAX = 1 << 20 };
+
+bool secret_like_name(struct str name)
+{
+    static const char *const words[] = { "KEY",    "TOKEN",       "SECRET",  "PASSWORD",
+                                         "PASSWD", "PASSPHRASE",  "APIKEY",  "CREDENTIAL",
+                                         "PAT",    "CREDENTIALS", "SECRETS", "TOKENS" };
+    while (name.ptr != NULL) {
+        struct str part = str_split(&name, '_');
+        for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+            if (part.len == strlen(words[i]) && strncasecmp(part.ptr, words[i], part.len) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void add(struct arena *a, struct secrets *list, const char *name, struct str value,
+                bool to_child)
+{
+    if (list->len == list->cap) {
+        size_t cap = list->cap == 0 ? 16 : list->cap * 2;
+        struct secret *items = arena_array(a, cap, sizeof *items);
+        if (list->len > 0) {
+            memcpy(items, list->items, list->len * sizeof *items);
+        }
+        list->items = items;
+        list->cap = cap;
+    }
+    list->items[list->len++] =
+        (struct secret) { arena_dup(a, str_of(name)), arena_str(a, value), to_child };
+}
+
+static const char *lookup(char *const *environ, struct str name)
+{
+    for (; environ != NULL && *environ != NULL; environ++) {
+        struct str entry = str_of(*environ);
+        if (entry.len > name.len && entry.ptr[name.len] == '=' && str_starts(entry, name)) {
+            return *environ + name.len + 1;
+        }
+    }
+    return NULL;
+}
+
+static int add_named(struct arena *a, const struct settings *s, char *const *environ,
+                     struct secrets *list, struct err *e)
+{
+    for (size_t i = 0; i < json_len(s->secret_names); i++) {
+        const char *name = json_cstring(json_item(s->secret_names, i), "");
+        const char *value = lookup(environ, str_of(name));
+        if (value == NULL || value[0] == '\0') {
+            return ERR(e, ERR_SECRET,
+                       "secret '%s' is not set: export it in the environment of cinch", name);
+        }
+        add(a, list, name, str_of(value), true);
+    }
+    return 0;
+}
+
+static int add_file(struct arena *a, const char *path, struct secrets *list, struct err *e)
+{
+    CLEANUP(buf) struct buf content = BUF_INIT(FILE_MAX);
+    if (file_read(AT_FDCWD, path, FILE_MAX, &content, e) < 0) {
+        e->code = ERR_SECRET;
+        return err_wrap(e, "secret file");
+    }
+    struct str whole = str_trim(buf_str(&content));
+    const char *name = arena_dup(a, path_base(str_of(path)));
+    if (whole.len == 0) {
+        return ERR(e, ERR_SECRET, "secret file '%s' is empty", path);
+    }
+    add(a, list, name, whole, false);
+    struct str rest = whole;
+    while (rest.ptr != NULL) {
+        struct str line = str_trim(str_split(&rest, '\n'));
+        if (line.len >= FILE_LINE_MIN && line.len < whole.len) {
+            add(a, list, name, line, false);
+        }
+    }
+    return 0;
+}
+
+static void add_guessed(struct arena *a, const struct settings *s, char *const *environ,
+                        struct secrets *list)
+{
+    for (; environ != NULL && *environ != NULL; environ++) {
+        struct str value = str_of(*environ);
+        struct str name = str_split(&value, '=');
+        if (value.ptr != NULL && value.len >= GUESSED_MIN && secret_like_name(name)) {
+            add(a, list, arena_dup(a, name), value, false);
+        }
+    }
+    for (size_t i = 0; i < json_len(s->env_set); i++) {
+        const struct json_member *m = &s->env_set->object.members[i];
+        struct str value = json_str(m->value, STR_EMPTY);
+        if (value.len >= GUESSED_MIN && secret_like_name(m->key)) {
+            add(a, list, m->key.ptr, value, false);
+        }
+    }
+}
+
+int secrets_collect(struct arena *a, const struct settings *s, char *const *environ,
+                    struct secrets *ret, struct err *e)
+{
+    *ret = (struct secrets) { 0 };
+    int r = add_named(a, s, environ, ret, e);
+    for (size_t i = 0; r == 0 && i < json_len(s->secret_files); i++) {
+        r = add_file(a, json_cstring(json_item(s->secret_files, i), ""), ret, e);
+    }
+    for (size_t i = 0; r == 0 && i < json_len(s->api_keys); i++) {
+        const struct json_member *m = &s->api_keys->object.members[i];
+        struct str value = json_str(m->value, STR_EMPTY);
+        if (value.len > 0) {
+            add(a, ret, m->key.ptr, value, true);
+        }
+    }
+    if (r == 0) {
+        add_guessed(a, s, environ, ret);
+    }
+    return r;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct secrets: the values that must never reach a file, an event, an argument or the terminal.
+ *
+ * Collected before anything is started: variables named by the task (--secret NAME), key
+ * dictionaries, files given as secrets, and every variable of the caller or the task whose name
+ * looks like a key.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "run/settings.h"
+
+struct secret {
+    const char *name; /* shown in place of the value */
+    struct str value;
+    bool to_child; /* given to the child as variable `name` */
+};
+
+struct secrets {
+    struct secret *items;
+    size_t len, cap;
+};
+
+/* ERR_SECRET (77) when a named variable or file is missing or empty. `environ` is the caller's. */
+int secrets_collect(struct arena *a, const struct settings *s, char *const *environ,
+                    struct secrets *ret, struct err *e) MUST_USE;
+
+/* OPENAI_API_KEY, GH_TOKEN, DB_PASSWORD … but not KEYBOARD or TOKENIZERS_PARALLELISM. */
+bool secret_like_name(struct str name);
