@@ -155,10 +155,23 @@ static const char *dir_of(struct arena *a, const char *path)
     return slash == path ? "/" : arena_dup(a, str_n(path, (size_t)(slash - path)));
 }
 
+/* The layers in groups, because some can only be found when others are known; they are put into
+ * order at the end. */
+enum group {
+    GROUP_BASE,
+    GROUP_ADAPTER,
+    GROUP_PLACES,
+    GROUP_NAMED,
+    GROUP_REQUEST,
+    GROUP_ENFORCED,
+    GROUP_MAX
+};
+
 struct gathering {
     struct arena *a;
     const struct settings_input *in;
     struct settings *s;
+    struct layers groups[GROUP_MAX];
     struct err *e;
 };
 
@@ -175,7 +188,7 @@ static int prepare(struct gathering *g, struct json *tree, const char *file, con
     return r < 0 ? r : resolve_paths(g->a, tree, dir, g->e);
 }
 
-static int add_file(struct gathering *g, const char *layer, const char *path,
+static int add_file(struct gathering *g, enum group group, const char *layer, const char *path,
                     const struct shape *shape)
 {
     struct json *tree;
@@ -184,14 +197,14 @@ static int add_file(struct gathering *g, const char *layer, const char *path,
         r = prepare(g, tree, path, dir_of(g->a, path), shape);
     }
     if (r == 0) {
-        layers_add(&g->s->layers, layer, arena_dup(g->a, str_of(path)), tree);
+        layers_add(&g->groups[group], layer, arena_dup(g->a, str_of(path)), tree);
     }
     return r;
 }
 
 /* dir/name, if it exists. */
-static int add_if_there(struct gathering *g, const char *layer, const char *dir, const char *name,
-                        const struct shape *shape)
+static int add_if_there(struct gathering *g, enum group group, const char *layer, const char *dir,
+                        const char *name)
 {
     char path[PATH_MAX];
     if (dir == NULL) {
@@ -201,7 +214,7 @@ static int add_if_there(struct gathering *g, const char *layer, const char *dir,
     if (r < 0 || !file_exists(AT_FDCWD, path)) {
         return r;
     }
-    return add_file(g, layer, path, shape);
+    return add_file(g, group, layer, path, task_shape);
 }
 
 static int add_base(struct gathering *g)
@@ -211,12 +224,15 @@ static int add_base(struct gathering *g)
     if (r == 0) {
         r = prepare(g, tree, "built in", ".", task_shape);
     }
-    layers_add(&g->s->layers, "base", "built in", tree);
+    if (r == 0) {
+        layers_add(&g->groups[GROUP_BASE], "base", "built in", tree);
+    }
     return r;
 }
 
 /* A tree that is part of a profile. */
-static int add_profile_part(struct gathering *g, const char *layer, const struct json *part)
+static int add_profile_part(struct gathering *g, enum group group, const char *layer,
+                            const struct json *part)
 {
     if (part == NULL) {
         return 0;
@@ -226,7 +242,7 @@ static int add_profile_part(struct gathering *g, const char *layer, const struct
     struct json *tree = json_copy(g->a, part);
     int r = prepare(g, tree, source, ".", task_shape);
     if (r == 0) {
-        layers_add(&g->s->layers, layer, source, tree);
+        layers_add(&g->groups[group], layer, source, tree);
     }
     return r;
 }
@@ -241,7 +257,7 @@ static int add_project(struct gathering *g, const char *workspace)
         (void)snprintf(path, sizeof path, "%s/.cinch/config.yaml",
                        strcmp(dir, "/") == 0 ? "" : dir);
         if (file_exists(AT_FDCWD, path)) {
-            return add_file(g, "project", path, project_shape);
+            return add_file(g, GROUP_PLACES, "project", path, project_shape);
         }
         char *slash = strrchr(dir, '/');
         if (slash == NULL || dir[1] == '\0') {
@@ -265,23 +281,27 @@ static int add_named(struct gathering *g, const char *layer, const char *folder,
             *p = '_'; /* "vendor/model" is looked for as vendor_model.yaml */
         }
     }
-    int r = add_if_there(g, layer, g->in->site_dir, file, task_shape);
-    return r < 0 ? r : add_if_there(g, layer, g->in->user_dir, file, task_shape);
+    int r = add_if_there(g, GROUP_NAMED, layer, g->in->site_dir, file);
+    return r < 0 ? r : add_if_there(g, GROUP_NAMED, layer, g->in->user_dir, file);
 }
 
-/* The dictionary of the evaluation contract: flat keys, some of which are ours by another name. */
+/* The evaluation contract's names for keys of our `eval`. */
+static const char *const dictionary_names[][2] = {
+    { "tier_id", "tier" },
+    { "tier_name", "tier_name" },
+    { "tier_prompt", "tier_prompt" },
+    { "tools_enabled", "tools_enabled" },
+    { "delegation_enabled", "delegation_enabled" },
+    { "test_id", "test_id" },
+    { "task_description", "task_description" },
+    { "run_number", "run_number" },
+};
+
+/* The dictionary of the evaluation contract: flat keys, some of which are ours by another name.
+ * What we do not know is kept under `config`, for the program that asked for it; the keys go to the
+ * child and nowhere else. */
 static int add_dictionary(struct gathering *g)
 {
-    static const char *const names[][2] = {
-        { "tier_id", "tier" },
-        { "tier_name", "tier_name" },
-        { "tier_prompt", "tier_prompt" },
-        { "tools_enabled", "tools_enabled" },
-        { "delegation_enabled", "delegation_enabled" },
-        { "test_id", "test_id" },
-        { "task_description", "task_description" },
-        { "run_number", "run_number" },
-    };
     struct json *dict;
     const char *path = g->in->config_file;
     int r = yaml_load(g->a, path, &limits, &dict, g->e);
@@ -294,11 +314,11 @@ static int add_dictionary(struct gathering *g)
     struct json *tree = json_object(g->a);
     struct json *eval = json_object(g->a);
     struct json *rest = json_copy(g->a, dict);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        struct json *v = json_get(dict, names[i][0]);
+    for (size_t i = 0; i < ARRAY_LEN(dictionary_names); i++) {
+        struct json *v = json_get(dict, dictionary_names[i][0]);
         if (v != NULL) {
-            json_setc(g->a, eval, names[i][1], v);
-            (void)json_remove(rest, str_of(names[i][0]));
+            json_setc(g->a, eval, dictionary_names[i][1], v);
+            (void)json_remove(rest, str_of(dictionary_names[i][0]));
         }
     }
     g->s->api_keys = json_get(dict, "api_keys");
@@ -306,118 +326,126 @@ static int add_dictionary(struct gathering *g)
     json_setc(g->a, tree, "eval", eval);
     json_setc(g->a, tree, "config", rest);
     r = prepare(g, tree, path, dir_of(g->a, path), task_shape);
-    layers_add(&g->s->layers, "task", path, tree);
+    layers_add(&g->groups[GROUP_REQUEST], "task", path, tree);
     return r;
 }
 
-/* A first look at what the model, tier and adapter layers depend on: the value that the highest of
- * the layers known so far would give. */
-static const char *peek(const struct gathering *g, const struct json *request, const char *section,
-                        const char *key)
+/* What the layers known so far say about a key; the model's, tier's and adapter's layers depend on
+ * it. */
+static const struct json *peek(const struct gathering *g, const char *section, const char *key)
 {
-    const char *v = json_cstring(json_get(json_get(request, section), key), NULL);
-    for (size_t i = g->s->layers.len; v == NULL && i-- > 0;) {
-        v = json_cstring(json_get(json_get(g->s->layers.items[i].tree, section), key), NULL);
+    for (size_t group = GROUP_MAX; group-- > 0;) {
+        const struct layers *l = &g->groups[group];
+        for (size_t i = l->len; i-- > 0;) {
+            const struct json *v = json_get(json_get(l->items[i].tree, section), key);
+            if (v != NULL && !json_is(v, JSON_NULL)) {
+                return v;
+            }
+        }
     }
-    return v;
+    return NULL;
 }
 
-/* Everything that does not depend on another layer, in order; the adapter's, the model's and the
- * tier's layers are put between afterwards. */
-static int add_independent(struct gathering *g)
+/* What stood after "--" is the command for an adapter that has no program of its own, and more
+ * arguments for one that has. Without any adapter, a command says enough. */
+static void place_rest(struct gathering *g)
 {
-    int r = add_base(g);
-    if (r == 0) {
-        r = add_if_there(g, "site", g->in->site_dir, "config.yaml", task_shape);
-    }
-    if (r == 0) {
-        r = add_if_there(g, "user", g->in->user_dir, "config.yaml", task_shape);
-    }
-    return r;
-}
-
-static int add_task_and_request(struct gathering *g)
-{
-    int r = 0;
-    if (g->in->task_file != NULL) {
-        r = add_file(g, "task", g->in->task_file, task_shape);
-    }
-    if (r == 0 && g->in->config_file != NULL) {
-        r = add_dictionary(g);
-    }
-    if (r == 0 && g->in->request != NULL) {
-        r = prepare(g, g->in->request, "command line", ".", task_shape);
-        layers_add(&g->s->layers, "request", "command line", g->in->request);
-    }
-    return r;
-}
-
-static void move_layers(struct layers *from, struct layers *to)
-{
-    for (size_t i = 0; i < from->len; i++) {
-        layers_add(to, from->items[i].name, from->items[i].source, from->items[i].tree);
-    }
-    from->len = 0;
-}
-
-static void choose_profile(struct gathering *g, const struct layers *above)
-{
-    const struct json *top = layers_merge(g->a, above);
-    const char *adapter = peek(g, top, "agent", "adapter");
-    bool command = json_len(json_get(json_get(top, "agent"), "command")) > 0;
-    if (adapter == NULL && command) {
-        adapter = "command"; /* a command after -- says enough */
+    struct json *request = g->in->request;
+    const char *adapter = json_cstring(peek(g, "agent", "adapter"), NULL);
+    const struct json *rest = g->in->rest;
+    if (adapter == NULL && (rest != NULL || json_len(peek(g, "agent", "command")) > 0)) {
+        adapter = "command";
         struct json *tree = json_object(g->a);
         struct json *agent = json_object(g->a);
         json_setc(g->a, agent, "adapter", json_cstr(g->a, adapter));
         json_setc(g->a, tree, "agent", agent);
-        layers_add(&g->s->layers, "base", "built in", tree);
+        layers_add(&g->groups[GROUP_BASE], "base", "built in", tree);
     }
     if (adapter != NULL) {
         g->s->profile = profile_find(&g->s->profiles, str_of(adapter));
     }
+    if (rest == NULL || request == NULL) {
+        return;
+    }
+    struct json *agent = json_get(request, "agent");
+    if (agent == NULL) {
+        agent = json_object(g->a);
+        json_setc(g->a, request, "agent", agent);
+    }
+    bool own_program = g->s->profile != NULL && json_len(g->s->profile->binary) > 0;
+    json_setc(g->a, agent, own_program ? "args" : "command", json_copy(g->a, rest));
 }
 
-static int add_enforced(struct gathering *g)
+static int add_request(struct gathering *g)
 {
-    int r = g->s->profile == NULL ? 0 : add_profile_part(g, "enforced", g->s->profile->enforced);
-    return r < 0 ? r : add_if_there(g, "enforced", g->in->site_dir, "enforced.yaml", task_shape);
+    int r = 0;
+    struct json *request = g->in->request;
+    if (request != NULL) {
+        layers_add(&g->groups[GROUP_REQUEST], "request", "command line", request);
+        widen(g->a, request);
+    }
+    place_rest(g);
+    if (request != NULL) {
+        r = prepare(g, request, "command line", ".", task_shape);
+    }
+    return r;
+}
+
+static int add_places(struct gathering *g)
+{
+    int r = add_if_there(g, GROUP_PLACES, "site", g->in->site_dir, "config.yaml");
+    return r < 0 ? r : add_if_there(g, GROUP_PLACES, "user", g->in->user_dir, "config.yaml");
+}
+
+static int add_dependent(struct gathering *g)
+{
+    int r = add_project(g, json_cstring(peek(g, "workspace", "path"), "."));
+    if (r == 0 && g->s->profile == NULL) {
+        const char *adapter = json_cstring(peek(g, "agent", "adapter"), NULL);
+        g->s->profile =
+            profile_find(&g->s->profiles, str_of(adapter)); /* a project may choose it */
+    }
+    if (r == 0 && g->s->profile != NULL) {
+        r = add_profile_part(g, GROUP_ADAPTER, "adapter", g->s->profile->settings);
+    }
+    if (r == 0) {
+        r = add_named(g, "model", "models", json_cstring(peek(g, "agent", "model"), NULL));
+    }
+    if (r == 0) {
+        r = add_named(g, "tier", "tiers", json_cstring(peek(g, "eval", "tier"), NULL));
+    }
+    if (r == 0 && g->s->profile != NULL) {
+        r = add_profile_part(g, GROUP_ENFORCED, "enforced", g->s->profile->enforced);
+    }
+    return r < 0 ? r
+                 : add_if_there(g, GROUP_ENFORCED, "enforced", g->in->site_dir, "enforced.yaml");
 }
 
 int settings_gather(struct arena *a, const struct settings_input *in, struct settings *s,
                     struct err *e)
 {
-    struct gathering g = { a, in, s, e };
-    struct layers above = { .len =
-                                0 }; /* task and request, read first: the others depend on them */
-    int r = add_task_and_request(&g);
-    if (r < 0) {
-        return r;
-    }
-    move_layers(&s->layers, &above);
-    const struct json *top = layers_merge(a, &above);
-
-    r = add_independent(&g);
+    struct gathering g = { .a = a, .in = in, .s = s, .e = e };
+    int r = add_base(&g);
     if (r == 0) {
-        const char *workspace = peek(&g, top, "workspace", "path");
-        r = add_project(&g, workspace == NULL ? "." : workspace);
+        r = add_places(&g);
+    }
+    if (r == 0 && in->task_file != NULL) {
+        r = add_file(&g, GROUP_REQUEST, "task", in->task_file, task_shape);
+    }
+    if (r == 0 && in->config_file != NULL) {
+        r = add_dictionary(&g);
     }
     if (r == 0) {
-        choose_profile(&g, &above);
-        struct layers below = { .len = 0 };
-        move_layers(&s->layers, &below);
-        layers_add(&s->layers, below.items[0].name, below.items[0].source, below.items[0].tree);
-        r = s->profile == NULL ? 0 : add_profile_part(&g, "adapter", s->profile->settings);
-        for (size_t i = 1; i < below.len; i++) {
-            layers_add(&s->layers, below.items[i].name, below.items[i].source, below.items[i].tree);
+        r = add_request(&g);
+    }
+    if (r == 0) {
+        r = add_dependent(&g);
+    }
+    for (size_t group = 0; group < GROUP_MAX; group++) {
+        for (size_t i = 0; i < g.groups[group].len; i++) {
+            const struct layer *l = &g.groups[group].items[i];
+            layers_add(&s->layers, l->name, l->source, l->tree);
         }
     }
-    if (r == 0) {
-        r = add_named(&g, "model", "models", peek(&g, top, "agent", "model"));
-    }
-    if (r == 0) {
-        r = add_named(&g, "tier", "tiers", peek(&g, top, "eval", "tier"));
-    }
-    move_layers(&above, &s->layers);
-    return r < 0 ? r : add_enforced(&g);
+    return r;
 }
