@@ -29,6 +29,7 @@ struct settings_input {
     const char *task_file;   /* NULL: none */
     const char *config_file; /* the Scylla dictionary (tier_id, test_id, api_keys …); NULL: none */
     struct json *request;    /* layer `request`; NULL: none */
+    const struct json *rest; /* list: what stood after "--"; NULL: nothing; needs a request */
     const char *const *adapter_dirs; /* NULL-terminated; more places for profiles */
     const char *site_dir;            /* NULL: /etc/cinch */
     const char *user_dir;            /* NULL: no user layer */
