@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Options to settings keys. The table says for each option where its value goes; only what is not a
+ * plain value has code.
+ */
+#include "cli/request.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/yaml.h"
+
+/* A prompt typed into a pipe; a larger one belongs into a file. */
+enum { STDIN_MAX = 16 << 20 };
+
+static const char *const delivery_words[] = { "file", "argument", "stdin", NULL };
+static const char *const home_words[] = { "private", "shared", NULL };
+static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
+
+/* clang-format off */
+const struct option request_options[] = {
+    { "adapter", 'a', OPTION_STRING, .value = "NAME", .help = "the agent to run ('cinch adapters' lists them)",
+      .section = "Task", .complete = COMPLETE_ADAPTER },
+    { "model", 'm', OPTION_STRING, .value = "MODEL", .help = "the model it is to use" },
+    { "prompt", 'p', OPTION_PATH, .value = "FILE", .help = "what to do, as a file; - reads standard input" },
+    { "prompt-via", 0, OPTION_ENUM, .value = "WAY", .words = delivery_words,
+      .help = "how the prompt reaches the agent", .shown = "the adapter's way" },
+    { "workspace", 'w', OPTION_PATH, .value = "DIR", .help = "where the agent works", .shown = ".",
+      .complete = COMPLETE_DIRECTORY },
+    { "output", 'o', OPTION_PATH, .value = "DIR", .help = "where the record goes; new or empty",
+      .shown = "a new directory below ~/.local/state/cinch/runs", .complete = COMPLETE_DIRECTORY },
+    { "config", 'c', OPTION_PATH, .value = "FILE", .help = "evaluation settings (tier_id, test_id, api_keys, ...)" },
+    { "set", 0, OPTION_PAIR, .value = "KEY=VALUE", .help = "any setting by its dotted key; VALUE is YAML",
+      .flags = OPTION_REPEAT },
+    { "name", 0, OPTION_STRING, .value = "NAME", .help = "name of the task in the record" },
+    { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "more adapter profiles", .flags = OPTION_REPEAT,
+      .complete = COMPLETE_DIRECTORY },
+
+    { "timeout", 't', OPTION_DURATION, .value = "TIME", .help = "end the run after TIME (600, 90s, 10m, 2h)",
+      .shown = "1h", .flags = OPTION_POSITIVE, .section = "Limits" },
+    { "first-output-timeout", 0, OPTION_DURATION, .value = "TIME", .help = "end it when nothing was printed by then; 0 is off",
+      .shown = "0" },
+    { "idle-timeout", 0, OPTION_DURATION, .value = "TIME",
+      .help = "end it when it neither prints nor uses the processor; 0 is off", .shown = "0" },
+    { "grace", 0, OPTION_DURATION, .value = "TIME", .help = "between SIGTERM and SIGKILL", .shown = "5s" },
+    { "drain", 0, OPTION_DURATION, .value = "TIME", .help = "wait for output held open after its exit", .shown = "5s" },
+
+    { "env", 'e', OPTION_PAIR, .value = "NAME[=VALUE]", .help = "pass a variable on, or set one",
+      .flags = OPTION_REPEAT | OPTION_BARE, .section = "Environment" },
+    { "inherit-env", 0, OPTION_FLAG, .help = "pass the whole environment on" },
+    { "secret", 's', OPTION_STRING, .value = "NAME", .help = "pass a variable on and keep its value out of every file",
+      .flags = OPTION_REPEAT },
+    { "secret-file", 0, OPTION_PATH, .value = "FILE", .help = "keep the content of FILE out of every file",
+      .flags = OPTION_REPEAT },
+    { "home", 0, OPTION_ENUM, .value = "KIND", .words = home_words, .help = "the agent's HOME: its own, or yours",
+      .shown = "the adapter's choice" },
+
+    { "tier", 0, OPTION_STRING, .value = "TIER", .help = "tier of the evaluation (TIER)", .section = "Evaluation" },
+    { "test-id", 0, OPTION_STRING, .value = "ID", .help = "test of the evaluation (TEST_ID)" },
+    { "run-number", 0, OPTION_INT, .value = "N", .help = "number of the run (RUN_NUMBER)", .min = 1, .max = 99 },
+    { "tools", 0, OPTION_FLAG, .help = "TOOLS_ENABLED; unset leaves it to the agent", .flags = OPTION_NEGATABLE },
+    { "delegation", 0, OPTION_FLAG, .help = "DELEGATION_ENABLED; unset leaves it to the agent", .flags = OPTION_NEGATABLE },
+    { "exit-profile", 0, OPTION_ENUM, .value = "NAME", .words = exit_words, .help = "which contract's exit codes",
+      .shown = "native" },
+    { "force", 'f', OPTION_FLAG, .help = "archive what is in the output directory", .section = "Record" },
+    { 0 },
+};
+
+const struct positional request_positionals[] = {
+    { "TASK", "a task file (*.yaml, *.yml, *.json), or the goal in words", .optional = true,
+      .complete = COMPLETE_FILE },
+    { 0 },
+};
+
+/* Options whose value goes to one key as it is. */
+static const struct {
+    const char *option, *section, *key;
+    enum option_kind kind;
+} plain[] = {
+    { "adapter", "agent", "adapter", OPTION_STRING },
+    { "model", "agent", "model", OPTION_STRING },
+    { "prompt-via", "prompt", "delivery", OPTION_STRING },
+    { "workspace", "workspace", "path", OPTION_STRING },
+    { "output", "output", "dir", OPTION_STRING },
+    { "timeout", "limits", "timeout", OPTION_DURATION },
+    { "first-output-timeout", "limits", "first_output", OPTION_DURATION },
+    { "idle-timeout", "limits", "idle", OPTION_DURATION },
+    { "grace", "limits", "grace", OPTION_DURATION },
+    { "drain", "limits", "drain", OPTION_DURATION },
+    { "inherit-env", "env", "inherit", OPTION_FLAG },
+    { "tier", "eval", "tier", OPTION_STRING },
+    { "test-id", "eval", "test_id", OPTION_STRING },
+    { "run-number", "eval", "run_number", OPTION_INT },
+    { "tools", "eval", "tools_enabled", OPTION_FLAG },
+    { "delegation", "eval", "delegation_enabled", OPTION_FLAG },
+    { "name", NULL, "name", OPTION_STRING },
+    { "home", NULL, "home", OPTION_STRING },
+    { "exit-profile", NULL, "exit_profile", OPTION_STRING },
+};
+/* clang-format on */
+
+static struct json *section(struct arena *a, struct json *tree, const char *name)
+{
+    struct json *s = name == NULL ? tree : json_get(tree, name);
+    if (s == NULL) {
+        s = json_object(a);
+        json_setc(a, tree, name, s);
+    }
+    return s;
+}
+
+static struct json *plain_value(struct arena *a, const struct options *opt, size_t i)
+{
+    const char *name = plain[i].option;
+    switch (plain[i].kind) {
+    case OPTION_FLAG:
+        return json_boolean(a, options_flag(opt, name, false));
+    case OPTION_INT:
+        return json_integer(a, options_int(opt, name, 0));
+    case OPTION_DURATION:
+        return json_number(a, (double)options_duration(opt, name, 0) / 1e9);
+    case OPTION_STRING:
+    case OPTION_PATH:
+    case OPTION_ENUM:
+    case OPTION_PAIR:
+        break;
+    }
+    return json_cstr(a, options_string(opt, name, ""));
+}
+
+static void put_list(struct arena *a, struct json *tree, const char *where, const char *key,
+                     const char *const *values)
+{
+    struct json *list = json_array(a);
+    for (; *values != NULL; values++) {
+        json_push(a, list, json_cstr(a, *values));
+    }
+    if (list->array.len > 0) {
+        json_setc(a, section(a, tree, where), key, list);
+    }
+}
+
+static void put_env(struct arena *a, struct json *tree, const struct options *opt)
+{
+    struct json *set = json_object(a);
+    struct json *pass = json_array(a);
+    for (const char *const *p = options_list(opt, "env"); *p != NULL; p++) {
+        struct str name;
+        struct str value;
+        if (option_pair(*p, &name, &value)) {
+            json_set(a, set, name, json_string(a, value));
+        } else {
+            json_push(a, pass, json_string(a, name));
+        }
+    }
+    if (json_len(set) > 0) {
+        json_setc(a, section(a, tree, "env"), "set", set);
+    }
+    if (json_len(pass) > 0) {
+        json_setc(a, section(a, tree, "env"), "pass", pass);
+    }
+}
+
+/* --set limits.timeout=90s */
+static int put_setting(struct arena *a, struct json *tree, const char *pair, struct err *e)
+{
+    struct str path;
+    struct str text;
+    struct json *value;
+    (void)option_pair(pair, &path, &text);
+    int r = yaml_parse(a, text, "--set", NULL, &value, e);
+    if (r < 0) {
+        e->code = ERR_USAGE;
+        return err_wrap(e, "'%s'", pair);
+    }
+    value->line = value->column = 0;
+    struct json *at = tree;
+    for (;;) {
+        struct str key = str_split(&path, '.');
+        if (key.len == 0) {
+            return ERR(e, ERR_USAGE, "--set: '%s' has an empty part in its key", pair);
+        }
+        if (path.ptr == NULL) {
+            json_set(a, at, key, value);
+            return 0;
+        }
+        struct json *inner = json_find(at, key);
+        if (!json_is(inner, JSON_OBJECT)) {
+            inner = json_object(a);
+            json_set(a, at, key, inner);
+        }
+        at = inner;
+    }
+}
+
+static int read_stdin_prompt(struct arena *a, struct json *tree, struct err *e)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(STDIN_MAX);
+    if (isatty(STDIN_FILENO)) {
+        return ERR(e, ERR_USAGE, "the prompt - is standard input, which is a terminal: pipe it in");
+    }
+    int r = file_read(AT_FDCWD, "/dev/stdin", STDIN_MAX, &text, e);
+    if (r == 0) {
+        json_setc(a, section(a, tree, "prompt"), "text", json_string(a, buf_str(&text)));
+    }
+    return r;
+}
+
+static bool is_task_name(struct str s)
+{
+    return memchr(s.ptr, '\n', s.len) == NULL &&
+           (str_ends(s, STR(".yaml")) || str_ends(s, STR(".yml")) || str_ends(s, STR(".json")));
+}
+
+static int put_prompt(struct arena *a, struct json *tree, const struct options *opt,
+                      struct settings_input *in, struct err *e)
+{
+    const char *task = options_arg(opt, 0);
+    const char *file = options_string(opt, "prompt", NULL);
+    if (task != NULL && is_task_name(str_of(task))) {
+        in->task_file = task;
+    } else if (task != NULL && task[0] == '\0') {
+        return ERR(e, ERR_USAGE, "the goal is empty");
+    } else if (task != NULL && file != NULL) {
+        return ERR(e, ERR_USAGE, "a goal and --prompt say the same thing twice: give one of them");
+    } else if (task != NULL) {
+        json_setc(a, section(a, tree, "prompt"), "text", json_cstr(a, task));
+    }
+    if (file != NULL && strcmp(file, "-") == 0) {
+        return read_stdin_prompt(a, tree, e);
+    }
+    if (file != NULL) {
+        json_setc(a, section(a, tree, "prompt"), "file", json_cstr(a, file));
+    }
+    return 0;
+}
+
+static const char *home_path(struct arena *a, const char *variable, const char *below_home,
+                             const char *rest)
+{
+    const char *base = getenv(variable);
+    const char *home = getenv("HOME");
+    if (base != NULL && base[0] == '/') {
+        return arena_printf(a, "%s/%s", base, rest);
+    }
+    return home == NULL || home[0] != '/' ? NULL
+                                          : arena_printf(a, "%s/%s/%s", home, below_home, rest);
+}
+
+const char *request_user_dir(struct arena *a)
+{
+    return home_path(a, "XDG_CONFIG_HOME", ".config", "cinch");
+}
+
+const char *request_runs_dir(struct arena *a)
+{
+    const char *dir = home_path(a, "XDG_STATE_HOME", ".local/state", "cinch/runs");
+    const char *temporary = getenv("TMPDIR");
+    return dir != NULL ? dir
+                       : arena_printf(a, "%s/cinch-runs", temporary == NULL ? "/tmp" : temporary);
+}
+
+const char *const *request_adapter_dirs(struct arena *a, const struct options *opt)
+{
+    const char *const *given = opt == NULL ? NULL : options_list(opt, "adapter-dir");
+    size_t n = 0;
+    while (given != NULL && given[n] != NULL) {
+        n++;
+    }
+    const char **dirs = arena_array(a, n + 2, sizeof *dirs);
+    const char *user = request_user_dir(a);
+    size_t len = 0;
+    if (user != NULL) {
+        dirs[len++] = arena_printf(a, "%s/adapters", user);
+    }
+    for (size_t i = 0; i < n; i++) {
+        dirs[len++] = given[i];
+    }
+    return dirs;
+}
+
+int request_read(struct arena *a, const struct options *opt, struct settings_input *ret,
+                 struct err *e)
+{
+    struct json *tree = json_object(a);
+    const char *site = getenv("CINCH_SITE_DIR");
+    *ret = (struct settings_input){
+        .request = tree,
+        .config_file = options_string(opt, "config", NULL),
+        .adapter_dirs = request_adapter_dirs(a, opt),
+        .site_dir = site == NULL ? "/etc/cinch" : site,
+        .user_dir = request_user_dir(a),
+    };
+    for (size_t i = 0; i < ARRAY_LEN(plain); i++) {
+        if (options_given(opt, plain[i].option)) {
+            json_setc(a, section(a, tree, plain[i].section), plain[i].key, plain_value(a, opt, i));
+        }
+    }
+    put_list(a, tree, "secrets", "names", options_list(opt, "secret"));
+    put_list(a, tree, "secrets", "files", options_list(opt, "secret-file"));
+    put_env(a, tree, opt);
+    const char *const *rest = options_rest(opt);
+    if (rest != NULL && rest[0] != NULL) {
+        struct json *list = json_array(a);
+        for (; *rest != NULL; rest++) {
+            json_push(a, list, json_cstr(a, *rest));
+        }
+        ret->rest = list;
+    }
+    int r = put_prompt(a, tree, opt, ret, e);
+    for (const char *const *p = options_list(opt, "set"); r == 0 && *p != NULL; p++) {
+        r = put_setting(a, tree, *p, e);
+    }
+    return r;
+}

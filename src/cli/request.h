@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The command line of `cinch run` and `cinch config` as a configuration layer: options and the goal or
+ * task file become one tree of settings keys, and from there on are treated like any other layer.
+ */
+#pragma once
+
+#include "cli/option.h"
+#include "run/settings.h"
+
+/* Options that decide a run; `run` and `config` accept the same ones. */
+extern const struct option request_options[];
+extern const struct positional request_positionals[];
+
+/* The strings live in the arena or in argv. Reads standard input when the prompt is "-". */
+int request_read(struct arena *a, const struct options *opt, struct settings_input *ret,
+                 struct err *e) MUST_USE;
+
+/* Directories with adapter profiles: the user's, then those of --adapter-dir. NULL-terminated. */
+const char *const *request_adapter_dirs(struct arena *a, const struct options *opt);
+
+/* $XDG_CONFIG_HOME/cinch or ~/.config/cinch; NULL when there is no home. */
+const char *request_user_dir(struct arena *a);
+/* $XDG_STATE_HOME/cinch/runs or ~/.local/state/cinch/runs; below the temporary directory without home. */
+const char *request_runs_dir(struct arena *a);
