@@ -109,17 +109,23 @@ static size_t utf8_step(const unsigned char *p, size_t left)
     return bad ? 0 : n;
 }
 
-bool str_is_utf8(struct str s)
+size_t str_utf8_prefix(struct str s)
 {
     const unsigned char *p = (const unsigned char *)s.ptr;
-    for (size_t i = 0; i < s.len;) {
+    size_t i = 0;
+    while (i < s.len) {
         size_t n = utf8_step(p + i, s.len - i);
         if (n == 0) {
-            return false;
+            break;
         }
         i += n;
     }
-    return true;
+    return i;
+}
+
+bool str_is_utf8(struct str s)
+{
+    return str_utf8_prefix(s) == s.len;
 }
 
 struct str str_split(struct str *s, char sep)

@@ -38,7 +38,8 @@ struct str str_trim(struct str s);                          /* ASCII white space
 struct str str_slice(struct str s, size_t from, size_t to); /* clamped */
 size_t str_find(struct str s, struct str needle);           /* offset, or s.len when absent */
 bool str_has_nul(struct str s);
-bool str_is_utf8(struct str s); /* strict: no surrogates, no overlong forms */
+bool str_is_utf8(struct str s);       /* strict: no surrogates, no overlong forms */
+size_t str_utf8_prefix(struct str s); /* bytes before the first that breaks UTF-8; else s.len */
 
 /* Cuts off and returns the part before the first `sep`; the rest (without sep) stays in *s. When
  * sep does not occur, the whole is returned and *s becomes empty with ptr NULL. */
