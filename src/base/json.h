@@ -5,13 +5,19 @@
  * unique keys.
  *
  *   struct json *v;
- *   json_parse(arena, text, &(struct json_limits){0}, &v, e);         strict RFC 8259, no NaN
- *   int64_t n = json_int(json_get(v, "timeout"), 0);                  getters accept NULL and wrong
- * types struct json *o = json_object(arena); json_set(arena, o, STR("name"), json_string(arena,
- * STR("x"))); json_write(o, JSON_PRETTY, &buf, e);
+ *   json_parse(arena, text, NULL, &v, e);                 strict RFC 8259, no NaN
+ *   int64_t n = json_int(json_get(v, "timeout"), 0);      getters accept NULL and wrong types
+ *   struct json *o = json_object(arena);
+ *   json_set(arena, o, STR("name"), json_string(arena, STR("x")));
+ *   json_write(o, JSON_PRETTY, &buf, e);
  *
- * Values read from a file carry the line and column where they began (0 = unknown), so that a
- * semantic error can say file:line:column as well as a syntax error does: see json_at().
+ * Values that were read carry the line and column where they began (0 = unknown, for values that
+ * code made), so that a semantic error can say file:line:column as well as a syntax error does: see
+ * json_at(). Columns count characters.
+ *
+ * Looking up, setting and removing a key cost the number of members: fine for what people write,
+ * not for a table of 100,000 keys. Reading, writing, copying and comparing are cheap at any size,
+ * and nothing here recurses.
  */
 #pragma once
 
@@ -68,8 +74,8 @@ struct json_limits {
 /* --- reading (json_parse.c; yyjson is included there only) --- */
 
 /* ERR_PARSE with "line L, column C: why" on bad input, also for a duplicate key; ERR_LIMIT beyond
- * the limits. Numbers beyond int64_t become reals; a real that overflows to infinity is an error.
- * Strings must be valid UTF-8. `limits` may be NULL. */
+ * the limits; *ret is set on success only. Numbers beyond int64_t become reals; a real that
+ * overflows to infinity is an error. Strings must be valid UTF-8. `limits` may be NULL. */
 int json_parse(struct arena *a, struct str text, const struct json_limits *limits,
                struct json **ret, struct err *e) MUST_USE;
 
@@ -80,12 +86,12 @@ enum json_style {
     JSON_PRETTY,  /* two spaces, final newline */
 };
 
-/* Never fails but for the buffer's limit. Invalid UTF-8 in strings is written as U+FFFD; reals in
- * the shortest form that reads back equal, always with '.' or an exponent; NaN and infinity as
- * null. */
+/* Never fails but for the buffer's limit; `out` is then as it was. NULL is written as null. Invalid
+ * UTF-8 in strings is written as U+FFFD; reals in the shortest form that reads back equal, always
+ * with '.' or an exponent; NaN and infinity as null. */
 int json_write(const struct json *v, enum json_style style, struct buf *out,
                struct err *e) MUST_USE;
-/* The text of s as a JSON string, with quotes. */
+/* The text of s as a JSON string, with quotes; as json_write() otherwise. */
 int json_write_string(struct str s, struct buf *out, struct err *e) MUST_USE;
 
 /* --- building (json.c) --- */
@@ -98,15 +104,17 @@ struct json *json_string(struct arena *a, struct str s); /* copies */
 struct json *json_cstr(struct arena *a, const char *s);  /* NULL becomes JSON null */
 struct json *json_array(struct arena *a);
 struct json *json_object(struct arena *a);
+/* The value is not copied and must live as long as the tree; NULL stands for a JSON null. */
 void json_push(struct arena *a, struct json *array, struct json *value);
-void json_set(struct arena *a, struct json *object, struct str key,
-              struct json *value); /* replaces */
+/* Copies the key; replaces the value of a key that is there, which keeps its place. */
+void json_set(struct arena *a, struct json *object, struct str key, struct json *value);
 void json_setc(struct arena *a, struct json *object, const char *key, struct json *value);
 bool json_remove(struct json *object, struct str key);
 struct json *json_copy(struct arena *a, const struct json *v); /* deep */
 
-/* Merge for configuration: maps deep, scalars and arrays replace, null removes the key. Returns a
- * new tree in `a`; neither input is changed, sub-trees may be shared. */
+/* Merge for configuration, as RFC 7396: maps deep, scalars and arrays replace, null removes the key
+ * (and is dropped where there was none). `over` NULL changes nothing. Returns a new tree in `a`
+ * that shares nothing with either input. */
 struct json *json_merge(struct arena *a, const struct json *under, const struct json *over);
 
 /* --- reading values; all accept NULL --- */
