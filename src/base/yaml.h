@@ -2,12 +2,12 @@
  *
  * YAML 1.2 (core schema) into struct json; libfyaml is included by yaml.c only.
  *
- * One document. Keys must be scalars and become strings. Anchors and aliases work and are bounded
- * by limits->max_values (no billion laughs); merge keys "<<" are refused; tags other than the core
- * ones are refused. Duplicate keys, tabs as indentation, and more than one document are errors.
- * Plain scalars resolve as the core schema says (true, 1, 0x1f, 1.5, null, ~); .nan and .inf are
- * errors. JSON is valid YAML: a .json file read through here has positions too (file_parse_config
- * does both).
+ * One document; an empty one is null. Keys must be scalars and become strings. Anchors and aliases
+ * work and are bounded by limits->max_values (no billion laughs); each alias becomes a copy. Merge
+ * keys "<<", tags other than the core ones, "%YAML" other than 1.2, duplicate keys, tabs as
+ * indentation and more than one document are errors. Plain scalars resolve as the core schema says
+ * (true, 1, 0x1f, 1.5, null, ~); "yes" is a string; .nan and .inf are errors. A closing bracket
+ * need not be indented.
  */
 #pragma once
 
@@ -17,8 +17,7 @@
 int yaml_parse(struct arena *a, struct str text, const char *name, const struct json_limits *limits,
                struct json **ret, struct err *e) MUST_USE;
 
-/* Reads a configuration file by its suffix: .json is checked by the strict JSON reader first and
- * has positions; .yaml and .yml by yaml_parse; anything else is tried as YAML. ERR_INPUT when
- * absent. */
+/* Reads a configuration file by its suffix: .json by the strict JSON reader, everything else as
+ * YAML. Both give positions and the same form of message. ERR_INPUT when absent. */
 int yaml_load(struct arena *a, const char *path, const struct json_limits *limits,
               struct json **ret, struct err *e) MUST_USE;

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The core schema of YAML 1.2: what a scalar means. Private to base; used by yaml.c.
+ */
+#pragma once
+
+#include "base/json.h"
+
+enum yaml_tag {
+    YAML_TAG_NONE, /* plain scalars resolve by their looks */
+    YAML_TAG_STR,  /* !!str and "!", and all quoted and block scalars without a tag */
+    YAML_TAG_NULL,
+    YAML_TAG_BOOL,
+    YAML_TAG_INT,
+    YAML_TAG_FLOAT,
+    YAML_TAG_SEQ,
+    YAML_TAG_MAP,
+};
+
+/* From the full name ("tag:yaml.org,2002:int"); false when it is not a core tag. */
+bool yaml_tag_parse(struct str name, enum yaml_tag *ret);
+const char *yaml_tag_name(enum yaml_tag tag); /* "!!int" */
+
+/* The value of a scalar. On failure *ret_why says what is wrong with the text, for "'text' why". */
+bool yaml_resolve(struct arena *a, struct str text, enum yaml_tag tag, struct json **ret,
+                  const char **ret_why);
