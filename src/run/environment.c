@@ -201,11 +201,9 @@ int environment_build(struct arena *a, const struct environment_input *in, struc
     if (r < 0) {
         return r;
     }
-    for (size_t i = 0; i < in->secrets->len; i++) {
-        if (in->secrets->items[i].to_child) {
-            put(&b, str_of(in->secrets->items[i].name), in->secrets->items[i].value, "secret");
-        }
+    r = add_secrets(&b, in->secrets);
+    if (r == 0) {
+        flatten(&b, ret);
     }
-    flatten(&b, in, ret);
-    return 0;
+    return r;
 }

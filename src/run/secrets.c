@@ -88,13 +88,6 @@ static int add_file(struct arena *a, const char *path, struct secrets *list, str
         return ERR(e, ERR_SECRET, "secret file '%s' is empty", path);
     }
     add(a, list, name, whole, false);
-    struct str rest = whole;
-    while (rest.ptr != NULL) {
-        struct str line = str_trim(str_split(&rest, '\n'));
-        if (line.len >= FILE_LINE_MIN && line.len < whole.len) {
-            add(a, list, name, line, false);
-        }
-    }
     return 0;
 }
 
