@@ -165,7 +165,22 @@ static int add_passed(struct building *b, const struct environment_input *in)
     return 0;
 }
 
-static void flatten(struct building *b, const struct environment_input *in, struct environment *ret)
+static int add_secrets(struct building *b, const struct secrets *secrets)
+{
+    for (size_t i = 0; i < secrets->len; i++) {
+        const struct secret *s = &secrets->items[i];
+        if (!s->to_child) {
+            continue;
+        }
+        if (!is_name(str_of(s->name)) || str_has_nul(s->value)) {
+            return ERR(b->e, ERR_CONFIG, "secret '%s' cannot be an environment variable", s->name);
+        }
+        put(b, str_of(s->name), s->value, "secret");
+    }
+    return 0;
+}
+
+static void flatten(struct building *b, struct environment *ret)
 {
     size_t n = json_len(b->vars);
     ret->envp = arena_array(b->a, n + 1, sizeof *ret->envp);
