@@ -67,7 +67,7 @@ static bool never(struct str name, bool private_home)
 
 static void add_caller(struct building *b, const struct environment_input *in)
 {
-    for (char *const *p = in->caller; p != NULL && *p != NULL; p++) {
+    for (const char *const *p = in->caller; p != NULL && *p != NULL; p++) {
         struct str value = str_of(*p);
         struct str name = str_split(&value, '=');
         bool wanted = allowed(name) || in->settings->env_inherit ||
@@ -155,7 +155,7 @@ static int add_passed(struct building *b, const struct environment_input *in)
             return ERR(b->e, ERR_CONFIG, "'%.*s' is not a name for an environment variable",
                        STR_ARG(name));
         }
-        for (char *const *p = in->caller; p != NULL && *p != NULL; p++) {
+        for (const char *const *p = in->caller; p != NULL && *p != NULL; p++) {
             struct str value = str_of(*p);
             if (str_eq(str_split(&value, '='), name) && value.ptr != NULL) {
                 put(b, name, value, "passed");

@@ -15,7 +15,7 @@
 struct environment_input {
     const struct settings *settings;
     const struct secrets *secrets;
-    char *const *caller;
+    const char *const *caller;
     const struct json *adapter_env; /* names to values */
     const char *run_id;
     const char *home; /* NULL: the caller's */

@@ -49,7 +49,7 @@ static void add(struct arena *a, struct secrets *list, const char *name, struct 
         (struct secret) { arena_dup(a, str_of(name)), arena_str(a, value), to_child };
 }
 
-static const char *lookup(char *const *environ, struct str name)
+static const char *lookup(const char *const *environ, struct str name)
 {
     for (; environ != NULL && *environ != NULL; environ++) {
         struct str entry = str_of(*environ);
@@ -60,7 +60,7 @@ static const char *lookup(char *const *environ, struct str name)
     return NULL;
 }
 
-static int add_named(struct arena *a, const struct settings *s, char *const *environ,
+static int add_named(struct arena *a, const struct settings *s, const char *const *environ,
                      struct secrets *list, struct err *e)
 {
     for (size_t i = 0; i < json_len(s->secret_names); i++) {
@@ -91,7 +91,7 @@ static int add_file(struct arena *a, const char *path, struct secrets *list, str
     return 0;
 }
 
-static void add_guessed(struct arena *a, const struct settings *s, char *const *environ,
+static void add_guessed(struct arena *a, const struct settings *s, const char *const *environ,
                         struct secrets *list)
 {
     for (; environ != NULL && *environ != NULL; environ++) {
@@ -110,7 +110,7 @@ static void add_guessed(struct arena *a, const struct settings *s, char *const *
     }
 }
 
-int secrets_collect(struct arena *a, const struct settings *s, char *const *environ,
+int secrets_collect(struct arena *a, const struct settings *s, const char *const *environ,
                     struct secrets *ret, struct err *e)
 {
     *ret = (struct secrets) { 0 };

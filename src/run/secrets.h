@@ -24,7 +24,7 @@ struct secrets {
 };
 
 /* ERR_SECRET (77) when a named variable or file is missing or empty. `environ` is the caller's. */
-int secrets_collect(struct arena *a, const struct settings *s, char *const *environ,
+int secrets_collect(struct arena *a, const struct settings *s, const char *const *environ,
                     struct secrets *ret, struct err *e) MUST_USE;
 
 /* OPENAI_API_KEY, GH_TOKEN, DB_PASSWORD … but not KEYBOARD or TOKENIZERS_PARALLELISM. */

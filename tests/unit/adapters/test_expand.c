@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Placeholders: profiles are strict, the user's own words are left alone.
+ */
+#include "adapters/expand.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "adapters/profile.h"
+#include "base/yaml.h"
+
+static struct arena *arena;
+
+static int setup(void **state)
+{
+    arena = arena_new();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    arena = arena_free(arena);
+    return 0;
+}
+
+static const struct placeholder fixed[] = {
+    { .name = "model", .value = { "m-1", 3 } },
+    { .name = "prompt", .value = { "{model} stays", 13 } },
+    { .name = "empty", .value = { NULL, 0 } },
+};
+static const struct placeholders vars = { fixed, ARRAY_LEN(fixed) };
+
+static void expect_text(const char *text, bool strict, const char *want)
+{
+    struct err e;
+    struct str got;
+    assert_int_equal(expand_text(arena, str_of(text), &vars, strict, &got, &e), 0);
+    assert_string_equal(got.ptr, want);
+}
+
+static void test_text(void **state)
+{
+    expect_text("", true, "");
+    expect_text("--model={model}!", true, "--model=m-1!");
+    expect_text("{empty}", true, "");
+    expect_text("{prompt}", true, "{model} stays"); /* values are not expanded again */
+    expect_text("{\"a\": 1} {nobody} {model", false, "{\"a\": 1} {nobody} {model");
+    expect_text("{{model}}", false, "{m-1}");
+}
+
+static void test_unknown_is_an_error_in_a_profile(void **state)
+{
+    struct err e;
+    struct str got;
+    assert_int_equal(expand_text(arena, STR("x {nobody}"), &vars, true, &got, &e), -ERR_CONFIG);
+    assert_string_equal(e.msg, "unknown placeholder {nobody}");
+}
+
+static char **expand(const char *argv, const char *command, struct err *e)
+{
+    struct profile *p;
+    struct json *list;
+    char **ret = NULL;
+    char *text = arena_printf(arena, "name: x\nargv: %s\n", argv);
+    assert_int_equal(profile_parse(arena, str_of(text), "p", &p, e), 0);
+    assert_int_equal(yaml_parse(arena, str_of(command), "c", NULL, &list, e), 0);
+    const struct placeholder with_list[] = {
+        fixed[0], fixed[1], fixed[2], { .name = "command", .list = list }
+    };
+    int r = expand_argv(arena, p, &(struct placeholders) { with_list, 4 }, &ret, e);
+    return r < 0 ? NULL : ret;
+}
+
+static void test_argv(void **state)
+{
+    struct err e;
+    char **argv = expand("['{command...}', {when: model, args: [-m, '{model}']},"
+                         " {when: empty, args: [no]}, {unless: empty, args: [yes]}]",
+                         "[prog, '{model}', '{\"j\": 1}']", &e);
+    const char *const want[] = { "prog", "m-1", "{\"j\": 1}", "-m", "m-1", "yes", NULL };
+    for (size_t i = 0; want[i] != NULL; i++) {
+        assert_string_equal(argv[i], want[i]);
+    }
+    assert_null(argv[6]);
+}
+
+static void test_no_command(void **state)
+{
+    struct err e;
+    assert_null(expand("['{command...}']", "[]", &e));
+    assert_int_equal(e.code, ERR_USAGE);
+    assert_null(expand("['{command...}']", "[\"a\\0b\"]", &e));
+    assert_non_null(strstr(e.msg, "NUL"));
+    assert_null(expand("['{typo}']", "[]", &e));
+    assert_non_null(strstr(e.msg, "unknown placeholder {typo}"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_unknown_is_an_error_in_a_profile),
+        cmocka_unit_test(test_argv),
+        cmocka_unit_test(test_no_command),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

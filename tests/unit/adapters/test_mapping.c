@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a harness prints becomes a report by rules, in any chunking, with bounded memory.
+ */
+#include "adapters/mapping.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/yaml.h"
+
+static struct arena *arena;
+static struct buf entries = BUF_INIT(BUF_TEXT);
+
+static int setup(void **state)
+{
+    arena = arena_new();
+    buf_reset(&entries);
+    buf_adds(&entries, "");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    arena = arena_free(arena);
+    buf_done(&entries);
+    return 0;
+}
+
+static void on_entry(void *owner, const char *type, const struct json *detail, struct str raw)
+{
+    buf_addf(&entries, "%s:%zu ", type, raw.len);
+}
+
+static struct mapping *map(const char *spec, struct str text, size_t step, struct agent_report *ret)
+{
+    struct json *tree;
+    struct err e;
+    assert_int_equal(yaml_parse(arena, str_of(spec), "spec", NULL, &tree, &e), 0);
+    struct mapping *m = mapping_new(tree, (struct entry_sink) { on_entry, NULL });
+    for (size_t i = 0; i < text.len; i += step) {
+        mapping_feed(m, str_slice(text, i, i + step));
+    }
+    mapping_end(m, ret);
+    return m;
+}
+
+static const char ndjson_spec[] = "format: ndjson\n"
+                                  "rules:\n"
+                                  "  - {when: {/type: init}, session_id: /sid, model: /model}\n"
+                                  "  - {when: {/type: msg}, text: /t, append_text: true,"
+                                  " entry: assistant_message}\n"
+                                  "  - {when: {/type: use}, add_usage: true,"
+                                  " usage: {input: /i, output: /o, cost_usd: /c}}\n"
+                                  "  - {when: {/type: end}, failed: /bad, error: /why}\n";
+
+static void test_ndjson_in_any_chunking(void **state)
+{
+    static const char text[] = "{\"type\":\"init\",\"sid\":\"s1\",\"model\":\"m\"}\n"
+                               "noise\n"
+                               "{\"type\":\"msg\",\"t\":\"a\"}\r\n\n"
+                               "{\"type\":\"msg\",\"t\":\"b\"}\n"
+                               "{\"type\":\"use\",\"i\":10,\"o\":2,\"c\":0.5}\n"
+                               "{\"type\":\"use\",\"i\":1,\"o\":1,\"c\":0.25}\n"
+                               "{\"type\":\"end\",\"bad\":true,\"why\":\"boom\"}";
+    for (size_t step = 1; step < sizeof text; step += 7) {
+        struct agent_report r;
+        buf_reset(&entries);
+        struct mapping *m = map(ndjson_spec, STR(text), step, &r);
+        assert_true(str_eqc(r.text, "ab"));
+        assert_true(str_eqc(r.session_id, "s1"));
+        assert_true(str_eqc(r.model, "m"));
+        assert_true(str_eqc(r.error, "boom"));
+        assert_true(r.failed && r.usage.known && r.usage.cost_known && r.result_seen);
+        assert_int_equal(r.usage.input, 11);
+        assert_int_equal(r.usage.output, 3);
+        assert_true(r.usage.cost_usd > 0.74 && r.usage.cost_usd < 0.76);
+        assert_int_equal(r.unparsable_lines, 1);
+        assert_string_equal(entries.ptr, "assistant_message:22 assistant_message:22 ");
+        mapping_free(m);
+    }
+}
+
+static void test_json_document(void **state)
+{
+    struct agent_report r;
+    struct mapping *m = map("format: json\nrules: [{text: /a/0, structured: /b}]\n",
+                            STR(" {\"a\": [\"hi\"], \"b\": {\"x\": 1}}\n"), 3, &r);
+    assert_true(str_eqc(r.text, "hi"));
+    assert_int_equal(json_int(json_get(r.structured, "x"), 0), 1);
+    mapping_free(m);
+    m = map("format: json\n", STR("not json"), 100, &r);
+    assert_false(r.result_seen);
+    assert_int_equal(r.unparsable_lines, 1);
+    mapping_free(m);
+}
+
+static void test_text_keeps_the_end(void **state)
+{
+    struct agent_report r;
+    size_t size = 200000;
+    char *big = xmalloc(size);
+    for (size_t i = 0; i < size; i++) {
+        big[i] = (char)('a' + (char)(i % 26));
+    }
+    struct mapping *m = map("format: text\n", str_n(big, size), 777, &r);
+    assert_int_equal(r.text.len, 65536);
+    assert_true(r.text_truncated);
+    assert_memory_equal(r.text.ptr, big + size - 65536, 65536);
+    mapping_free(m);
+    m = map("format: text\n", str_n(big, 100), 7, &r);
+    assert_true(r.text.len == 100 && !r.text_truncated && !r.usage.known);
+    mapping_free(m);
+    free(big);
+}
+
+static void test_huge_document_is_not_kept(void **state)
+{
+    struct agent_report r;
+    struct json *tree;
+    assert_int_equal(yaml_parse(arena, STR("format: json\n"), "spec", NULL, &tree, NULL), 0);
+    struct mapping *m = mapping_new(tree, (struct entry_sink) { NULL, NULL });
+    char *block = xcalloc(1, 1 << 20);
+    for (int i = 0; i < 20; i++) {
+        mapping_feed(m, str_n(block, 1 << 20));
+    }
+    mapping_end(m, &r);
+    assert_int_equal(r.overlong_lines, 1);
+    mapping_free(m);
+    free(block);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_ndjson_in_any_chunking, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_json_document, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_text_keeps_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_huge_document_is_not_kept, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Profiles are data that strangers write: every mistake is named with its place, and the built-in
+ * ones load.
+ */
+#include "adapters/profile.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+
+static struct arena *arena;
+
+static int setup(void **state)
+{
+    arena = arena_new();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    arena = arena_free(arena);
+    return 0;
+}
+
+static struct profile *parse(const char *text)
+{
+    struct err e;
+    struct profile *p = NULL;
+    if (profile_parse(arena, str_of(text), "p.yaml", &p, &e) < 0) {
+        fail_msg("%s", e.msg);
+    }
+    return p;
+}
+
+static void refuse(const char *text, const char *message)
+{
+    struct err e = { 0 };
+    struct profile *p;
+    assert_int_equal(profile_parse(arena, str_of(text), "p.yaml", &p, &e), -ERR_CONFIG);
+    if (strstr(e.msg, message) == NULL) {
+        fail_msg("expected '%s' in '%s'", message, e.msg);
+    }
+}
+
+static void test_defaults(void **state)
+{
+    struct profile *p = parse("name: x\nargv: [a]\n");
+    assert_string_equal(p->driver, "oneshot");
+    assert_string_equal(p->title, "x");
+    assert_int_equal(p->prompt, PROMPT_FILE);
+    assert_int_equal(p->home, HOME_PRIVATE);
+    assert_null(p->trust.style);
+    assert_int_equal(p->argv_len, 1);
+}
+
+static void test_everything(void **state)
+{
+    struct profile *p = parse("name: x\n"
+                              "title: T\n"
+                              "binary: [one, two]\n"
+                              "argv: ['{binary}', {when: model, args: [-m, '{model}']}]\n"
+                              "prompt: stdin\n"
+                              "home: shared\n"
+                              "files: [{name: s, path: .x/s.toml, format: toml}]\n"
+                              "trust: {style: codex, file: .codex/config.toml}\n");
+    assert_int_equal(json_len(p->binary), 2);
+    assert_string_equal(p->argv[1].when, "model");
+    assert_int_equal(p->prompt, PROMPT_STDIN);
+    assert_int_equal(p->home, HOME_SHARED);
+    assert_int_equal(p->files[0].format, CONFIG_TOML);
+    assert_string_equal(p->trust.file, ".codex/config.toml");
+}
+
+static void test_mistakes_are_named_with_their_place(void **state)
+{
+    refuse("name: x\nargv: [a]\npromt: file\n", "p.yaml:3:1: unknown key 'promt'");
+    refuse("name: x\nargv: [a]\npromt: file\n", "did you mean 'prompt'?");
+    refuse("name: x\nargv: [a]\nprompt: fax\n", "file|argument|stdin");
+    refuse("name: x\n", "argv");
+    refuse("argv: [a]\n", "needs 'name'");
+    refuse("name: x\nargv: [{when: model}]\n", "needs 'args'");
+    refuse("name: x\nargv: [a]\nfiles: [{name: s, path: ../s}]\n", "must stay below");
+    refuse("name: x\nargv: [a]\nfiles: [{name: s, path: /s}]\n", "must stay below");
+    refuse("name: x\nargv: [a]\nfiles: [{path: s}]\n", "needs 'name'");
+    refuse("name: x\nargv: [a]\ntrust: {style: codex}\n", "needs 'file'");
+    refuse("name: x\nargv: [a]\noutput: {rules: [{txt: /a}]}\n", "unknown key 'output.rules.txt'");
+    refuse("- 1\n", "expected a map");
+}
+
+static void test_built_in_profiles_load(void **state)
+{
+    struct profile_list list;
+    const struct profile *p;
+    struct err e;
+    assert_int_equal(profile_load_all(arena, NULL, &list, &e), 0);
+    assert_int_equal(profile_require(&list, STR("command"), &p, &e), 0);
+    assert_string_equal(p->source, "built in");
+    assert_int_equal(profile_require(&list, STR("comand"), &p, &e), -ERR_UNAVAILABLE);
+    assert_non_null(strstr(e.msg, "did you mean 'command'?"));
+    assert_int_equal(profile_require(&list, STR("zzzzzzzz"), &p, &e), -ERR_UNAVAILABLE);
+}
+
+static void test_a_directory_adds_and_overrides(void **state)
+{
+    char dir[] = "/tmp/cinch-profile-XXXXXX";
+    char path[128];
+    struct err e;
+    struct profile_list list;
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/mine.yaml", dir);
+    assert_int_equal(
+        file_write_atomic(AT_FDCWD, path, STR("name: command\ntitle: Mine\nargv: [a]\n"), 0644, &e),
+        0);
+    const char *const dirs[] = { "/nonexistent", dir, NULL };
+    assert_int_equal(profile_load_all(arena, dirs, &list, &e), 0);
+    assert_string_equal(profile_find(&list, STR("command"))->title, "Mine");
+
+    assert_int_equal(file_write_atomic(AT_FDCWD, path, STR("name: [\n"), 0644, &e), 0);
+    assert_true(profile_load_all(arena, dirs, &list, &e) < 0);
+    assert_non_null(strstr(e.msg, "mine.yaml"));
+    assert_int_equal(file_remove_tree(AT_FDCWD, dir, &e), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_everything),
+        cmocka_unit_test(test_mistakes_are_named_with_their_place),
+        cmocka_unit_test(test_built_in_profiles_load),
+        cmocka_unit_test(test_a_directory_adds_and_overrides),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
