@@ -21,3 +21,7 @@ int yaml_parse(struct arena *a, struct str text, const char *name, const struct 
  * YAML. Both give positions and the same form of message. ERR_INPUT when absent. */
 int yaml_load(struct arena *a, const char *path, const struct json_limits *limits,
               struct json **ret, struct err *e) MUST_USE;
+
+/* Block style, two spaces; yaml_parse() reads it back equal (json_equal). ERR_LIMIT when the buffer is full
+ * or the tree deeper than 256. */
+int yaml_write(const struct json *v, struct buf *out, struct err *e) MUST_USE;

@@ -33,8 +33,7 @@ bool secret_like_name(struct str name)
     return false;
 }
 
-static void add(struct arena *a, struct secrets *list, const char *name, struct str value,
-                bool to_child)
+static struct secret *add(struct arena *a, struct secrets *list, const char *name, struct str value)
 {
     if (list->len == list->cap) {
         size_t cap = list->cap == 0 ? 16 : list->cap * 2;
@@ -45,8 +44,9 @@ static void add(struct arena *a, struct secrets *list, const char *name, struct 
         list->items = items;
         list->cap = cap;
     }
-    list->items[list->len++] =
-        (struct secret) { arena_dup(a, str_of(name)), arena_str(a, value), to_child };
+    struct secret *s = &list->items[list->len++];
+    *s = (struct secret) { .name = arena_dup(a, str_of(name)), .value = arena_str(a, value) };
+    return s;
 }
 
 static const char *lookup(const char *const *environ, struct str name)
@@ -60,18 +60,16 @@ static const char *lookup(const char *const *environ, struct str name)
     return NULL;
 }
 
-static int add_named(struct arena *a, const struct settings *s, const char *const *environ,
-                     struct secrets *list, struct err *e)
+static int add_variable(struct arena *a, const char *name, const char *const *environ,
+                        struct secrets *list, struct err *e)
 {
-    for (size_t i = 0; i < json_len(s->secret_names); i++) {
-        const char *name = json_cstring(json_item(s->secret_names, i), "");
-        const char *value = lookup(environ, str_of(name));
-        if (value == NULL || value[0] == '\0') {
-            return ERR(e, ERR_SECRET,
-                       "secret '%s' is not set: export it in the environment of cinch", name);
-        }
-        add(a, list, name, str_of(value), true);
+    const char *value = lookup(environ, str_of(name));
+    if (value == NULL || value[0] == '\0') {
+        return ERR(e, ERR_SECRET, "secret '%s' is not set: export it in the environment of cinch",
+                   name);
     }
+    struct secret *s = add(a, list, name, str_of(value));
+    s->to_child = s->named = true;
     return 0;
 }
 
@@ -83,12 +81,23 @@ static int add_file(struct arena *a, const char *path, struct secrets *list, str
         return err_wrap(e, "secret file");
     }
     struct str whole = str_trim(buf_str(&content));
-    const char *name = arena_dup(a, path_base(str_of(path)));
     if (whole.len == 0) {
         return ERR(e, ERR_SECRET, "secret file '%s' is empty", path);
     }
-    add(a, list, name, whole, false);
+    add(a, list, arena_dup(a, path_base(str_of(path))), whole)->named = true;
     return 0;
+}
+
+static void add_api_keys(struct arena *a, const struct json *keys, struct secrets *list)
+{
+    for (size_t i = 0; i < json_len(keys); i++) {
+        const struct json_member *m = &keys->object.members[i];
+        struct str value = json_str(m->value, STR_EMPTY);
+        if (value.len > 0) {
+            struct secret *s = add(a, list, m->key.ptr, value);
+            s->to_child = s->named = true;
+        }
+    }
 }
 
 static void add_guessed(struct arena *a, const struct settings *s, const char *const *environ,
@@ -98,14 +107,14 @@ static void add_guessed(struct arena *a, const struct settings *s, const char *c
         struct str value = str_of(*environ);
         struct str name = str_split(&value, '=');
         if (value.ptr != NULL && value.len >= GUESSED_MIN && secret_like_name(name)) {
-            add(a, list, arena_dup(a, name), value, false);
+            (void)add(a, list, arena_dup(a, name), value);
         }
     }
     for (size_t i = 0; i < json_len(s->env_set); i++) {
         const struct json_member *m = &s->env_set->object.members[i];
         struct str value = json_str(m->value, STR_EMPTY);
         if (value.len >= GUESSED_MIN && secret_like_name(m->key)) {
-            add(a, list, m->key.ptr, value, false);
+            (void)add(a, list, m->key.ptr, value);
         }
     }
 }
@@ -114,19 +123,21 @@ int secrets_collect(struct arena *a, const struct settings *s, const char *const
                     struct secrets *ret, struct err *e)
 {
     *ret = (struct secrets) { 0 };
-    int r = add_named(a, s, environ, ret, e);
-    for (size_t i = 0; r == 0 && i < json_len(s->secret_files); i++) {
-        r = add_file(a, json_cstring(json_item(s->secret_files, i), ""), ret, e);
+    int first = 0;
+    for (size_t i = 0; i < json_len(s->secret_names); i++) {
+        const char *name = json_cstring(json_item(s->secret_names, i), "");
+        int r = add_variable(a, name, environ, ret, first == 0 ? e : NULL);
+        first = first == 0 ? r : first;
     }
-    for (size_t i = 0; r == 0 && i < json_len(s->api_keys); i++) {
-        const struct json_member *m = &s->api_keys->object.members[i];
-        struct str value = json_str(m->value, STR_EMPTY);
-        if (value.len > 0) {
-            add(a, ret, m->key.ptr, value, true);
+    for (size_t i = 0; i < json_len(s->secret_files); i++) {
+        struct err why;
+        int r = add_file(a, json_cstring(json_item(s->secret_files, i), ""), ret, &why);
+        if (r < 0 && first == 0) {
+            first = r;
+            *e = why;
         }
     }
-    if (r == 0) {
-        add_guessed(a, s, environ, ret);
-    }
-    return r;
+    add_api_keys(a, s->api_keys, ret);
+    add_guessed(a, s, environ, ret);
+    return first;
 }

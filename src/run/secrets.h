@@ -16,6 +16,7 @@ struct secret {
     const char *name; /* shown in place of the value */
     struct str value;
     bool to_child; /* given to the child as variable `name` */
+    bool named;    /* somebody said that it is one; not guessed from the name of a variable */
 };
 
 struct secrets {
@@ -23,7 +24,8 @@ struct secrets {
     size_t len, cap;
 };
 
-/* ERR_SECRET (77) when a named variable or file is missing or empty. `environ` is the caller's. */
+/* ERR_SECRET (77) when a named variable or file is missing or empty; all the others are in the list
+ * even then, so that the record of the failure is clean. `environ` is the caller's. */
 int secrets_collect(struct arena *a, const struct settings *s, const char *const *environ,
                     struct secrets *ret, struct err *e) MUST_USE;
 

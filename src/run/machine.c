@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The run as a table of phases, and the one function that changes the phase.
+ *
+ * Phases follow each other; a failure skips ahead to the next phase that happens always. From the
+ * moment the output directory exists, trust_off, parse, collect and finish always happen, so a
+ * record is always complete.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/id.h"
+#include "io/loop.h"
+#include "io/sigwatch.h"
+#include "record/redact.h"
+#include "run/recover.h"
+#include "run/run_priv.h"
+
+static const struct phase_entry {
+    const char *word;
+    int (*enter)(struct run *run, struct err *e);
+    bool always; /* also after a failure */
+} phases[] = {
+    [PHASE_ADMIT] = { "admit", phase_admit, false },
+    [PHASE_CONFIGURE] = { "configure", phase_configure, false },
+    [PHASE_PREPARE] = { "prepare", phase_prepare, false },
+    [PHASE_CONTEXT] = { "context", phase_context, false },
+    [PHASE_TRUST_ON] = { "trust_on", phase_trust_on, false },
+    [PHASE_EXECUTE] = { "execute", phase_execute, false },
+    [PHASE_TRUST_OFF] = { "trust_off", phase_trust_off, true },
+    [PHASE_PARSE] = { "parse", phase_parse, true },
+    [PHASE_COLLECT] = { "collect", phase_collect, true },
+    [PHASE_GATE] = { "gate", phase_gate, false },
+    [PHASE_FINISH] = { "finish", phase_finish, true },
+};
+
+const char *phase_word(enum phase p)
+{
+    return phases[p].word;
+}
+
+/* Order of causes when several apply; lower is stronger. The reasons of admission can only be noted
+ * before anything else happens, so spawn errors share their rank. */
+static int rank(enum reason r)
+{
+    switch (r) {
+    case REASON_USAGE:
+    case REASON_BAD_TASK:
+    case REASON_MISSING_INPUT:
+    case REASON_UNAVAILABLE:
+    case REASON_CANNOT_WRITE_OUTPUT:
+    case REASON_NOT_EXECUTABLE:
+    case REASON_NOT_FOUND:
+        return 0;
+    case REASON_KILLED:
+        return 1;
+    case REASON_INTERRUPTED:
+    case REASON_CANCELLED:
+    case REASON_TERMINATED:
+        return 2;
+    case REASON_TIMEOUT:
+        return 3;
+    case REASON_BUDGET:
+        return 4;
+    case REASON_AUTH:
+        return 5;
+    case REASON_RATE_LIMITED:
+        return 6;
+    case REASON_INTERNAL:
+        return 7;
+    case REASON_FAILURE:
+    case REASON_NEEDS_HUMAN:
+        return 8;
+    case REASON_SUCCESS:
+    case REASON_NONE:
+    case REASON_MAX:
+        break;
+    }
+    return 9;
+}
+
+void run_fail(struct run *run, enum reason reason, const char *fmt, ...)
+{
+    if (rank(reason) >= rank(run->cause.reason)) {
+        return;
+    }
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(run->cause.message, sizeof run->cause.message, fmt, ap);
+    va_end(ap);
+    run->cause.reason = reason;
+}
+
+void run_fail_err(struct run *run, const struct err *e)
+{
+    run_fail(run, reason_of_err(e->code), "%s", e->msg);
+}
+
+void run_warn(struct run *run, const char *fmt, ...)
+{
+    char text[480];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    events_warning(&run->record.events, text);
+    if (run->warnings == NULL) {
+        run->warnings = arena_array(run->arena, WARNINGS_MAX + 1, sizeof *run->warnings);
+    }
+    if (run->warning_count < WARNINGS_MAX) {
+        run->warnings[run->warning_count++] = arena_dup(run->arena, str_of(text));
+    }
+    if (run->opts->watcher.warning != NULL) {
+        struct str safe = redact_str(run->redactor, run->arena, str_of(text));
+        run->opts->watcher.warning(run->opts->watcher.owner, arena_dup(run->arena, safe));
+    }
+}
+
+struct event_prompt run_event_prompt(const struct run *run)
+{
+    const struct json *prompt = json_get(run->settings.tree, "prompt");
+    const char *session = run->report.session_id.len > 0 ? run->report.session_id.ptr : NULL;
+    return (struct event_prompt) {
+        .ns = json_cstring(json_get(prompt, "ns"), "cinch"),
+        .key = json_cstring(json_get(prompt, "key"), run->settings.name),
+        .name = run->settings.prompt_name,
+        .adapter = run->settings.adapter == NULL ? "none" : run->settings.adapter,
+        .session_id = session,
+    };
+}
+
+static struct run_view view_of(const struct run *run)
+{
+    return (struct run_view) {
+        .run_id = run->record.state.run_id,
+        .adapter = run->settings.adapter,
+        .output_dir = run->record.dir.path,
+        .phase = phase_word(run->phase),
+        .elapsed = clock_now() - run->started,
+        .bytes_out = run->record.out.received,
+        .bytes_err = run->record.err.received,
+        .pid = run->exec.launched && run->exec.ended == 0 ? run->exec.pid : 0,
+    };
+}
+
+void run_show(struct run *run)
+{
+    if (run->opts->watcher.progress != NULL) {
+        struct run_view view = view_of(run);
+        run->opts->watcher.progress(run->opts->watcher.owner, &view);
+    }
+}
+
+/* CINCH_STOP_AT=<phase> stops the process with SIGSTOP on entering that phase: tests then interrupt
+ * or kill it there, at a known place (tests/integration/test_ends.py). */
+static void stop_for_test(enum phase phase)
+{
+    const char *where = getenv("CINCH_STOP_AT");
+    if (where != NULL && strcmp(where, phase_word(phase)) == 0) {
+        (void)raise(SIGSTOP);
+    }
+}
+
+static void advance(void *arg);
+
+static void enter(struct run *run, enum phase phase)
+{
+    record_phase(&run->record, phase_word(phase));
+    run->phase = phase;
+    stop_for_test(phase);
+    if (run->opts->watcher.phase != NULL) {
+        struct run_view view = view_of(run);
+        run->opts->watcher.phase(run->opts->watcher.owner, &view);
+    }
+    struct err e = { 0 };
+    int r = phases[phase].enter(run, &e);
+    if (r < 0) {
+        run_fail_err(run, &e);
+    }
+    if (r <= 0) {
+        loop_post(run->loop, advance, run);
+    }
+}
+
+static void advance(void *arg)
+{
+    struct run *run = arg;
+    enum phase next = run->phase + 1;
+    while (next < PHASE_MAX && run->cause.reason != REASON_NONE && !phases[next].always) {
+        next++;
+    }
+    if (next == PHASE_MAX) {
+        loop_stop(run->loop);
+        return;
+    }
+    enter(run, next);
+}
+
+void run_phase_done(struct run *run)
+{
+    loop_post(run->loop, advance, run);
+}
+
+static void on_signal(void *arg, int signo)
+{
+    struct run *run = arg;
+    run->signal_count++;
+    const char *name = signo == SIGTERM ? "SIGTERM" : signo == SIGHUP ? "SIGHUP" : "SIGINT";
+    events_signal(&run->record.events, name, run->signal_count);
+    if (run->signal_count > 1) {
+        run_fail(run, REASON_KILLED, "killed by a second signal");
+    } else if (signo == SIGTERM) {
+        run_fail(run, REASON_TERMINATED, "terminated by SIGTERM");
+    } else {
+        run_fail(run, REASON_INTERRUPTED, "interrupted by %s", name);
+    }
+    execute_interrupt(run, run->signal_count > 1);
+}
+
+static int watch_signals(struct run *run, struct err *e)
+{
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        int r = sigwatch_new(run->loop, numbers[i], on_signal, run, &run->signals[i], e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+/* Secrets are known to the redactor before the first byte of the record is written. */
+static void register_secrets(struct run *run)
+{
+    int r = secrets_collect(run->arena, &run->settings, run->opts->environ, &run->secrets,
+                            &run->secrets_error);
+    run->redactor = redactor_new();
+    for (size_t i = 0; i < run->secrets.len; i++) {
+        const struct secret *s = &run->secrets.items[i];
+        struct err why;
+        int added = redactor_add(run->redactor, str_of(s->name), s->value, &why);
+        if (added < 0 && s->named && r == 0) {
+            r = added;
+            run->secrets_error = why;
+        }
+    }
+    redactor_compile(run->redactor);
+}
+
+/* The directory of a run that nobody gave a place: below runs_dir, named by time. */
+static const char *default_output(const struct run *run)
+{
+    char iso[CLOCK_ISO_LEN];
+    char id[ID_LEN];
+    (void)clock_iso(clock_wall(), iso);
+    (void)id_new(id);
+    for (char *p = iso; *p != '\0'; p++) {
+        *p = *p == ':' ? '-' : *p == '.' ? '\0' : *p;
+    }
+    return arena_printf(run->arena, "%s/%s-%s", run->opts->runs_dir, iso, id + ID_LEN - 9);
+}
+
+static int open_record(struct run *run, struct err *e)
+{
+    struct settings *s = &run->settings;
+    if (s->output_dir == NULL) {
+        s->output_dir = default_output(run);
+        int r = file_mkdirs(AT_FDCWD, run->opts->runs_dir, 0700, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    /* A run that died here before is closed first, so that its record is whole when it is archived
+     * or refused. There is nothing to close in most cases, and a failure shows in what follows. */
+    (void)!run_recover(s->output_dir, NULL, NULL);
+    struct record_opts opts = {
+        .path = s->output_dir,
+        .force = run->opts->force,
+        .adapter = s->adapter == NULL ? "none" : s->adapter,
+        .redactor = run->redactor,
+    };
+    int r = record_open(&run->record, &opts, e);
+    if (r < 0) {
+        return r;
+    }
+    return record_write_json(&run->record, "task.json", settings_task(run->arena, s), e);
+}
+
+/* What can fail without leaving a trace comes first; the record is opened last. */
+static int begin(struct run *run, struct err *e)
+{
+    int r = settings_load(run->arena, &run->opts->settings, &run->settings, e);
+    if (r == 0) {
+        r = loop_new(&run->loop, e);
+    }
+    if (r == 0) {
+        r = watch_signals(run, e);
+    }
+    if (r == 0) {
+        register_secrets(run);
+        r = open_record(run, e);
+    }
+    return r;
+}
+
+static void end(struct run *run)
+{
+    for (size_t i = 0; i < ARRAY_LEN(run->signals); i++) {
+        run->signals[i] = sigwatch_free(run->signals[i]);
+    }
+    if (run->session != NULL) {
+        run->driver->close(run->session);
+    }
+    record_done(&run->record);
+    run->loop = loop_free(run->loop);
+    run->redactor = redactor_free(run->redactor);
+    run->arena = arena_free(run->arena);
+}
+
+static void summarise(const struct run *run, struct run_summary *ret)
+{
+    *ret = (struct run_summary) {
+        .reason = run->cause.reason == REASON_NONE ? REASON_SUCCESS : run->cause.reason,
+        .took = clock_now() - run->started,
+        .exit_status = run->exit_status,
+    };
+    (void)snprintf(ret->run_id, sizeof ret->run_id, "%s", run->record.state.run_id);
+    (void)snprintf(ret->output_dir, sizeof ret->output_dir, "%s", run->record.dir.path);
+    (void)snprintf(ret->message, sizeof ret->message, "%s", run->cause.message);
+}
+
+int run_execute(const struct run_opts *opts, struct run_summary *ret, struct err *e)
+{
+    struct run run = { .opts = opts, .arena = arena_new(), .started = clock_now() };
+    int r = begin(&run, e);
+    if (r == 0) {
+        enter(&run, PHASE_ADMIT);
+        loop_run(run.loop);
+        summarise(&run, ret);
+    }
+    end(&run);
+    return r;
+}

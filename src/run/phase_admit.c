@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Phase admit: is everything there that the run needs? Nothing is started, nothing outside the
+ * run's directory is touched; a refusal costs nothing and leaves a complete record.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "proc/which.h"
+#include "run/run_priv.h"
+
+static int check_workspace(const struct settings *s, struct err *e)
+{
+    struct stat st;
+    if (stat(s->workspace, &st) < 0) {
+        return ERR_SYS_AS(e, ERR_INPUT, "workspace '%s'", s->workspace);
+    }
+    if (!S_ISDIR(st.st_mode)) {
+        return ERR(e, ERR_INPUT, "workspace '%s' is not a directory", s->workspace);
+    }
+    return 0;
+}
+
+static int check_prompt(const struct settings *s, struct err *e)
+{
+    if (s->prompt_file != NULL && access(s->prompt_file, R_OK) < 0) {
+        return ERR_SYS_AS(e, ERR_INPUT, "prompt file '%s'", s->prompt_file);
+    }
+    bool needed = json_len(s->profile->binary) > 0;
+    if (needed && s->prompt_file == NULL && s->prompt_text.ptr == NULL) {
+        return ERR(e, ERR_INPUT, "no prompt: give a goal, --prompt FILE or a task file");
+    }
+    return 0;
+}
+
+static int find_driver(struct run *run, struct err *e)
+{
+    const struct profile *p = run->settings.profile;
+    run->driver = driver_find(p->driver);
+    if (run->driver == NULL) {
+        return ERR(e, ERR_UNAVAILABLE, "adapter '%s' needs driver '%s', which this cinch lacks",
+                   p->name, p->driver);
+    }
+    return 0;
+}
+
+/* PATH as the child will have it. */
+static const char *child_path(const struct run *run)
+{
+    const char *set = json_cstring(json_get(run->settings.env_set, "PATH"), NULL);
+    return set != NULL ? set : getenv("PATH");
+}
+
+/* The first candidate of the profile that exists, or the command of the request. */
+static int find_program(struct run *run, struct err *e)
+{
+    const struct json *candidates = run->settings.profile->binary;
+    char found[PATH_MAX];
+    int r = -ERR_USAGE;
+    if (json_len(candidates) == 0) {
+        candidates = run->settings.command;
+        if (json_len(candidates) == 0) {
+            return ERR(e, ERR_USAGE,
+                       "adapter '%s' needs a command: give it after --, or as agent.command",
+                       run->settings.profile->name);
+        }
+        const char *name = json_cstring(json_item(candidates, 0), "");
+        r = which_find(name, child_path(run), run->settings.workspace, found, e);
+    } else {
+        for (size_t i = 0; r < 0 && i < json_len(candidates); i++) {
+            const char *name = json_cstring(json_item(candidates, i), "");
+            r = which_find(name, child_path(run), NULL, found, e);
+        }
+    }
+    if (r < 0) {
+        return err_wrap(e, "adapter '%s'", run->settings.profile->name);
+    }
+    run->paths.program = arena_dup(run->arena, str_of(found));
+    return 0;
+}
+
+/* Names under `files` must be known to the profile, or they would be silently ignored. */
+static int check_files(const struct settings *s, struct err *e)
+{
+    const struct json *files = json_get(s->tree, "files");
+    for (size_t i = 0; i < json_len(files); i++) {
+        struct str name = files->object.members[i].key;
+        bool known = false;
+        for (size_t j = 0; j < s->profile->files_len; j++) {
+            known = known || str_eqc(name, s->profile->files[j].name);
+        }
+        if (!known) {
+            return ERR(e, ERR_CONFIG, "adapter '%s' has no configuration file '%.*s'",
+                       s->profile->name, STR_ARG(name));
+        }
+    }
+    return 0;
+}
+
+int phase_admit(struct run *run, struct err *e)
+{
+    int r = settings_adapter(&run->settings, e);
+    if (r == 0 && run->secrets_error.code != ERR_OK) {
+        *e = run->secrets_error;
+        r = -(int)e->code;
+    }
+    if (r == 0) {
+        r = check_workspace(&run->settings, e);
+    }
+    if (r == 0) {
+        r = check_prompt(&run->settings, e);
+    }
+    if (r == 0) {
+        r = check_files(&run->settings, e);
+    }
+    if (r == 0) {
+        r = find_driver(run, e);
+    }
+    return r < 0 ? r : find_program(run, e);
+}

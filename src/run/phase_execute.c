@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Phase execute: one child from start to the last closed pipe, under its deadlines.
+ *
+ * Four timers, one for each thing that can run out: total, first output, idle, and a heartbeat that
+ * keeps state.json fresh and the watcher informed. A deadline only notes the cause and stops the
+ * tree; the phase ends when the process layer says that everything is gone.
+ */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "io/loop.h"
+#include "io/timer.h"
+#include "proc/proc.h"
+#include "record/redact.h"
+#include "run/run_priv.h"
+
+/* execve() takes no single argument beyond 32 pages. */
+enum { ARGUMENT_MAX = 131071 };
+#define HEARTBEAT (100 * NSEC_PER_MS)
+
+/* --- planning --- */
+
+static struct placeholders make_vars(struct run *run)
+{
+    const struct settings *s = &run->settings;
+    nsec seconds = (s->timeout + NSEC_PER_SEC - 1) / NSEC_PER_SEC;
+    const struct placeholder vars[] = {
+        { .name = "prompt", .value = run->prompt },
+        { .name = "prompt_file", .value = str_of(run->paths.prompt_file) },
+        { .name = "model", .value = str_of(s->model) },
+        { .name = "workspace", .value = str_of(s->workspace) },
+        { .name = "output_dir", .value = str_of(run->journal.dir.path) },
+        { .name = "timeout",
+          .value = str_of(arena_printf(run->arena, "%lld", (long long)seconds)) },
+        { .name = "home",
+          .value = str_of(s->home == HOME_PRIVATE ? run->paths.home : getenv("HOME")) },
+        { .name = "config_file", .value = str_of(run->paths.config_file) },
+        { .name = "system_prompt", .value = str_of(s->tier_prompt) },
+        { .name = "binary", .value = str_of(run->paths.program) },
+        { .name = "command", .list = s->command },
+        { .name = "args", .list = s->args },
+    };
+    struct placeholder *copy = arena_array(run->arena, ARRAY_LEN(vars), sizeof *copy);
+    memcpy(copy, vars, sizeof vars);
+    return (struct placeholders) { copy, ARRAY_LEN(vars) };
+}
+
+/* Arguments are visible to every user of the machine: a secret has no business there. */
+static int check_arguments(const struct run *run, struct err *e)
+{
+    for (size_t i = 0; run->launch.argv[i] != NULL; i++) {
+        struct str arg = str_of(run->launch.argv[i]);
+        if (redact_str(run->redactor, run->arena, arg).ptr != arg.ptr) {
+            return ERR(e, ERR_USAGE,
+                       "argument %zu of the program holds the value of a secret: pass it by "
+                       "environment, or the prompt by file (--prompt-via file)",
+                       i);
+        }
+        if (arg.len > ARGUMENT_MAX) {
+            return ERR(
+                e, ERR_LIMIT,
+                "argument %zu of the program has %zu bytes and the system takes %d: pass the "
+                "prompt by file (--prompt-via file)",
+                i, arg.len, ARGUMENT_MAX);
+        }
+    }
+    return 0;
+}
+
+static int plan(struct run *run, struct launch_spec *spec, struct err *e)
+{
+    *spec = (struct launch_spec) {
+        .profile = run->settings.profile,
+        .delivery = run->settings.delivery,
+        .prompt = run->prompt,
+        .vars = make_vars(run),
+    };
+    int r = run->driver->plan(run->arena, spec, &run->launch, e);
+    if (r == 0) {
+        r = check_arguments(run, e);
+    }
+    if (r < 0) {
+        return r;
+    }
+    struct environment_input in = {
+        .settings = &run->settings,
+        .secrets = &run->secrets,
+        .caller = run->opts->environ,
+        .adapter_env = run->launch.env,
+        .run_id = run->id,
+        .home = run->settings.home == HOME_PRIVATE ? run->paths.home : NULL,
+        .prompt_file = run->paths.prompt_file,
+        .output_dir = run->journal.dir.path,
+        .config_file = run->paths.config_file,
+    };
+    r = environment_build(run->arena, &in, &run->environment, e);
+    return r < 0 ? r
+                 : journal_write_json(&run->journal, "evidence/environment.json",
+                                      run->environment.names, e);
+}
+
+/* --- deadlines --- */
+
+static void stop(struct run *run, const char *why)
+{
+    journal_stop_sent(&run->journal, why);
+    proc_stop(run->exec.proc, run->settings.grace);
+}
+
+static void deadline_passed(struct run *run, const char *kind, nsec limit)
+{
+    if (run->cause.reason == REASON_NONE) {
+        run->cause.timeout_kind = kind;
+    }
+    run_fail(run, REASON_TIMEOUT, "%s deadline of %.3g s passed", kind, (double)limit / 1e9);
+    journal_deadline(&run->journal, kind, limit);
+    stop(run, "deadline");
+}
+
+static void on_total(void *arg)
+{
+    struct run *run = arg;
+    deadline_passed(run, "total", run->settings.timeout);
+}
+
+static void on_first_output(void *arg)
+{
+    struct run *run = arg;
+    if (run->exec.first_output_at == 0) {
+        deadline_passed(run, "first_output", run->settings.first_output);
+    }
+}
+
+/* Nothing was printed for the whole period. A build or a test run may be silent and busy, so the
+ * tree's CPU time is asked for before the verdict. */
+static void on_idle(void *arg)
+{
+    struct run *run = arg;
+    struct execution *x = &run->exec;
+    nsec due = x->last_life + run->settings.idle;
+    if (clock_now() < due) {
+        timer_arm(x->idle, due);
+        return;
+    }
+    x->asked_cpu = true;
+    proc_refresh_cpu(x->proc);
+}
+
+static void on_cpu(void *arg, nsec cpu)
+{
+    struct run *run = arg;
+    struct execution *x = &run->exec;
+    /* Waiting programs wake up now and then; half a percent of the period tells work from that. */
+    nsec enough = run->settings.idle / 200;
+    bool worked = cpu - x->last_cpu > enough;
+    x->last_cpu = cpu;
+    if (!x->asked_cpu) {
+        return;
+    }
+    x->asked_cpu = false;
+    if (worked) {
+        x->last_life = clock_now();
+    }
+    if (clock_now() < x->last_life + run->settings.idle) {
+        timer_arm(x->idle, x->last_life + run->settings.idle);
+    } else {
+        deadline_passed(run, "idle", run->settings.idle);
+    }
+}
+
+static void on_heartbeat(void *arg)
+{
+    struct run *run = arg;
+    journal_heartbeat(&run->journal);
+    run_show(run);
+    timer_arm(run->exec.heartbeat, clock_now() + HEARTBEAT);
+}
+
+static int make_timers(struct run *run, struct err *e)
+{
+    struct execution *x = &run->exec;
+    const struct {
+        struct timer **timer;
+        void (*fn)(void *arg);
+    } all[] = {
+        { &x->total, on_total },
+        { &x->first_output, on_first_output },
+        { &x->idle, on_idle },
+        { &x->heartbeat, on_heartbeat },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        int r = timer_new(run->loop, all[i].fn, run, all[i].timer, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static void arm_timers(struct run *run)
+{
+    struct execution *x = &run->exec;
+    const struct settings *s = &run->settings;
+    timer_arm(x->total, x->started + s->timeout);
+    timer_arm(x->heartbeat, x->started + HEARTBEAT);
+    if (s->first_output > 0) {
+        timer_arm(x->first_output, x->started + s->first_output);
+    }
+    if (s->idle > 0) {
+        timer_arm(x->idle, x->started + s->idle);
+    }
+}
+
+static void free_timers(struct execution *x)
+{
+    x->total = timer_free(x->total);
+    x->first_output = timer_free(x->first_output);
+    x->idle = timer_free(x->idle);
+    x->heartbeat = timer_free(x->heartbeat);
+}
+
+/* --- events of the child --- */
+
+static void on_started(void *arg, pid_t pid)
+{
+    struct run *run = arg;
+    run->exec.launched = true;
+    run->exec.pid = pid;
+    journal_spawned(&run->journal, pid, (const char *const *)run->launch.argv,
+                    run->settings.workspace);
+    run_show(run);
+    if (run->cause.reason != REASON_NONE) {
+        stop(run, "interrupt"); /* the signal came while the child was being started */
+    }
+}
+
+static void on_spawn_failed(void *arg, const struct err *why)
+{
+    run_fail_err(arg, why);
+}
+
+static void on_output(void *arg, enum proc_stream stream, struct str bytes)
+{
+    struct run *run = arg;
+    struct execution *x = &run->exec;
+    x->last_life = clock_now();
+    if (x->first_output_at == 0) {
+        x->first_output_at = x->last_life;
+        timer_cancel(x->first_output);
+    }
+    journal_output(&run->journal, stream == PROC_STDERR, bytes);
+    run->driver->feed(run->session, stream == PROC_STDOUT ? AGENT_STDOUT : AGENT_STDERR, bytes);
+}
+
+static void on_exit_of_program(void *arg, const struct proc_result *r)
+{
+    struct run *run = arg;
+    struct execution *x = &run->exec;
+    x->ended = clock_now();
+    free_timers(x); /* it is over: what is left has the drain period */
+    if (r->exit_known) {
+        x->exit = (struct engine_exit) { r->signaled ? ENGINE_SIGNALLED : ENGINE_EXITED, r->value };
+    }
+    journal_exited(&run->journal, r->pid, x->exit, x->ended - x->started);
+}
+
+static void on_done(void *arg, const struct proc_result *r)
+{
+    struct run *run = arg;
+    struct execution *x = &run->exec;
+    free_timers(x);
+    if (x->ended == 0) {
+        x->ended = clock_now();
+    }
+    x->usage = (struct journal_process) {
+        .user_seconds = (double)r->usage.utime / 1e9,
+        .system_seconds = (double)r->usage.stime / 1e9,
+        .maxrss_kb = (int64_t)r->usage.maxrss_kb,
+        .leaked = r->leaked,
+    };
+    if (r->leaked > 0) {
+        journal_leaked(&run->journal, (int)r->leaked);
+        run_warn(run, "%u process%s outlived the program and had to be killed (%s%s)", r->leaked,
+                 r->leaked == 1 ? "" : "es", r->n_names > 0 ? r->names[0] : "?",
+                 r->n_names > 1 ? ", …" : "");
+    }
+    if (r->stuck > 0) {
+        run_warn(run, "%u processes could not be killed", r->stuck);
+    }
+    if (r->started && !r->exit_known) {
+        run_fail(run, REASON_INTERNAL, "the keeper of the process tree was killed: %s",
+                 r->error.msg);
+    }
+    x->proc = proc_free(x->proc);
+    run_phase_done(run);
+}
+
+void execute_interrupt(struct run *run, bool at_once)
+{
+    if (run->exec.proc == NULL) {
+        return; /* the phases see the cause and skip */
+    }
+    if (at_once) {
+        proc_kill(run->exec.proc);
+    } else if (run->exec.launched) {
+        stop(run, "interrupt");
+    }
+}
+
+static void on_entry(void *owner, const char *type, const struct json *detail, struct str raw)
+{
+    struct run *run = owner;
+    journal_entry(&run->journal, type, detail, raw);
+}
+
+int phase_execute(struct run *run, struct err *e)
+{
+    struct launch_spec spec;
+    struct execution *x = &run->exec;
+    int r = plan(run, &spec, e);
+    if (r < 0) {
+        return r;
+    }
+    run->session = run->driver->open(&spec, (struct entry_sink) { on_entry, run });
+    r = make_timers(run, e);
+    if (r < 0) {
+        free_timers(x);
+        return r;
+    }
+    journal_call_start(&run->journal, run->settings.model, run->settings.timeout);
+    x->started = x->last_life = clock_now();
+    bool fed = run->launch.stdin_text.ptr != NULL;
+    struct proc_opts opts = {
+        .path = run->paths.program,
+        .argv = (const char *const *)run->launch.argv,
+        .envp = (const char *const *)run->environment.envp,
+        .cwd = run->settings.workspace,
+        .stdin_mode = fed ? PROC_STDIN_BYTES : PROC_STDIN_CLOSED,
+        .stdin_bytes = fed ? run->launch.stdin_text : STR_EMPTY,
+        .grace = run->settings.grace,
+        .drain = run->settings.drain,
+        .port = { on_started, on_spawn_failed, on_output, NULL, on_cpu, on_exit_of_program, on_done,
+                  run },
+    };
+    r = proc_start(run->loop, &opts, &x->proc, e);
+    if (r < 0) {
+        free_timers(x);
+        return r;
+    }
+    arm_timers(run);
+    return 1;
+}

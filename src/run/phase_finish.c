@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Phases parse, collect, gate and finish: from what the harness printed to a complete record. They
+ * happen after every run, also one that was refused or killed.
+ */
+#include <fcntl.h>
+
+#include "base/file.h"
+#include "run/run_priv.h"
+
+/* --- parse --- */
+
+/* A harness that says it failed has failed; one that ends badly after a valid result has warned us.
+ */
+static void judge_exit(struct run *run)
+{
+    const struct engine_exit *exit = &run->exec.exit;
+    bool scylla = strcmp(run->settings.exit_profile, "scylla") == 0;
+    if (run->report.failed) {
+        struct str why = run->report.error;
+        run_fail(run, REASON_FAILURE, "the agent reported a failure%s%.*s", why.len > 0 ? ": " : "",
+                 STR_ARG(str_slice(why, 0, 400)));
+    } else if (exit->end == ENGINE_SIGNALLED) {
+        run_fail(run, REASON_FAILURE, "the agent was killed by signal %d", exit->value);
+    } else if (exit->end == ENGINE_EXITED && exit->value != 0) {
+        if (run->report.result_seen && !scylla) {
+            run_warn(run, "the agent gave a valid result and then exited with %d", exit->value);
+        } else {
+            run_fail(run, REASON_FAILURE, "the agent exited with %d", exit->value);
+        }
+    }
+}
+
+static void tell_output(struct run *run)
+{
+    const struct agent_report *r = &run->report;
+    struct arena *a = run->arena;
+    if (r->text.len > 0) {
+        struct json *detail = json_object(a);
+        json_setc(a, detail, "text", json_string(a, r->text));
+        transcript_add(
+            &run->record.transcript,
+            &(struct transcript_entry) { .type = ENTRY_ASSISTANT_MESSAGE, .detail = detail });
+    }
+    if (r->usage.known) {
+        struct json *detail = json_object(a);
+        json_setc(a, detail, "input_tokens", json_integer(a, r->usage.input));
+        json_setc(a, detail, "output_tokens", json_integer(a, r->usage.output));
+        transcript_add(&run->record.transcript,
+                       &(struct transcript_entry) { .type = ENTRY_TOKEN_USAGE, .detail = detail });
+    }
+    if (r->overlong_lines > 0) {
+        run_warn(run, "%llu lines of output were too long to be read; stdout.log has them",
+                 (unsigned long long)r->overlong_lines);
+    }
+}
+
+static void tell_call(struct run *run)
+{
+    const struct agent_usage *u = &run->report.usage;
+    struct event_prompt p = run_event_prompt(run);
+    struct events *ev = &run->record.events;
+    int64_t in = u->known ? u->input : -1;
+    int64_t out = u->known ? u->output : -1;
+    if (run->cause.reason != REASON_NONE) {
+        events_prompt_error(ev, &p, run->exec.launched ? "response" : "request", run->cause.reason,
+                            run->cause.message);
+        return;
+    }
+    events_call_complete(ev, &p,
+                         &(struct event_call) { .took = run->exec.ended - run->exec.started,
+                                                .input_tokens = in,
+                                                .output_tokens = out });
+    events_executed(ev, &p,
+                    &(struct event_executed) { .text = run->report.text,
+                                               .output = (struct json *)run->report.structured,
+                                               .input_tokens = in,
+                                               .output_tokens = out,
+                                               .cached_tokens = u->known ? u->cache_read : -1 });
+}
+
+int phase_parse(struct run *run, struct err *e)
+{
+    if (run->session == NULL) {
+        return 0; /* refused before anything was started */
+    }
+    logfile_flush(&run->record.out);
+    logfile_flush(&run->record.err);
+    run->driver->end(run->session, &run->report);
+    if (run->exec.launched) {
+        judge_exit(run);
+        tell_output(run);
+    }
+    tell_call(run);
+    return 0;
+}
+
+/* --- collect, gate --- */
+
+int phase_collect(struct run *run, struct err *e)
+{
+    if (run->cause.reason != REASON_NONE && run->settings.profile != NULL) {
+        struct json *detail = json_object(run->arena);
+        json_setc(run->arena, detail, "error", json_cstr(run->arena, run->cause.message));
+        transcript_add(&run->record.transcript,
+                       &(struct transcript_entry) { .type = ENTRY_ERROR, .detail = detail });
+    }
+    transcript_stop(&run->record.transcript);
+    /* The private home held the agent's own files, some of which may hold what no record should. */
+    if (run->paths.home != NULL && !run->opts->keep_home) {
+        struct err why;
+        if (file_remove_tree(AT_FDCWD, run->paths.home, &why) < 0) {
+            run_warn(run, "the run's home could not be removed: %s", why.msg);
+        }
+    }
+    return 0;
+}
+
+int phase_gate(struct run *run, struct err *e)
+{
+    return 0; /* there is no output contract without a schema or artifacts to hold it against */
+}
+
+/* --- finish --- */
+
+static void fill_usage(const struct run *run, struct summary *s)
+{
+    const struct agent_usage *u = &run->report.usage;
+    s->tokens.input = u->input;
+    s->tokens.output = u->output;
+    s->tokens.cache_read = u->cache_read;
+    s->tokens.cache_creation = u->cache_write;
+    s->tokens.reasoning = u->reasoning;
+    s->tokens.source = u->known ? TOKENS_STREAM : TOKENS_NONE;
+    s->cost_usd = u->cost_usd;
+    s->cost_source = u->cost_known ? COST_CLI : COST_NONE;
+    s->api_calls = u->api_calls;
+    s->turns = u->turns;
+    s->rusage.utime = run->exec.usage.utime;
+    s->rusage.stime = run->exec.usage.stime;
+    s->rusage.maxrss_kb = run->exec.usage.maxrss_kb;
+    s->leaked_children = run->exec.usage.leaked;
+}
+
+static const char *program_name(const struct run *run)
+{
+    const char *path = run->paths.program;
+    return path == NULL ? NULL : arena_dup(run->arena, path_base(str_of(path)));
+}
+
+int phase_finish(struct run *run, struct err *e)
+{
+    const struct agent_report *r = &run->report;
+    struct summary s = {
+        .adapter = run->settings.adapter == NULL ? "none" : run->settings.adapter,
+        .engine = { .name = program_name(run),
+                    .model = r->model.len > 0 ? r->model.ptr : run->settings.model },
+        .session_id = r->session_id.len > 0 ? r->session_id.ptr : NULL,
+        .reason = run->cause.reason == REASON_NONE ? REASON_SUCCESS : run->cause.reason,
+        .error = run->cause.reason == REASON_NONE ? NULL : run->cause.message,
+        .timeout = run->cause.reason == REASON_TIMEOUT ? run->cause.timeout : TIMEOUT_NONE,
+        .engine_exit = run->exec.exit,
+        .first_output =
+            run->exec.first_output_at == 0 ? 0 : run->exec.first_output_at - run->exec.started,
+        .text = r->text,
+        .output = (struct json *)r->structured,
+        .repair_level = -1,
+        .warnings = run->warnings,
+    };
+    (void)exit_profile_find(run->settings.exit_profile, &s.exit_profile);
+    fill_usage(run, &s);
+    int status = record_finish(&run->record, &s, e);
+    run->exit_status = summary_contract_exit(&s);
+    return status;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One run: one task, one adapter, one record. The public face of this layer.
+ *
+ *   struct run_opts opts = { .settings = input, .runs_dir = dir, .environ = environ };
+ *   struct run_summary sum;
+ *   int r = run_execute(&opts, &sum, e);
+ *
+ * Blocks until the run is over and every process of it is gone. Returns 0 when a record was
+ * written, whatever the outcome: the summary has the reason and the exit status. A negative code
+ * means that there is no record, because the settings were wrong or the output directory could not
+ * be used; nothing was started then.
+ *
+ * SIGINT, SIGTERM and SIGHUP are handled while it runs: the first interrupts, the second kills.
+ *
+ * The story of a run is the table in machine.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "record/reason.h"
+#include "run/settings.h"
+
+/* What a watcher may show while the run goes on. */
+struct run_view {
+    const char *run_id;
+    const char *adapter;
+    const char *output_dir;
+    const char *phase;
+    nsec elapsed;
+    uint64_t bytes_out, bytes_err;
+    int pid; /* 0: none */
+};
+
+struct run_watcher {
+    void (*phase)(void *owner, const struct run_view *view);    /* entered a phase */
+    void (*progress)(void *owner, const struct run_view *view); /* about ten times a second */
+    void (*warning)(void *owner, const char *text);
+    void *owner;
+};
+
+struct run_opts {
+    struct settings_input settings;
+    const char *runs_dir; /* where a run without an output directory makes one */
+    bool force;
+    bool keep_home;
+    const char *const *environ;
+    struct run_watcher watcher;
+};
+
+struct run_summary {
+    char run_id[40];
+    char output_dir[4096];
+    enum reason reason;
+    int exit_status;   /* by the exit profile */
+    char message[480]; /* why it failed; empty on success */
+    nsec took;
+};
+
+int run_execute(const struct run_opts *opts, struct run_summary *ret, struct err *e) MUST_USE;

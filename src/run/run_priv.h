@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct run: the state of one run, split by who writes it. Shared by machine.c and the phase files
+ * only.
+ */
+#pragma once
+
+#include "adapters/driver.h"
+#include "record/record.h"
+#include "run/environment.h"
+#include "run/run.h"
+#include "run/secrets.h"
+
+struct loop;
+struct proc;
+struct redactor;
+struct sigwatch;
+struct timer;
+struct trust_entry;
+
+/* X(phase, word). The order is the order of a run. */
+#define PHASE_LIST(X)               \
+    X(PHASE_ADMIT, "admit")         \
+    X(PHASE_CONFIGURE, "configure") \
+    X(PHASE_PREPARE, "prepare")     \
+    X(PHASE_CONTEXT, "context")     \
+    X(PHASE_TRUST_ON, "trust_on")   \
+    X(PHASE_EXECUTE, "execute")     \
+    X(PHASE_TRUST_OFF, "trust_off") \
+    X(PHASE_PARSE, "parse")         \
+    X(PHASE_COLLECT, "collect")     \
+    X(PHASE_GATE, "gate")           \
+    X(PHASE_FINISH, "finish")
+
+enum phase {
+#define X(phase, word) phase,
+    PHASE_LIST(X)
+#undef X
+        PHASE_MAX
+};
+
+/* Why the run ends as it does. */
+struct cause {
+    enum reason reason; /* REASON_NONE: nothing went wrong so far */
+    char message[480];
+    enum timeout_kind timeout;
+};
+
+/* Names of files below the run's directory, absolute. */
+struct run_paths {
+    const char *home;        /* private place of the run; HOME of the child unless that is shared */
+    const char *prompt_file; /* exact bytes of the prompt, for the child */
+    const char *config_file; /* the settings without secrets, for the child */
+    const char *program;     /* what will be executed */
+};
+
+/* The child and its deadlines; written by phase_execute.c. */
+struct execution {
+    struct proc *proc;
+    struct timer *total, *first_output, *idle, *heartbeat;
+    bool launched; /* the program was really started */
+    pid_t pid;
+    nsec started, ended;
+    nsec first_output_at; /* 0: none yet */
+    nsec last_life;       /* last output, or last time that the tree had used the processor */
+    nsec last_cpu;
+    nsec last_beat; /* of state.json */
+    bool asked_cpu; /* the idle deadline waits for an answer about CPU time */
+    struct engine_exit exit;
+    struct {
+        nsec utime, stime;
+        int64_t maxrss_kb;
+        int64_t leaked;
+    } usage; /* of the whole tree */
+};
+
+struct run {
+    const struct run_opts *opts;
+    struct arena *arena;
+    struct loop *loop;
+    struct settings settings;
+    struct secrets secrets;
+    struct err secrets_error; /* a secret is missing; told in admit, when there is a record */
+    struct redactor *redactor;
+    struct record record;
+
+    enum phase phase;
+    nsec started;
+    struct cause cause;
+    const char **warnings; /* NULL-terminated, in the arena */
+    size_t warning_count;
+    int exit_status; /* set by phase finish */
+    struct sigwatch *signals[3];
+    int signal_count;
+
+    struct run_paths paths;
+    struct str prompt;
+    const struct driver *driver;
+    void *session; /* of the driver */
+    struct launch launch;
+    struct environment environment;
+    struct trust_entry *trust; /* registered; NULL: nothing to remove */
+    struct execution exec;
+    struct agent_report report;
+};
+
+/* A run that produces more warnings than this has one problem, not a thousand. */
+enum { WARNINGS_MAX = 100 };
+
+/* --- machine.c --- */
+
+const char *phase_word(enum phase p);
+
+/* Notes why the run will fail. When several causes apply the one that stands first in the order of
+ * docs/run-record.md is kept. */
+void run_fail(struct run *run, enum reason reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void run_fail_err(struct run *run, const struct err *e);
+void run_warn(struct run *run, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* An asynchronous phase has come to its end. */
+void run_phase_done(struct run *run);
+void run_show(struct run *run); /* tells the watcher about progress */
+
+/* --- phases: 0 done, 1 goes on by itself until run_phase_done(), negative failed --- */
+
+int phase_admit(struct run *run, struct err *e);
+int phase_configure(struct run *run, struct err *e);
+int phase_prepare(struct run *run, struct err *e);
+int phase_context(struct run *run, struct err *e);
+int phase_trust_on(struct run *run, struct err *e);
+int phase_execute(struct run *run, struct err *e);
+int phase_trust_off(struct run *run, struct err *e);
+int phase_parse(struct run *run, struct err *e);
+int phase_collect(struct run *run, struct err *e);
+int phase_gate(struct run *run, struct err *e);
+int phase_finish(struct run *run, struct err *e);
+
+/* Who speaks in events about the prompt. */
+struct event_prompt run_event_prompt(const struct run *run);
+
+/* The user, or a signal, wants the run to end: gently first, then at once. */
+void execute_interrupt(struct run *run, bool at_once);
