@@ -17,7 +17,8 @@
 
 /* execve() takes no single argument beyond 32 pages. */
 enum { ARGUMENT_MAX = 131071 };
-#define HEARTBEAT (100 * NSEC_PER_MS)
+#define HEARTBEAT     (100 * NSEC_PER_MS)
+#define BEAT_OF_STATE (5 * NSEC_PER_SEC)
 
 /* --- planning --- */
 
@@ -30,7 +31,7 @@ static struct placeholders make_vars(struct run *run)
         { .name = "prompt_file", .value = str_of(run->paths.prompt_file) },
         { .name = "model", .value = str_of(s->model) },
         { .name = "workspace", .value = str_of(s->workspace) },
-        { .name = "output_dir", .value = str_of(run->journal.dir.path) },
+        { .name = "output_dir", .value = str_of(run->record.dir.path) },
         { .name = "timeout",
           .value = str_of(arena_printf(run->arena, "%lld", (long long)seconds)) },
         { .name = "home",
@@ -88,47 +89,48 @@ static int plan(struct run *run, struct launch_spec *spec, struct err *e)
         .secrets = &run->secrets,
         .caller = run->opts->environ,
         .adapter_env = run->launch.env,
-        .run_id = run->id,
+        .run_id = run->record.state.run_id,
         .home = run->settings.home == HOME_PRIVATE ? run->paths.home : NULL,
         .prompt_file = run->paths.prompt_file,
-        .output_dir = run->journal.dir.path,
+        .output_dir = run->record.dir.path,
         .config_file = run->paths.config_file,
     };
     r = environment_build(run->arena, &in, &run->environment, e);
     return r < 0 ? r
-                 : journal_write_json(&run->journal, "evidence/environment.json",
-                                      run->environment.names, e);
+                 : record_write_json(&run->record, "evidence/environment.json",
+                                     run->environment.names, e);
 }
 
 /* --- deadlines --- */
 
 static void stop(struct run *run, const char *why)
 {
-    journal_stop_sent(&run->journal, why);
+    events_signal_sent(&run->record.events, "SIGTERM", "tree", why);
     proc_stop(run->exec.proc, run->settings.grace);
 }
 
-static void deadline_passed(struct run *run, const char *kind, nsec limit)
+static void deadline_passed(struct run *run, enum timeout_kind kind, nsec limit)
 {
     if (run->cause.reason == REASON_NONE) {
-        run->cause.timeout_kind = kind;
+        run->cause.timeout = kind;
     }
-    run_fail(run, REASON_TIMEOUT, "%s deadline of %.3g s passed", kind, (double)limit / 1e9);
-    journal_deadline(&run->journal, kind, limit);
+    run_fail(run, REASON_TIMEOUT, "%s deadline of %.3g s passed", timeout_kind_word(kind),
+             (double)limit / 1e9);
+    events_deadline(&run->record.events, timeout_kind_word(kind), limit);
     stop(run, "deadline");
 }
 
 static void on_total(void *arg)
 {
     struct run *run = arg;
-    deadline_passed(run, "total", run->settings.timeout);
+    deadline_passed(run, TIMEOUT_TOTAL, run->settings.timeout);
 }
 
 static void on_first_output(void *arg)
 {
     struct run *run = arg;
     if (run->exec.first_output_at == 0) {
-        deadline_passed(run, "first_output", run->settings.first_output);
+        deadline_passed(run, TIMEOUT_FIRST_OUTPUT, run->settings.first_output);
     }
 }
 
@@ -165,16 +167,20 @@ static void on_cpu(void *arg, nsec cpu)
     if (clock_now() < x->last_life + run->settings.idle) {
         timer_arm(x->idle, x->last_life + run->settings.idle);
     } else {
-        deadline_passed(run, "idle", run->settings.idle);
+        deadline_passed(run, TIMEOUT_IDLE, run->settings.idle);
     }
 }
 
 static void on_heartbeat(void *arg)
 {
     struct run *run = arg;
-    journal_heartbeat(&run->journal);
+    nsec now = clock_now();
+    if (now - run->exec.last_beat >= BEAT_OF_STATE) {
+        record_beat(&run->record);
+        run->exec.last_beat = now;
+    }
     run_show(run);
-    timer_arm(run->exec.heartbeat, clock_now() + HEARTBEAT);
+    timer_arm(run->exec.heartbeat, now + HEARTBEAT);
 }
 
 static int make_timers(struct run *run, struct err *e)
@@ -227,8 +233,8 @@ static void on_started(void *arg, pid_t pid)
     struct run *run = arg;
     run->exec.launched = true;
     run->exec.pid = pid;
-    journal_spawned(&run->journal, pid, (const char *const *)run->launch.argv,
-                    run->settings.workspace);
+    events_spawned(&run->record.events, pid, (const char *const *)run->launch.argv,
+                   run->settings.workspace);
     run_show(run);
     if (run->cause.reason != REASON_NONE) {
         stop(run, "interrupt"); /* the signal came while the child was being started */
@@ -249,7 +255,7 @@ static void on_output(void *arg, enum proc_stream stream, struct str bytes)
         x->first_output_at = x->last_life;
         timer_cancel(x->first_output);
     }
-    journal_output(&run->journal, stream == PROC_STDERR, bytes);
+    logfile_write(stream == PROC_STDERR ? &run->record.err : &run->record.out, bytes);
     run->driver->feed(run->session, stream == PROC_STDOUT ? AGENT_STDOUT : AGENT_STDERR, bytes);
 }
 
@@ -262,7 +268,7 @@ static void on_exit_of_program(void *arg, const struct proc_result *r)
     if (r->exit_known) {
         x->exit = (struct engine_exit) { r->signaled ? ENGINE_SIGNALLED : ENGINE_EXITED, r->value };
     }
-    journal_exited(&run->journal, r->pid, x->exit, x->ended - x->started);
+    events_exited(&run->record.events, r->pid, x->exit, x->ended - x->started);
 }
 
 static void on_done(void *arg, const struct proc_result *r)
@@ -273,14 +279,12 @@ static void on_done(void *arg, const struct proc_result *r)
     if (x->ended == 0) {
         x->ended = clock_now();
     }
-    x->usage = (struct journal_process) {
-        .user_seconds = (double)r->usage.utime / 1e9,
-        .system_seconds = (double)r->usage.stime / 1e9,
-        .maxrss_kb = (int64_t)r->usage.maxrss_kb,
-        .leaked = r->leaked,
-    };
+    x->usage.utime = r->usage.utime;
+    x->usage.stime = r->usage.stime;
+    x->usage.maxrss_kb = r->usage.maxrss_kb;
+    x->usage.leaked = r->leaked;
     if (r->leaked > 0) {
-        journal_leaked(&run->journal, (int)r->leaked);
+        events_leaked(&run->record.events, (int)r->leaked);
         run_warn(run, "%u process%s outlived the program and had to be killed (%s%s)", r->leaked,
                  r->leaked == 1 ? "" : "es", r->n_names > 0 ? r->names[0] : "?",
                  r->n_names > 1 ? ", …" : "");
@@ -311,7 +315,12 @@ void execute_interrupt(struct run *run, bool at_once)
 static void on_entry(void *owner, const char *type, const struct json *detail, struct str raw)
 {
     struct run *run = owner;
-    journal_entry(&run->journal, type, detail, raw);
+    struct transcript_entry entry = { .type = ENTRY_UNKNOWN, .raw = raw };
+    struct arena *a = arena_new();
+    (void)entry_type_find(str_of(type), &entry.type);
+    entry.detail = json_copy(a, detail);
+    transcript_add(&run->record.transcript, &entry);
+    arena_free(a);
 }
 
 int phase_execute(struct run *run, struct err *e)
@@ -328,7 +337,8 @@ int phase_execute(struct run *run, struct err *e)
         free_timers(x);
         return r;
     }
-    journal_call_start(&run->journal, run->settings.model, run->settings.timeout);
+    struct event_prompt p = run_event_prompt(run);
+    events_call_start(&run->record.events, &p, run->settings.model, run->settings.timeout);
     x->started = x->last_life = clock_now();
     bool fed = run->launch.stdin_text.ptr != NULL;
     struct proc_opts opts = {
