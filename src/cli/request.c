@@ -19,52 +19,60 @@ static const char *const delivery_words[] = { "file", "argument", "stdin", NULL 
 static const char *const home_words[] = { "private", "shared", NULL };
 static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
 
+/* One list for `run` and `config`, which differ only in what they do with it. */
 /* clang-format off */
-const struct option request_options[] = {
-    { "adapter", 'a', OPTION_STRING, .value = "NAME", .help = "the agent to run ('cinch adapters' lists them)",
-      .section = "Task", .complete = COMPLETE_ADAPTER },
-    { "model", 'm', OPTION_STRING, .value = "MODEL", .help = "the model it is to use" },
-    { "prompt", 'p', OPTION_PATH, .value = "FILE", .help = "what to do, as a file; - reads standard input" },
-    { "prompt-via", 0, OPTION_ENUM, .value = "WAY", .words = delivery_words,
-      .help = "how the prompt reaches the agent", .shown = "the adapter's way" },
-    { "workspace", 'w', OPTION_PATH, .value = "DIR", .help = "where the agent works", .shown = ".",
-      .complete = COMPLETE_DIRECTORY },
-    { "output", 'o', OPTION_PATH, .value = "DIR", .help = "where the record goes; new or empty",
-      .shown = "a new directory below ~/.local/state/cinch/runs", .complete = COMPLETE_DIRECTORY },
-    { "config", 'c', OPTION_PATH, .value = "FILE", .help = "evaluation settings (tier_id, test_id, api_keys, ...)" },
-    { "set", 0, OPTION_PAIR, .value = "KEY=VALUE", .help = "any setting by its dotted key; VALUE is YAML",
-      .flags = OPTION_REPEAT },
-    { "name", 0, OPTION_STRING, .value = "NAME", .help = "name of the task in the record" },
-    { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "more adapter profiles", .flags = OPTION_REPEAT,
-      .complete = COMPLETE_DIRECTORY },
-
-    { "timeout", 't', OPTION_DURATION, .value = "TIME", .help = "end the run after TIME (600, 90s, 10m, 2h)",
-      .shown = "1h", .flags = OPTION_POSITIVE, .section = "Limits" },
-    { "first-output-timeout", 0, OPTION_DURATION, .value = "TIME", .help = "end it when nothing was printed by then; 0 is off",
-      .shown = "0" },
-    { "idle-timeout", 0, OPTION_DURATION, .value = "TIME",
-      .help = "end it when it neither prints nor uses the processor; 0 is off", .shown = "0" },
-    { "grace", 0, OPTION_DURATION, .value = "TIME", .help = "between SIGTERM and SIGKILL", .shown = "5s" },
-    { "drain", 0, OPTION_DURATION, .value = "TIME", .help = "wait for output held open after its exit", .shown = "5s" },
-
-    { "env", 'e', OPTION_PAIR, .value = "NAME[=VALUE]", .help = "pass a variable on, or set one",
-      .flags = OPTION_REPEAT | OPTION_BARE, .section = "Environment" },
-    { "inherit-env", 0, OPTION_FLAG, .help = "pass the whole environment on" },
-    { "secret", 's', OPTION_STRING, .value = "NAME", .help = "pass a variable on and keep its value out of every file",
-      .flags = OPTION_REPEAT },
-    { "secret-file", 0, OPTION_PATH, .value = "FILE", .help = "keep the content of FILE out of every file",
-      .flags = OPTION_REPEAT },
-    { "home", 0, OPTION_ENUM, .value = "KIND", .words = home_words, .help = "the agent's HOME: its own, or yours",
-      .shown = "the adapter's choice" },
-
-    { "tier", 0, OPTION_STRING, .value = "TIER", .help = "tier of the evaluation (TIER)", .section = "Evaluation" },
-    { "test-id", 0, OPTION_STRING, .value = "ID", .help = "test of the evaluation (TEST_ID)" },
-    { "run-number", 0, OPTION_INT, .value = "N", .help = "number of the run (RUN_NUMBER)", .min = 1, .max = 99 },
-    { "tools", 0, OPTION_FLAG, .help = "TOOLS_ENABLED; unset leaves it to the agent", .flags = OPTION_NEGATABLE },
-    { "delegation", 0, OPTION_FLAG, .help = "DELEGATION_ENABLED; unset leaves it to the agent", .flags = OPTION_NEGATABLE },
-    { "exit-profile", 0, OPTION_ENUM, .value = "NAME", .words = exit_words, .help = "which contract's exit codes",
+#define REQUEST_OPTIONS \
+    { "adapter", 'a', OPTION_STRING, .value = "NAME", .help = "the agent to run ('cinch adapters' lists them)", \
+      .section = "Task", .complete = COMPLETE_ADAPTER }, \
+    { "model", 'm', OPTION_STRING, .value = "MODEL", .help = "the model it is to use" }, \
+    { "prompt", 'p', OPTION_PATH, .value = "FILE", .help = "what to do, as a file; - reads standard input" }, \
+    { "prompt-via", 0, OPTION_ENUM, .value = "WAY", .words = delivery_words, \
+      .help = "how the prompt reaches the agent", .shown = "the adapter's way" }, \
+    { "workspace", 'w', OPTION_PATH, .value = "DIR", .help = "where the agent works", .shown = ".", \
+      .complete = COMPLETE_DIRECTORY }, \
+    { "output", 'o', OPTION_PATH, .value = "DIR", .help = "where the record goes; new or empty", \
+      .shown = "a new directory below ~/.local/state/cinch/runs", .complete = COMPLETE_DIRECTORY }, \
+    { "config", 'c', OPTION_PATH, .value = "FILE", .help = "evaluation settings (tier_id, test_id, api_keys, ...)" }, \
+    { "set", 0, OPTION_PAIR, .value = "KEY=VALUE", .help = "any setting by its dotted key; VALUE is YAML", \
+      .flags = OPTION_REPEAT }, \
+    { "name", 0, OPTION_STRING, .value = "NAME", .help = "name of the task in the record" }, \
+    { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "more adapter profiles", .flags = OPTION_REPEAT, \
+      .complete = COMPLETE_DIRECTORY }, \
+    { "timeout", 't', OPTION_DURATION, .value = "TIME", .help = "end the run after TIME (600, 90s, 10m, 2h)", \
+      .shown = "1h", .flags = OPTION_POSITIVE, .section = "Limits" }, \
+    { "first-output-timeout", 0, OPTION_DURATION, .value = "TIME", .help = "end it when nothing was printed by then; 0 is off", \
+      .shown = "0" }, \
+    { "idle-timeout", 0, OPTION_DURATION, .value = "TIME", \
+      .help = "end it when it neither prints nor uses the processor; 0 is off", .shown = "0" }, \
+    { "grace", 0, OPTION_DURATION, .value = "TIME", .help = "between SIGTERM and SIGKILL", .shown = "5s" }, \
+    { "drain", 0, OPTION_DURATION, .value = "TIME", .help = "wait for output held open after its exit", .shown = "5s" }, \
+    { "env", 'e', OPTION_PAIR, .value = "NAME[=VALUE]", .help = "pass a variable on, or set one", \
+      .flags = OPTION_REPEAT | OPTION_BARE, .section = "Environment" }, \
+    { "inherit-env", 0, OPTION_FLAG, .help = "pass the whole environment on" }, \
+    { "secret", 's', OPTION_STRING, .value = "NAME", .help = "pass a variable on and keep its value out of every file", \
+      .flags = OPTION_REPEAT }, \
+    { "secret-file", 0, OPTION_PATH, .value = "FILE", .help = "keep the content of FILE out of every file", \
+      .flags = OPTION_REPEAT }, \
+    { "home", 0, OPTION_ENUM, .value = "KIND", .words = home_words, .help = "the agent's HOME: its own, or yours", \
+      .shown = "the adapter's choice" }, \
+    { "tier", 0, OPTION_STRING, .value = "TIER", .help = "tier of the evaluation (TIER)", .section = "Evaluation" }, \
+    { "test-id", 0, OPTION_STRING, .value = "ID", .help = "test of the evaluation (TEST_ID)" }, \
+    { "run-number", 0, OPTION_INT, .value = "N", .help = "number of the run (RUN_NUMBER)", .min = 1, .max = 99 }, \
+    { "tools", 0, OPTION_FLAG, .help = "TOOLS_ENABLED; unset leaves it to the agent", .flags = OPTION_NEGATABLE }, \
+    { "delegation", 0, OPTION_FLAG, .help = "DELEGATION_ENABLED; unset leaves it to the agent", .flags = OPTION_NEGATABLE }, \
+    { "exit-profile", 0, OPTION_ENUM, .value = "NAME", .words = exit_words, .help = "which contract's exit codes", \
       .shown = "native" },
+
+const struct option request_options[] = {
+    REQUEST_OPTIONS
     { "force", 'f', OPTION_FLAG, .help = "archive what is in the output directory", .section = "Record" },
+    { "keep-home", 0, OPTION_FLAG, .help = "keep the agent's private HOME after the run" },
+    { 0 },
+};
+
+const struct option request_config_options[] = {
+    { "explain", 0, OPTION_FLAG, .help = "show the layer and place of each setting", .section = "Output" },
+    REQUEST_OPTIONS
     { 0 },
 };
 
@@ -286,7 +294,7 @@ int request_read(struct arena *a, const struct options *opt, struct settings_inp
 {
     struct json *tree = json_object(a);
     const char *site = getenv("CINCH_SITE_DIR");
-    *ret = (struct settings_input){
+    *ret = (struct settings_input) {
         .request = tree,
         .config_file = options_string(opt, "config", NULL),
         .adapter_dirs = request_adapter_dirs(a, opt),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command line of `cinch run` and `cinch config` as a configuration layer: options and the goal or
- * task file become one tree of settings keys, and from there on are treated like any other layer.
+ * The command line of `cinch run` and `cinch config` as a configuration layer: options and the goal
+ * or task file become one tree of settings keys, and from there on are treated like any other
+ * layer.
  */
 #pragma once
 
@@ -9,7 +10,8 @@
 #include "run/settings.h"
 
 /* Options that decide a run; `run` and `config` accept the same ones. */
-extern const struct option request_options[];
+extern const struct option request_options[];        /* for `run` */
+extern const struct option request_config_options[]; /* for `config` */
 extern const struct positional request_positionals[];
 
 /* The strings live in the arena or in argv. Reads standard input when the prompt is "-". */
@@ -21,5 +23,6 @@ const char *const *request_adapter_dirs(struct arena *a, const struct options *o
 
 /* $XDG_CONFIG_HOME/cinch or ~/.config/cinch; NULL when there is no home. */
 const char *request_user_dir(struct arena *a);
-/* $XDG_STATE_HOME/cinch/runs or ~/.local/state/cinch/runs; below the temporary directory without home. */
+/* $XDG_STATE_HOME/cinch/runs or ~/.local/state/cinch/runs; below the temporary directory without
+ * home. */
 const char *request_runs_dir(struct arena *a);

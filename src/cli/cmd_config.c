@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cinch config: the settings that a run would have, and where each of them comes from.
+ */
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/request.h"
+#include "cli/table.h"
+#include "run/secrets.h"
+
+static void print_tree(struct cli *cli, const struct json *tree)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    (void)!json_write(tree, JSON_PRETTY, &out, NULL);
+    cli_print(cli, &out);
+}
+
+/* Values of variables named like keys are not for the eyes of who looks over the shoulder. */
+static void hide_secrets(struct arena *a, struct json *leaves)
+{
+    for (size_t i = 0; i < json_len(leaves); i++) {
+        struct json *leaf = json_item(leaves, i);
+        struct str path = json_str(json_get(leaf, "path"), STR_EMPTY);
+        if (str_starts(path, STR("env.set.")) && secret_like_name(str_slice(path, 8, path.len))) {
+            json_setc(a, leaf, "value", json_cstr(a, "[hidden]"));
+        }
+    }
+}
+
+static void print_explained(struct cli *cli, const struct json *leaves)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    struct table t = { .arena = cli->arena,
+                       .head = true,
+                       .columns = {
+                           { "setting" }, { "value", .max = 48 }, { "layer" }, { "from" } } };
+    for (size_t i = 0; i < json_len(leaves); i++) {
+        const struct json *leaf = json_item(leaves, i);
+        CLEANUP(buf) struct buf value = BUF_INIT(BUF_TEXT);
+        (void)!json_write(json_get(leaf, "value"), JSON_COMPACT, &value, NULL);
+        table_cell(&t, STYLE_NAME, json_cstring(json_get(leaf, "path"), ""));
+        table_cell(&t, STYLE_PLAIN, value.ptr);
+        table_cell(&t, STYLE_PLAIN, json_cstring(json_get(leaf, "layer"), ""));
+        table_cell(&t, STYLE_DIM, json_cstring(json_get(leaf, "source"), ""));
+    }
+    table_write(&t, terminal_width(&cli->out), cli->out.color, &out);
+    cli_print(cli, &out);
+}
+
+static int run_config(struct cli *cli, const struct options *opt, struct err *e)
+{
+    struct settings_input in;
+    struct settings s;
+    int r = request_read(cli->arena, opt, &in, e);
+    if (r == 0) {
+        r = settings_load(cli->arena, &in, &s, e);
+    }
+    if (r < 0) {
+        return r;
+    }
+    struct json *leaves = layers_explain(cli->arena, &s.layers, s.tree);
+    hide_secrets(cli->arena, leaves);
+    if (!options_flag(opt, "explain", false)) {
+        print_tree(cli, s.tree);
+    } else if (cli->format == CLI_JSON) {
+        print_tree(cli, leaves);
+    } else {
+        print_explained(cli, leaves);
+    }
+    return 0;
+}
+
+static const char *const usage[] = { "[--explain] [OPTIONS of cinch run]", NULL };
+
+static const char *const description[] = {
+    "Prints the settings that `cinch run` with the same options would use, merged from all layers: "
+    "base, "
+    "adapter, site, user, project, model, tier, task, request, enforced. Nothing is started.",
+    "With --explain each setting is shown with the layer and the place that it comes from.",
+    NULL,
+};
+
+static const struct command_example examples[] = {
+    { "cinch config --explain task.yaml --timeout 10m", "where does every setting come from?" },
+    { 0 },
+};
+
+const struct command cmd_config = {
+    .name = "config",
+    .summary = "show the settings of a run and their origin",
+    .usage = usage,
+    .description = description,
+    .examples = examples,
+    .options = request_config_options,
+    .positionals = request_positionals,
+    .rest = "COMMAND...",
+    .run = run_config,
+};

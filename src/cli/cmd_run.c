@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cinch run: one task, one adapter, one record.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/request.h"
+#include "cli/text.h"
+#include "run/run.h"
+
+struct watching {
+    struct progress progress;
+    char note[64];
+};
+
+static struct progress_view as_progress(struct watching *w, const struct run_view *v)
+{
+    w->note[0] = '\0';
+    if (v->pid > 0) {
+        (void)snprintf(w->note, sizeof w->note, "pid %d", v->pid);
+    }
+    return (struct progress_view) {
+        .phase = v->phase,
+        .elapsed = v->elapsed,
+        .bytes_out = v->bytes_out,
+        .bytes_err = v->bytes_err,
+        .note = w->note[0] == '\0' ? NULL : w->note,
+    };
+}
+
+static void on_view(void *owner, const struct run_view *v)
+{
+    struct watching *w = owner;
+    struct progress_view view = as_progress(w, v);
+    progress_update(&w->progress, &view, clock_now());
+}
+
+static void on_warning(void *owner, const char *text)
+{
+    struct watching *w = owner;
+    CLEANUP(buf) struct buf line = BUF_INIT(BUF_TEXT);
+    buf_adds(&line, "warning: ");
+    text_clean(&line, str_of(text), TEXT_LINE);
+    progress_message(&w->progress, line.ptr);
+}
+
+static void print_json(struct cli *cli, const struct run_summary *sum)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    struct arena *a = cli->arena;
+    struct json *o = json_object(a);
+    json_setc(a, o, "run_id", json_cstr(a, sum->run_id));
+    json_setc(a, o, "output_dir", json_cstr(a, sum->output_dir));
+    json_setc(a, o, "outcome", json_cstr(a, reason_outcome(sum->reason)));
+    json_setc(a, o, "reason", json_cstr(a, reason_word(sum->reason)));
+    json_setc(a, o, "error", json_cstr(a, sum->message[0] == '\0' ? NULL : sum->message));
+    json_setc(a, o, "exit_status", json_integer(a, sum->exit_status));
+    json_setc(a, o, "duration_seconds", json_number(a, (double)sum->took / 1e9));
+    (void)!json_write(o, JSON_PRETTY, &out, NULL);
+    cli_print(cli, &out);
+}
+
+static void print_text(struct cli *cli, const struct run_summary *sum)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    char took[TEXT_SHORT];
+    bool good = sum->reason == REASON_SUCCESS;
+    style_add(&out, cli->out.color, good ? STYLE_GOOD : STYLE_BAD, reason_word(sum->reason));
+    buf_addf(&out, " in %s", text_duration(sum->took, took));
+    if (sum->message[0] != '\0') {
+        buf_adds(&out, ": ");
+        text_clean(&out, str_of(sum->message), TEXT_LINE);
+    }
+    buf_adds(&out, "\nrecord: ");
+    text_clean(&out, str_of(sum->output_dir), TEXT_LINE);
+    buf_adds(&out, "\n");
+    cli_print(cli, &out);
+}
+
+static void print_quiet(struct cli *cli, const struct run_summary *sum)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    buf_addf(&out, "%s\n", sum->output_dir);
+    cli_print(cli, &out);
+}
+
+static int run_run(struct cli *cli, const struct options *opt, struct err *e)
+{
+    struct watching w;
+    struct run_summary sum;
+    struct run_opts opts = {
+        .runs_dir = request_runs_dir(cli->arena),
+        .force = options_flag(opt, "force", false),
+        .keep_home = options_flag(opt, "keep-home", false),
+        .environ = (const char *const *)environ,
+        .watcher = { on_view, on_view, on_warning, &w },
+    };
+    int r = request_read(cli->arena, opt, &opts.settings, e);
+    if (r < 0) {
+        return r;
+    }
+    progress_init(&w.progress, &cli->err,
+                  cli->format == CLI_QUIET ? PROGRESS_QUIET : PROGRESS_AUTO);
+    r = run_execute(&opts, &sum, e);
+    progress_done(&w.progress);
+    if (r < 0) {
+        return r;
+    }
+    switch (cli->format) {
+    case CLI_JSON:
+        print_json(cli, &sum);
+        break;
+    case CLI_QUIET:
+        print_quiet(cli, &sum);
+        break;
+    case CLI_TEXT:
+        print_text(cli, &sum);
+        break;
+    }
+    return sum.exit_status;
+}
+
+static const char *const usage[] = {
+    "[OPTIONS] TASK.yaml",
+    "[OPTIONS] \"GOAL\"",
+    "[OPTIONS] -- COMMAND [ARGUMENTS]",
+    NULL,
+};
+
+static const char *const description[] = {
+    "Runs an agent on a task and writes a complete record of it. The task is a file, a goal in "
+    "words, "
+    "or a prompt file; what stands after -- is the command of the adapter `command`, or more "
+    "arguments "
+    "for any other adapter. In the command, {prompt_file}, {prompt}, {model}, {workspace}, "
+    "{output_dir}, {timeout}, {home}, {config_file} and {system_prompt} are filled in.",
+    "The environment of the agent is clean but for a short list; its HOME is a directory of the "
+    "run's "
+    "own, its standard input is empty. Ctrl-C interrupts the run and leaves a valid record, a "
+    "second "
+    "one kills it at once.",
+    NULL,
+};
+
+static const struct command_example examples[] = {
+    { "cinch run \"Fix the failing test\" -- ./my-agent {prompt_file}", "any program as an agent" },
+    { "cinch run task.yaml --timeout 10m --output out", "a task file, with a limit" },
+    { "cinch run -p task.md -s API_TOKEN -- ./my-agent",
+      "pass a secret that stays out of every file" },
+    { 0 },
+};
+
+const struct command cmd_run = {
+    .name = "run",
+    .summary = "run an agent on a task",
+    .usage = usage,
+    .description = description,
+    .examples = examples,
+    .options = request_options,
+    .positionals = request_positionals,
+    .rest = "COMMAND...",
+    .run = run_run,
+};
