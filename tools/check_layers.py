@@ -27,7 +27,7 @@ class Table:
     """tools/layers.txt."""
 
     def __init__(self, path):
-        self.uses = {}  # layer -> names of layers and single headers
+        self.uses = {}  # layer -> layers
         self.libraries = []  # (package, header pattern, layer, many)
         self.system = []  # header patterns
         for number, words in tree.table(path):
@@ -42,22 +42,18 @@ class Table:
                 sys.exit(f"{path}:{number}: cannot read this line")
         for layer, uses in self.uses.items():
             for used in uses:
-                if used.split("/")[0] not in self.uses:
+                if used not in self.uses:
                     sys.exit(f"{path}: layer '{layer}' uses '{used}', which is not in the table")
-
-    def allows(self, layer, header):
-        other = header.split("/")[0]
-        return layer == other or other in self.uses[layer] or header in self.uses[layer]
 
     def below(self, layer):
         """The layer's used layers, and theirs."""
         found = []
-        wanted = [u for u in self.uses[layer] if "/" not in u]
+        wanted = list(self.uses[layer])
         while wanted:
             name = wanted.pop()
             if name not in found:
                 found.append(name)
-                wanted += [u for u in self.uses[name] if "/" not in u]
+                wanted += self.uses[name]
         return found
 
 
@@ -128,7 +124,7 @@ class Checker:
         self.layer_graph.setdefault(layer, set())
         if other != layer:
             self.layer_graph[layer].add(other)
-            if not self.table.allows(layer, header):
+            if other not in self.table.uses[layer]:
                 self.complain(name, line, f"{layer} may not include {header} (tools/layers.txt)")
             if header.endswith("_priv.h"):
                 self.complain(name, line, f"{header} is private to layer {other}")
@@ -155,14 +151,8 @@ class Checker:
             if len(names) > 1:
                 names = ", ".join(sorted(names))
                 self.problems.append(f"{package} must be included by one file, but is by: {names}")
-        # A single header that may be used upwards (init) is no edge between layers.
-        edges = {
-            layer: {o for o in others if o in self.table.uses[layer]}
-            for layer, others in self.layer_graph.items()
-            if layer in self.table.uses
-        }
-        allowed = {k: [u for u in v if "/" not in u] for k, v in self.table.uses.items()}
-        for what, graph in (("layers", edges), ("table", allowed), ("headers", self.header_graph)):
+        graphs = {"layers": self.layer_graph, "table": self.table.uses, "headers": self.header_graph}
+        for what, graph in graphs.items():
             cycle = find_cycle(graph)
             if cycle:
                 self.problems.append(f"cycle of {what}: {' -> '.join(cycle)}")

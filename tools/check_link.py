@@ -75,7 +75,7 @@ def main():
     table = check_layers.Table(args.table)
     present = [
         layer
-        for layer in sorted({tree.layer_of(f) for f in tree.c_files(args.root)} - {None, "init"})
+        for layer in sorted({tree.layer_of(f) for f in tree.c_files(args.root)} - {None})
         if layer in table.uses
     ]
     problems = []
