@@ -11,6 +11,7 @@ build/logs, the results for machines in build/junit.xml.
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -44,8 +45,8 @@ def build(stage, kind):
     code, output = run(stage, ["scripts/build", kind])
     if code == 0:
         return []
-    from_failure = output[max(0, output.find("\nFAILED: ")) :]
-    return [Case(stage, kind, FAILED, 0.0, results.tail(from_failure, 100))]
+    error = re.search(r"^(FAILED: |.*ERROR: )", output, re.MULTILINE)
+    return [Case(stage, kind, FAILED, 0.0, results.tail(output[error.start() if error else 0 :], 100))]
 
 
 def lint(stage):
