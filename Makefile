@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+# The front door. Each target only calls a script or meson; `make help` lists them.
+# Variables: PREFIX (/usr/local) and DESTDIR for install, JOBS, DURATION and TARGET for fuzz.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+export PREFIX DESTDIR JOBS
+DURATION ?= 60
+
+.PHONY: help setup build demo test check lint bench fuzz install format tidy clean
+
+help: ## show this list
+	@awk -F ': ## ' '/^[a-z]+: ## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install the Debian packages that are missing
+	@scripts/setup
+
+build: ## build into build/ (does the set-up first)
+	@scripts/setup build
+	@scripts/build
+
+demo: ## build, then show a run
+	@scripts/setup build
+	@scripts/build --quiet
+	@scripts/demo
+
+test: ## all gates: lint, unit, integration, sanitizers, clang, fuzz smoke
+	@scripts/test
+
+check: ## the quick gates: build, lint, unit tests
+	@scripts/test --quick
+
+lint: ## style, layers, headers, sizes, spelling
+	@scripts/setup build lint
+	@scripts/build
+	@scripts/lint
+
+bench: ## figures against the bare program, same machine, same run
+	@scripts/setup build bench
+	@scripts/build
+	@CINCH_BUILD=$(CURDIR)/build bench/run
+
+fuzz: ## fuzz each target for DURATION (60) seconds, or only TARGET
+	@scripts/setup build test
+	@scripts/fuzz $(DURATION) $(TARGET)
+
+install: ## install under PREFIX (/usr/local), below DESTDIR if given
+	@scripts/setup build
+	@scripts/build
+	@meson install -C build --no-rebuild
+
+format: ## let clang-format 14 write the C files
+	@scripts/setup lint
+	@scripts/format
+
+tidy: ## advice of clang-tidy; not a gate
+	@scripts/tidy
+
+clean: ## remove everything that was built
+	rm -rf build build-asan build-clang

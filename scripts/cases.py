@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""Test cases and their results: read from cmocka and meson, counted, written as JUnit XML."""
+
+import json
+import re
+import xml.etree.ElementTree as xml
+from dataclasses import dataclass
+
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+SKIP_EXIT = 77
+
+CMOCKA = re.compile(r"^\[ *(RUN|OK|SKIPPED|FAILED) *\] (?!\d+ test)(.+)$")
+# Bytes that XML 1.0 cannot hold, not even escaped; a test that prints noise may print them.
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass
+class Case:
+    suite: str
+    name: str
+    status: str
+    seconds: float = 0.0
+    text: str = ""  # why it failed or was skipped
+
+
+def count(cases):
+    """(passed, failed, skipped)"""
+    return tuple(sum(c.status == s for c in cases) for s in (PASSED, FAILED, SKIPPED))
+
+
+def summary(cases):
+    return "{} passed, {} failed, {} skipped".format(*count(cases))
+
+
+def tail(text, lines=200):
+    parts = text.rstrip().split("\n")
+    if len(parts) > lines:
+        parts = [f"[{len(parts) - lines} lines before this are in the log]"] + parts[-lines:]
+    return "\n".join(parts)
+
+
+def last_line(text):
+    lines = [line.strip() for line in text.strip().split("\n") if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def from_cmocka(suite, program, stdout, output):
+    """Cases of one cmocka program. A test that was started and has no verdict has failed."""
+    cases, running, said = [], None, []
+
+    def finish(status, text=""):
+        cases.append(Case(suite, f"{program}: {running}", status, 0.0, text))
+
+    for line in stdout.split("\n"):
+        match = CMOCKA.match(line)
+        if not match:
+            said.append(line)
+            continue
+        word, name = match.groups()
+        if word == "RUN":
+            if running is not None:
+                finish(FAILED, output)
+            running, said = name, []
+        elif running is not None:
+            if word == "OK":
+                finish(PASSED)
+            elif word == "SKIPPED":
+                finish(SKIPPED, " ".join(s.strip() for s in said if s.strip()) or "no reason given")
+            else:
+                finish(FAILED, output)
+            running = None
+    if running is not None:
+        finish(FAILED, output)
+    return cases
+
+
+def from_meson(stage, path):
+    """Cases of one `meson test`, from its testlog.json (one object a line)."""
+    cases = []
+    with open(path, encoding="utf-8", errors="replace") as f:
+        for line in f:
+            cases += from_meson_test(stage, json.loads(line))
+    return cases
+
+
+def from_meson_test(stage, test):
+    name = test["name"].split(" / ")[-1]
+    stdout = test.get("stdout", "")
+    output = tail(stdout + "\n" + test.get("stderr", ""))
+    seconds = test.get("duration", 0.0)
+    if test["result"] == "SKIP" or test.get("returncode") == SKIP_EXIT:
+        return [Case(stage, name, SKIPPED, seconds, last_line(output) or "no reason given")]
+    good = test["result"] in ("OK", "EXPECTEDFAIL")
+    cases = from_cmocka(stage, name, stdout, output)
+    if cases:
+        cases[0].seconds = seconds
+    if not good and not any(c.status == FAILED for c in cases):
+        # It died outside of a test, or so hard that its output is lost.
+        verdict = f"{test['result'].lower()}, exit status {test.get('returncode')}"
+        cases.append(Case(stage, name, FAILED, seconds, f"{verdict}\n{output}"))
+    if not cases:
+        cases.append(Case(stage, name, PASSED, seconds))
+    return cases
+
+
+def write_junit(path, cases):
+    root = xml.Element("testsuites")
+    for suite in dict.fromkeys(c.suite for c in cases):
+        members = [c for c in cases if c.suite == suite]
+        _, failed, skipped = count(members)
+        node = xml.SubElement(
+            root, "testsuite", name=suite, tests=str(len(members)), failures=str(failed), skipped=str(skipped)
+        )
+        for case in members:
+            leaf = xml.SubElement(
+                node, "testcase", classname=suite, name=case.name, time=f"{case.seconds:.3f}"
+            )
+            if case.status != PASSED:
+                tag = "failure" if case.status == FAILED else "skipped"
+                reason = xml.SubElement(leaf, tag, message=NOT_XML.sub("?", last_line(case.text))[:200])
+                reason.text = NOT_XML.sub("?", case.text)
+    xml.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)

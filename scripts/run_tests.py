@@ -1,0 +1,189 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""All gates, stage by stage, with one line each; the last line is `N passed, N failed, N skipped`.
+
+  scripts/run_tests.py [--quick]        started by scripts/test, which does the set-up first
+
+--quick leaves out integration, sanitizers, clang and fuzzing. Full output of every stage is in
+build/logs, the results for machines in build/junit.xml.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+sys.dont_write_bytecode = True
+
+import cases as results  # noqa: E402
+import run_integration  # noqa: E402
+from cases import FAILED, PASSED, SKIPPED, Case  # noqa: E402
+
+ROOT = run_integration.ROOT
+LOGS = os.path.join(ROOT, "build", "logs")
+FUZZ_SECONDS = 5
+
+
+def run(stage, command, env=None):
+    """Runs one command with its output in the stage's log; gives (exit status, output)."""
+    path = os.path.join(LOGS, stage.replace(" ", "-") + ".log")
+    with open(path, "wb") as log:
+        code = subprocess.run(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=env, check=False
+        ).returncode
+    with open(path, encoding="utf-8", errors="replace") as log:
+        return code, log.read()
+
+
+def build(stage, kind):
+    """A build is no test case: it counts only when it fails."""
+    code, output = run(stage, ["scripts/build", kind])
+    if code == 0:
+        return []
+    error = re.search(r"^(FAILED: |.*ERROR: )", output, re.MULTILINE)
+    return [Case(stage, kind, FAILED, 0.0, results.tail(output[error.start() if error else 0 :], 100))]
+
+
+def lint(stage):
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        _, output = run(stage, ["scripts/lint", "--json", report.name])
+        text = report.read()
+    if not text:
+        return [Case(stage, "lint", FAILED, 0.0, output)]
+    return [Case(stage, r["name"], r["status"], r["seconds"], r["text"]) for r in json.loads(text)]
+
+
+def lint_tests(stage):
+    """The tests of the gates themselves."""
+    folder = os.path.join(ROOT, "tests", "lint")
+    files = [os.path.join(folder, n) for n in sorted(os.listdir(folder)) if n.startswith("test_")]
+    return run_integration.run(os.path.join(ROOT, "build"), stage, LOGS, files)
+
+
+def unit(stage, folder, suites):
+    """Unit tests and the replay of the fuzz corpora, through meson."""
+    path = os.path.join(ROOT, folder)
+    log = os.path.join(path, "meson-logs", "testlog.json")
+    if os.path.exists(log):
+        os.unlink(log)
+    command = ["meson", "test", "-C", path, "--no-rebuild", "--timeout-multiplier", "3"]
+    for suite in suites:
+        command += ["--suite", suite]
+    env = run_integration.environment(path)
+    code, output = run(stage, command, env)
+    found = results.from_meson(stage, log) if os.path.exists(log) else []
+    if not found or (code != 0 and results.count(found)[1] == 0):
+        found.append(Case(stage, "meson test", FAILED, 0.0, results.tail(output, 50)))
+    return found
+
+
+def integration(stage, folder):
+    files = run_integration.discover()
+    if not files:
+        return [Case(stage, "integration", FAILED, 0.0, "there is no tests/integration/test_*.py")]
+    return run_integration.run(os.path.join(ROOT, folder), stage, LOGS, files)
+
+
+def fuzz(stage):
+    """Each libFuzzer target for a few seconds; prints one line a target."""
+    _, output = run(stage, ["scripts/fuzz", "--smoke", str(FUZZ_SECONDS)])
+    found = []
+    for line in output.split("\n"):
+        words = line.split()
+        if len(words) >= 3 and words[0] == "fuzz:" and words[2] in (PASSED, FAILED):
+            found.append(Case(stage, words[1], words[2], 0.0, results.tail(output, 60)))
+    return found or [Case(stage, "fuzz", FAILED, 0.0, results.tail(output, 60))]
+
+
+def install(stage):
+    """`make install` below a DESTDIR gives a program that starts."""
+    with tempfile.TemporaryDirectory() as scratch:
+        env = {**os.environ, "DESTDIR": scratch}
+        code, output = run(stage, ["make", "-s", "install"], env)
+        program = os.path.join(scratch, "usr", "local", "bin", "cinch")
+        if code == 0 and not os.path.exists(program):
+            code, output = 1, output + f"'{program}' was not installed"
+        if code == 0:
+            code, output = run(stage + " start", [program, "--version"])
+    return [Case(stage, "install", PASSED if code == 0 else FAILED, 0.0, results.tail(output, 60))]
+
+
+def stages(quick):
+    """(title, name of the stage whose success it needs, function)"""
+    yield "build", None, lambda s: build(s, "plain")
+    yield "lint", "build", lint
+    yield "lint tests", None, lint_tests
+    yield "unit", "build", lambda s: unit(s, "build", ["unit", "fuzz"])
+    if quick:
+        return
+    yield "integration", "build", lambda s: integration(s, "build")
+    yield "install", "build", install
+    yield "asan build", None, lambda s: build(s, "asan")
+    yield "asan unit", "asan build", lambda s: unit(s, "build-asan", ["unit", "fuzz"])
+    yield "asan integration", "asan build", lambda s: integration(s, "build-asan")
+    yield "clang build", None, lambda s: build(s, "clang")
+    yield "clang unit", "clang build", lambda s: unit(s, "build-clang", ["unit"])
+    yield "fuzz smoke", "clang build", fuzz
+
+
+def show_stage(title, found, seconds):
+    passed, failed, skipped = results.count(found)
+    verdict = "FAILED" if failed else "ok" if passed or not skipped else "skipped"
+    words = ((passed, "passed"), (failed, "failed"), (skipped, "skipped"))
+    counts = ", ".join(f"{n} {word}" for n, word in words if n)
+    print(f"{verdict:<8} {counts:<36} {seconds:6.1f} s", flush=True)
+    for case in found:
+        if case.status == FAILED:
+            print(f"  failed: {case.name}")
+            if case.text:
+                print("    | " + case.text.rstrip().replace("\n", "\n    | "), flush=True)
+
+
+def run_stages(quick):
+    everything, good = [], {}
+    for title, needs, function in stages(quick):
+        print(f"{title:<18}", end="", flush=True)
+        start = time.monotonic()
+        if needs and not good[needs]:
+            found = [Case(title, "all", SKIPPED, 0.0, f"not run, because '{needs}' failed")]
+        else:
+            try:
+                found = function(title)
+            except Exception:  # a bug in the runner must not hide the other stages
+                found = [Case(title, title, FAILED, 0.0, traceback.format_exc())]
+        good[title] = all(c.status != FAILED for c in found)
+        show_stage(title, found, time.monotonic() - start)
+        everything += found
+    return everything
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--quick", action="store_true")
+    args = parser.parse_args()
+    os.makedirs(LOGS, exist_ok=True)
+    everything = run_stages(args.quick)
+    results.write_junit(os.path.join(ROOT, "build", "junit.xml"), everything)
+    passed, failed, skipped = results.count(everything)
+    if skipped:
+        print("skipped:")
+        for case in everything:
+            if case.status == SKIPPED:
+                print(f"  {case.suite}: {case.name}: {results.last_line(case.text)}")
+    if failed:
+        print("failed:")
+        for case in everything:
+            if case.status == FAILED:
+                print(f"  {case.suite}: {case.name}")
+        print("full output: build/logs")
+    print(results.summary(everything))
+    return 1 if failed or passed == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

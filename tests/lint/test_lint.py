@@ -1,0 +1,423 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Every check of scripts/lint can fail: each gets a good tree and must be silent, then one bad change
+and must name it."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HEAD = "/* SPDX-License-Identifier: MIT\n *\n * A file for the tests of the checks.\n */\n"
+
+GOOD = {
+    "src/base/num.h": HEAD + "#pragma once\n\nint num_next(int number);\n",
+    "src/base/num.c": HEAD
+    + '#include "base/num.h"\n\n#include <limits.h>\n\n#include <yyjson.h>\n\n'
+    + "static const char *const words[] = { \"one\", \"two\" };\n\n"
+    + "int num_next(int number)\n{\n    return number == INT_MAX ? words[0][0] : number + 1;\n}\n",
+    "src/io/clock.h": HEAD + "#pragma once\n\nint clock_tick(void);\n",
+    "src/io/clock.c": HEAD
+    + '#include "io/clock.h"\n\n#include "base/num.h"\n\n'
+    + "int clock_tick(void)\n{\n    return num_next(1);\n}\n",
+    "scripts/hello": '#!/bin/bash\necho "hello"\n',
+    "README.md": "# A tree\n\nAll is well here.\n",
+    "tests/fuzz/meson.build": "fuzz_targets = {\n  'num': 'base',\n}\n",
+    "tests/fuzz/fuzz_num.c": HEAD + "int fuzz_num;\n",
+    "tests/fuzz/corpus/num/one": "1",
+    "tools/globals.txt": "# none\n",
+    "tools/ratchet.txt": "# none\n",
+}
+
+# Pieces, so that this file itself passes the check of words.
+UNFINISHED = "TO" + "DO"
+MISSPELT = "recie" + "ve"
+
+
+class Tree(unittest.TestCase):
+    def setUp(self):
+        self.root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.root)
+        for folder in ("scripts", "tools"):
+            os.mkdir(os.path.join(self.root, folder))
+        for name in os.listdir(os.path.join(ROOT, "tools")):
+            if name.endswith(".py") or name == "layers.txt":
+                shutil.copy(os.path.join(ROOT, "tools", name), os.path.join(self.root, "tools"))
+        shutil.copy(os.path.join(ROOT, "scripts", "lint"), os.path.join(self.root, "scripts"))
+        for name in (".clang-format", ".codespellrc"):
+            shutil.copy(os.path.join(ROOT, name), self.root)
+        for name, text in GOOD.items():
+            self.write(name, text)
+
+    def write(self, name, text):
+        path = os.path.join(self.root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def append(self, name, text):
+        self.write(name, GOOD[name] + text)
+
+    def build(self):
+        """One archive a layer, where meson would put it."""
+        for layer in sorted(os.listdir(os.path.join(self.root, "src"))):
+            source = os.path.join(self.root, "src", layer)
+            out = os.path.join(self.root, "build", "src", layer)
+            os.makedirs(out, exist_ok=True)
+            objects = []
+            for name in sorted(os.listdir(source)):
+                if name.endswith(".c"):
+                    objects.append(os.path.join(out, name + ".o"))
+                    self.command(
+                        ["gcc", "-std=gnu17", "-fPIC", "-O1", f"-I{self.root}/src", "-c"]
+                        + [os.path.join(source, name), "-o", objects[-1]]
+                    )
+            archive = os.path.join(out, f"lib{layer}.a")
+            if os.path.exists(archive):
+                os.unlink(archive)
+            self.command(["ar", "rcs", archive, *objects])
+
+    def command(self, command):
+        subprocess.run(command, check=True, capture_output=True)
+
+    def lint(self, check):
+        result = subprocess.run(
+            [os.path.join(self.root, "scripts", "lint"), check],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return result.returncode, result.stdout + result.stderr
+
+    def assert_silent(self, check):
+        code, output = self.lint(check)
+        if " skipped " in output:
+            self.skipTest(output.strip().split("\n")[-1].strip())
+        self.assertEqual(code, 0, output)
+        self.assertEqual(len(output.strip().split("\n")), 1, output)
+
+    def assert_complains(self, check, *words):
+        code, output = self.lint(check)
+        self.assertNotEqual(code, 0, f"{check} should have failed")
+        for word in words:
+            self.assertIn(word, output)
+
+
+class Layers(Tree):
+    def test_good_tree(self):
+        self.assert_silent("layers")
+
+    def test_upward_include(self):
+        self.append("src/base/num.c", '#include "io/clock.h"\n')
+        self.assert_complains("layers", "src/base/num.c", "base may not include io/clock.h")
+
+    def test_unknown_layer(self):
+        self.write("src/attic/old.c", HEAD + "int old;\n")
+        self.assert_complains("layers", "src/attic/old.c", "layer 'attic' is not in tools/layers.txt")
+
+    def test_file_without_layer(self):
+        self.write("src/stray.c", HEAD + "int stray;\n")
+        self.assert_complains("layers", "src/stray.c")
+
+    def test_private_header_of_another_layer(self):
+        self.write("src/base/num_priv.h", HEAD + "#pragma once\n")
+        self.append("src/base/num.c", '#include "base/num_priv.h"\n')
+        self.assert_silent("layers")
+        self.append("src/io/clock.c", '#include "base/num_priv.h"\n')
+        self.assert_complains("layers", "src/io/clock.c", "private to layer base")
+
+    def test_header_that_is_not_spelled_with_its_layer(self):
+        self.append("src/base/num.c", '#include "num.h"\n')
+        self.assert_complains("layers", '"num.h": no such header')
+
+    def test_cycle_of_headers(self):
+        self.append("src/base/num.h", '#include "base/odd.h"\n')
+        self.write("src/base/odd.h", HEAD + '#pragma once\n#include "base/num.h"\n')
+        self.assert_complains("layers", "cycle of headers: base/num.h -> base/odd.h -> base/num.h")
+
+    def test_cycle_in_the_table(self):
+        path = "tools/layers.txt"
+        with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+            table = f.read()
+        self.write(path, table.replace("layer base\n", "layer base uses io\n"))
+        self.assert_complains("layers", "cycle of table: base -> io -> base")
+
+    def test_own_header_must_come_first(self):
+        text = GOOD["src/io/clock.c"].replace('#include "io/clock.h"', "#include <errno.h>")
+        self.write("src/io/clock.c", text)
+        self.assert_complains("layers", 'the first include must be "io/clock.h"')
+
+    def test_library_in_two_files(self):
+        self.write("src/base/odd.c", HEAD + "#include <yyjson.h>\n")
+        self.assert_complains("layers", "yyjson must be included by one file", "src/base/odd.c")
+
+    def test_library_in_the_wrong_layer(self):
+        self.append("src/base/num.c", "#include <uv.h>\n")
+        self.assert_complains("layers", "<uv.h> may be included in layer io only")
+
+    def test_libuv_in_several_files_of_io(self):
+        self.append("src/io/clock.c", "#include <uv.h>\n")
+        self.write("src/io/loop.c", HEAD + "#include <uv.h>\n")
+        self.assert_silent("layers")
+
+    def test_library_that_nobody_registered(self):
+        self.append("src/base/num.c", "#include <surprise.h>\n")
+        self.assert_complains("layers", "<surprise.h> is neither")
+
+    def test_helper_program_knows_base_only(self):
+        self.write("src/proc/spawn.h", HEAD + "#pragma once\n")
+        self.write("src/init/main.c", HEAD + '#include "base/num.h"\n')
+        self.assert_silent("layers")
+        self.write("src/init/main.c", HEAD + '#include "proc/spawn.h"\n')
+        self.assert_complains("layers", "init may not include proc/spawn.h")
+
+    def test_include_in_a_comment_is_none(self):
+        self.append("src/base/num.c", '/*\n#include "io/clock.h"\n*/\n')
+        self.assert_silent("layers")
+
+
+class Link(Tree):
+    def test_good_tree(self):
+        self.build()
+        self.assert_silent("link")
+
+    def test_hand_written_extern(self):
+        self.append("src/base/num.c", "int clock_tick(void);\nint num_up(void)\n{\n    return clock_tick();\n}\n")
+        self.build()
+        self.assert_complains("link", "layer base uses 'clock_tick'")
+
+    def test_missing_archive(self):
+        self.assert_complains("link", "layer base: no archive")
+
+    def test_helper_program_with_a_library(self):
+        self.build()
+        self.write("src/init/main.c", HEAD + "#include <math.h>\nint main(int c, char **v)\n{\n    return (int)cos(c);\n}\n")
+        out = os.path.join(self.root, "build", "src", "init")
+        os.makedirs(out)
+        source = os.path.join(self.root, "src", "init", "main.c")
+        self.command(["gcc", source, "-o", os.path.join(out, "cinch-init"), "-lm"])
+        self.assert_complains("link", "needs libm.so")
+
+
+class Globals(Tree):
+    def test_good_tree(self):
+        self.build()
+        self.assert_silent("globals")
+
+    def test_file_scope_variable(self):
+        self.append("src/base/num.c", "int counter;\n")
+        self.build()
+        self.assert_complains("globals", "num.c.o: writable variable 'counter'")
+
+    def test_static_local_variable(self):
+        self.append("src/io/clock.c", "int tick(void);\nint tick(void)\n{\n    static int ticks = 3;\n    return ticks++;\n}\n")
+        self.build()
+        self.assert_complains("globals", "io: clock.c.o: writable variable 'ticks'")
+
+    def test_allowed_variable(self):
+        self.append("src/base/num.c", "int counter;\n")
+        self.write("tools/globals.txt", "base counter because of the test\n")
+        self.build()
+        self.assert_silent("globals")
+
+    def test_stale_exception(self):
+        self.write("tools/globals.txt", "base counter gone since long\n")
+        self.build()
+        self.assert_complains("globals", "'base counter' is not needed any more")
+
+    def test_nothing_built(self):
+        self.assert_complains("globals", "no archives")
+
+
+class Headers(Tree):
+    def test_good_tree(self):
+        self.assert_silent("headers")
+
+    def test_header_that_needs_another(self):
+        self.append("src/base/num.h", "size_t num_size(void);\n")
+        self.assert_complains("headers", "src/base/num.h: does not compile alone", "size_t")
+
+    def test_header_without_guard(self):
+        self.write("src/base/num.h", GOOD["src/base/num.h"].replace("#pragma once\n", ""))
+        self.assert_complains("headers", "src/base/num.h:1: no #pragma once")
+
+
+def function(name="num_big", lines=0, parameters="void", body=""):
+    return f"int {name}({parameters})\n{{\n" + "    num_next(1);\n" * lines + body + "    return 0;\n}\n"
+
+
+class Size(Tree):
+    def test_good_tree(self):
+        self.assert_silent("size")
+
+    def test_long_file(self):
+        self.append("src/base/num.h", "/* filler */\n" * 800)
+        self.assert_complains("size", "src/base/num.h: 807 lines in the file, at most 800")
+
+    def test_long_function(self):
+        self.append("src/base/num.c", "\n" + function(lines=76))
+        self.assert_silent("size")
+        self.append("src/base/num.c", "\n" + function(lines=77))
+        self.assert_complains("size", "src/base/num.c:num_big: 81 lines in the function, at most 80")
+
+    def test_many_parameters(self):
+        six = "int a, int b, int c, int d, int e, int (*f)(int, int)"
+        self.append("src/base/num.c", "\n" + function(parameters=six))
+        self.assert_silent("size")
+        self.append("src/base/num.c", "\n" + function(parameters=six + ",\n            int g"))
+        self.assert_complains("size", "src/base/num.c:num_big: 7 parameters, at most 6")
+
+    def test_complexity(self):
+        self.append("src/base/num.c", "\n" + function(body="    if (num_next(1)) {\n        return 1;\n    }\n" * 20))
+        self.assert_complains("size", "src/base/num.c:num_big: 21 complexity, at most 20")
+
+    def test_exception(self):
+        self.append("src/base/num.c", "\n" + function(lines=77))
+        self.write("tools/ratchet.txt", "lines src/base/num.c:num_big 81 because of the test\n")
+        self.assert_silent("size")
+
+    def test_exception_that_could_be_lower(self):
+        self.append("src/base/num.c", "\n" + function(lines=77))
+        self.write("tools/ratchet.txt", "lines src/base/num.c:num_big 90 because of the test\n")
+        self.assert_complains("size", "can be lowered to 81")
+
+    def test_exception_that_is_not_needed(self):
+        self.append("src/base/num.c", "\n" + function())
+        self.write("tools/ratchet.txt", "lines src/base/num.c:num_big 90 because of the test\n")
+        self.assert_complains("size", "not needed any more")
+
+    def test_exception_for_nothing(self):
+        self.write("tools/ratchet.txt", "lines src/base/num.c:num_gone 90 because of the test\n")
+        self.assert_complains("size", "nothing to except")
+
+    def test_exception_without_reason(self):
+        self.write("tools/ratchet.txt", "lines src/base/num.c:num_big 90\n")
+        self.assert_complains("size", "expected KIND")
+
+
+class Source(Tree):
+    def test_good_tree(self):
+        self.assert_silent("source")
+
+    def test_banned_functions(self):
+        for name in ("strcpy", "strcat", "sprintf", "strtok", "atoi", "system", "popen", "signal", "alloca", "gmtime"):
+            with self.subTest(name):
+                self.append("src/base/num.c", f"int x(void)\n{{\n    return {name}(1);\n}}\n")
+                self.assert_complains("source", f"src/base/num.c:19: {name}() is banned")
+
+    def test_names_in_comments_and_strings_are_no_calls(self):
+        self.append("src/base/num.c", '/* unlike strcpy() */\nconst char *word = "system()";\n')
+        self.assert_silent("source")
+
+    def test_longer_names_and_members_are_no_calls(self):
+        self.append("src/base/num.c", "int y(void)\n{\n    return my_system(1) + ops.signal(2) + o->exit(3);\n}\n")
+        self.assert_silent("source")
+
+    def test_fork_outside_init(self):
+        self.append("src/io/clock.c", "int f(void)\n{\n    return fork();\n}\n")
+        self.assert_complains("source", "fork() has no place in io")
+        self.write("src/io/clock.c", GOOD["src/io/clock.c"])
+        self.write("src/init/main.c", HEAD + "int f(void)\n{\n    return fork();\n}\n")
+        self.assert_silent("source")
+
+    def test_exit_and_print_below_cli(self):
+        for call in ('exit(1)', 'printf("x")', 'fprintf(stderr, "x")', 'fputs("x", stdout)'):
+            with self.subTest(call):
+                self.append("src/io/clock.c", f"void f(void)\n{{\n    {call};\n}}\n")
+                self.assert_complains("source", "src/io/clock.c")
+
+    def test_last_words_before_abort(self):
+        self.append("src/io/clock.c", 'void f(void)\n{\n    (void)fprintf(stderr, "x");\n    abort();\n}\n')
+        self.assert_silent("source")
+
+    def test_cli_may_print(self):
+        self.write("src/cli/main.c", HEAD + 'void f(void)\n{\n    printf("x");\n}\n')
+        self.assert_silent("source")
+
+    def test_line_comment(self):
+        self.append("src/base/num.c", "// no\n")
+        self.assert_complains("source", "comments are /* */")
+
+    def test_head_comment(self):
+        self.write("src/base/odd.c", "int odd;\n")
+        self.assert_complains("source", "src/base/odd.c:1: must start with")
+
+    def test_empty_names(self):
+        self.write("src/base/utils.c", HEAD)
+        self.assert_complains("source", "'utils' says nothing")
+
+    def test_fuzz_target_without_corpus(self):
+        os.unlink(os.path.join(self.root, "tests/fuzz/corpus/num/one"))
+        self.assert_complains("source", "no corpus in tests/fuzz/corpus/num/")
+
+    def test_fuzz_target_that_is_not_listed(self):
+        self.write("tests/fuzz/meson.build", "fuzz_targets = {}\n")
+        self.assert_complains("source", "not listed in tests/fuzz/meson.build")
+
+
+class Words(Tree):
+    def test_good_tree(self):
+        self.assert_silent("words")
+
+    def test_unfinished_work(self):
+        self.append("README.md", f"{UNFINISHED}: more\n")
+        self.assert_complains("words", f"README.md:4: '{UNFINISHED}'")
+
+    def test_template_of_a_temporary_file_is_no_unfinished_work(self):
+        self.append("README.md", "mkstemp takes /tmp/cinch." + "X" * 6 + "\n")
+        self.assert_silent("words")
+
+    def test_machine_path(self):
+        for path in ("/wo" + "rk/main/x", "/ro" + "ot/.cache"):
+            with self.subTest(path):
+                self.append("README.md", f"see {path}\n")
+                self.assert_complains("words", "path of somebody's machine")
+
+    def test_merge_conflict(self):
+        self.append("README.md", "<" * 7 + " HEAD\n")
+        self.assert_complains("words", "merge conflict")
+
+    def test_blanks_at_line_end(self):
+        self.append("scripts/hello", "echo \n")
+        self.assert_complains("words", "blanks at the end")
+
+    def test_no_newline_at_end(self):
+        self.append("README.md", "end")
+        self.assert_complains("words", "no newline")
+
+
+class Programs(Tree):
+    def test_format(self):
+        self.assert_silent("format")
+        self.append("src/base/num.c", "int   x;\n")
+        self.assert_complains("format", "code should be clang-formatted", "make format")
+
+    def test_shellcheck(self):
+        self.assert_silent("shellcheck")
+        self.append("scripts/hello", "echo $1\n")
+        self.assert_complains("shellcheck", "SC2086")
+
+    def test_spelling(self):
+        self.assert_silent("spelling")
+        self.append("README.md", f"You {MISSPELT} it.\n")
+        self.assert_complains("spelling", MISSPELT)
+
+    def test_python(self):
+        self.assert_silent("python")
+        self.write("tools/odd.py", "def f(:\n")
+        self.assert_complains("python", "tools/odd.py")
+
+    def test_python_name_that_nobody_defined(self):
+        self.write("tools/odd.py", "print(surprise)\n")
+        self.assert_complains("python", "undefined name 'surprise'")
+
+    def test_unknown_check(self):
+        code, output = self.lint("surprise")
+        self.assertEqual(code, 2)
+        self.assertIn("no check 'surprise'", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
