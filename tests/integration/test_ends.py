@@ -1,0 +1,231 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""How a run can end: by itself, by a deadline, by the user, by violence. In every case the processes are
+gone and the record is whole."""
+
+import os
+import signal
+import time
+
+import harness
+
+PHASES = ["admit", "configure", "prepare", "context", "trust_on", "execute", "trust_off", "parse", "collect", "gate",
+          "finish"]
+
+
+class Deadlines(harness.Case):
+    def test_total(self):
+        r = self.run_command("sh", "-c", "echo started; sleep 60", options=["--timeout", "300ms"])
+        self.assertEqual((r.code, r.reason), (124, "timeout"))
+        self.assertEqual(r.metrics["exit_code"], 124)
+        self.assertEqual(r.metrics["ext"]["timeout_kind"], "total")
+        self.assertTrue(r.metrics["ext"]["timed_out"])
+        self.assertEqual(r.bytes("stdout.log"), b"started\n")
+
+    def test_timeout_in_other_exit_profiles(self):
+        for profile, code in (("holon", 1), ("scylla", 124)):
+            r = self.run_command("sleep", "60", options=["--timeout", "0.1", "--exit-profile", profile])
+            self.assertEqual(r.code, code)
+
+    def test_first_output(self):
+        r = self.run_command("sleep", "60", options=["--first-output-timeout", "200ms"])
+        self.assertEqual((r.code, r.metrics["ext"]["timeout_kind"]), (124, "first_output"))
+
+    def test_first_output_is_met_by_stderr(self):
+        r = self.run_command("sh", "-c", "echo x >&2; sleep 0.5", options=["--first-output-timeout", "300ms"])
+        self.assertEqual(r.reason, "success")
+
+    def test_idle(self):
+        r = self.run_command("sh", "-c", "echo x; sleep 60", options=["--idle-timeout", "300ms"])
+        self.assertEqual((r.code, r.metrics["ext"]["timeout_kind"]), (124, "idle"))
+
+    def test_idle_is_not_reached_by_a_busy_grandchild(self):
+        """Silent for longer than the limit, but working: a build must not be killed."""
+        busy = "while :; do :; done"
+        r = self.run_command("sh", "-c", f"timeout 2 setsid sh -c '{busy}'; exit 0",
+                             options=["--idle-timeout", "500ms"])
+        self.assertEqual(r.reason, "success", r.manifest.get("error"))
+
+    def test_output_keeps_it_alive(self):
+        r = self.run_command("sh", "-c", "for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done",
+                             options=["--idle-timeout", "600ms"])
+        self.assertEqual(r.reason, "success")
+
+    def test_two_deadlines_at_once(self):
+        r = self.run_command("sleep", "60", options=["--timeout", "300ms", "--first-output-timeout", "300ms",
+                                                      "--idle-timeout", "300ms"])
+        self.assertEqual((r.code, r.reason), (124, "timeout"))
+        self.assertIn(r.metrics["ext"]["timeout_kind"], ("total", "first_output", "idle"))
+
+    def test_a_child_that_ignores_term(self):
+        r = self.run_command(harness.program("ignore_term"), options=["--timeout", "300ms", "--grace", "200ms"])
+        self.assertEqual((r.code, r.metrics["ext"]["engine_exit"]["signal"]), (124, 9))
+
+    def test_a_child_that_ends_well_on_term(self):
+        r = self.run_command("sh", "-c", "trap 'echo bye; exit 0' TERM; echo hi; while :; do sleep 0.05; done",
+                             options=["--timeout", "300ms"])
+        self.assertEqual((r.code, r.reason), (124, "timeout"))
+        self.assertEqual(r.bytes("stdout.log"), b"hi\nbye\n")
+
+
+class Trees(harness.Case):
+    """harness.Case checks after each test that no process with its mark is left."""
+
+    def test_grandchild_in_its_own_session_keeps_the_pipe(self):
+        r = self.run_command("sh", "-c", "setsid sleep 60 & echo done", options=["--drain", "200ms"])
+        self.assertEqual(r.reason, "success")
+        self.assertEqual(r.bytes("stdout.log"), b"done\n")
+        self.assertEqual(r.metrics["ext"]["leaked_children"], 1)
+        self.assertTrue(any("outlived" in w for w in r.manifest["warnings"]))
+
+    def test_double_forked_daemon(self):
+        r = self.run_command(harness.program("daemonize"), options=["--drain", "200ms"])
+        self.assertEqual(r.reason, "success")
+
+    def test_daemon_with_closed_streams(self):
+        r = self.run_command("sh", "-c", "(setsid sleep 60 </dev/null >/dev/null 2>&1 &) ; exit 0")
+        self.assertEqual(r.reason, "success")
+        self.assertEqual(r.metrics["ext"]["leaked_children"], 1)
+
+    def test_timeout_takes_the_tree(self):
+        r = self.run_command("sh", "-c", "setsid sh -c 'trap \"\" TERM; sleep 60 & sleep 60' & sleep 60",
+                             options=["--timeout", "300ms", "--grace", "200ms"])
+        self.assertEqual(r.code, 124)
+
+    def test_exit_before_end_of_output(self):
+        r = self.run_command("sh", "-c", "(sleep 0.3; echo late) & echo early", options=["--drain", "10s"])
+        self.assertEqual(r.bytes("stdout.log"), b"early\nlate\n")
+        self.assertEqual(r.reason, "success")
+
+    def test_end_of_output_before_exit(self):
+        r = self.run_command("sh", "-c", "echo x; exec >&- 2>&-; sleep 0.3; exit 4")
+        self.assertEqual(r.metrics["exit_code"], 4)
+
+    def test_fork_storm(self):
+        r = self.run_command(harness.program("spawn_storm"), options=["--timeout", "500ms", "--grace", "100ms"])
+        self.assertEqual(r.code, 124)
+
+
+class Interrupt(harness.Case):
+    def start_sleeping(self, *options, command=("sh", "-c", "echo ready; sleep 60")):
+        process, r = self.start(*options, "--", *command)
+        harness.wait_until(lambda: r.exists("stdout.log") and b"ready" in r.bytes("stdout.log"), "the agent")
+        return process, r
+
+    def test_ctrl_c(self):
+        process, r = self.start_sleeping()
+        process.send_signal(signal.SIGINT)
+        self.finish(process, r)
+        self.assertEqual((r.code, r.reason, r.manifest["resumable"]), (130, "interrupted", True))
+        self.assertEqual(r.state["state"], "canceled")
+
+    def test_term(self):
+        process, r = self.start_sleeping()
+        process.send_signal(signal.SIGTERM)
+        self.finish(process, r)
+        self.assertEqual((r.code, r.reason), (143, "terminated"))
+
+    def test_second_ctrl_c_kills(self):
+        process, r = self.start_sleeping("--grace", "60s", command=("sh", "-c", "trap '' TERM; echo ready; sleep 60"))
+        process.send_signal(signal.SIGINT)
+        harness.wait_until(lambda: r.events("process.signal"), "SIGTERM to be sent")
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        self.finish(process, r)
+        self.assertEqual((r.code, r.reason), (130, "killed"))
+
+    def test_in_every_phase(self):
+        for phase in PHASES:
+            process, r = self.start("--", "sh", "-c", "sleep 60" if phase == "execute" else "exit 0",
+                                    env={"CINCH_STOP_AT": phase})
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGCONT)
+            self.finish(process, r)
+            if phase == "finish":
+                self.assertIn(r.reason, ("success", "interrupted"), phase)
+            else:
+                self.assertEqual((r.reason, r.code), ("interrupted", 130), phase)
+            self.assertEqual(r.state["phase"], "done")
+
+
+class Killed(harness.Case):
+    """kill -9 of cinch: nothing survives, and the record can be closed."""
+
+    def recover(self, r):
+        again = self.cinch("recover", r.output)
+        self.assertEqual(again.code, 0, again.stderr)
+        self.assert_valid(r)
+        return r
+
+    def test_in_every_phase(self):
+        for phase in PHASES:
+            process, r = self.start("--", "sh", "-c", "exit 0", env={"CINCH_STOP_AT": phase})
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+            process.kill()
+            process.wait()
+            self.recover(r)
+            self.assertEqual((r.reason, r.manifest["resumable"]), ("interrupted", True), phase)
+            self.assertFalse(r.exists("home"), phase)
+            self.assertEqual(self.cinch("recover", r.output).code, 0)
+
+    def test_while_the_agent_works(self):
+        process, r = self.start("--", "sh", "-c", "setsid sleep 60 & echo partial; sleep 60")
+        harness.wait_until(lambda: r.exists("stdout.log") and b"partial" in r.bytes("stdout.log"), "the agent")
+        process.kill()
+        process.wait()
+        harness.wait_until(lambda: not harness.marked(self.mark), "the tree to be gone")
+        self.recover(r)
+        self.assertEqual(r.bytes("stdout.log"), b"partial\n")
+        self.assertEqual(r.reason, "interrupted")
+
+    def test_at_random_moments(self):
+        for i in range(12 if not harness.SANITIZED else 4):
+            process, r = self.start("--", "sh", "-c", "sh -c 'sleep 60' & sleep 60")
+            time.sleep(0.003 * i)
+            process.kill()
+            process.wait()
+            harness.wait_until(lambda: not harness.marked(self.mark), "the tree to be gone")
+            if os.path.isdir(r.output) and os.listdir(r.output):
+                self.recover(r)
+
+    def test_the_keeper_is_killed(self):
+        process, r = self.start("--", "sh", "-c", "setsid sleep 60 & echo ready; sleep 60")
+        harness.wait_until(lambda: r.exists("stdout.log") and b"ready" in r.bytes("stdout.log"), "the agent")
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as f:
+            keeper = int(f.read().split()[0])
+        os.kill(keeper, signal.SIGKILL)
+        self.finish(process, r)
+        self.assertEqual((r.code, r.reason), (70, "internal"))
+
+    def test_the_next_start_closes_it(self):
+        process, r = self.start("--", "true", env={"CINCH_STOP_AT": "prepare"})
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+        process.kill()
+        process.wait()
+        again = self.run_cinch("--", "true", output=r.output)
+        self.assertEqual(again.code, 73)
+        self.assertEqual(r.reason, "interrupted")
+        again = self.run_cinch("--force", "--", "true", output=r.output)
+        self.assertEqual(again.reason, "success")
+
+    def test_a_living_run_is_not_recovered(self):
+        process, r = self.start("--", "sh", "-c", "echo ready; sleep 60")
+        harness.wait_until(lambda: r.exists("stdout.log") and b"ready" in r.bytes("stdout.log"), "the agent")
+        again = self.cinch("recover", r.output)
+        self.assertNotEqual(again.code, 0)
+        again = self.run_cinch("--force", "--", "true", output=r.output, valid=False)
+        self.assertEqual(again.code, 73)
+        process.send_signal(signal.SIGINT)
+        self.finish(process, r)
+        self.assertEqual(r.reason, "interrupted")
+
+    def test_a_finished_record_is_not_touched(self):
+        r = self.run_command("true")
+        before = {n: r.bytes(n) for n in ("manifest.json", "metrics.json", "result.json", "state.json", "events.jsonl")}
+        self.assertEqual(self.cinch("recover", r.output).code, 0)
+        self.assertEqual(before, {n: r.bytes(n) for n in before})
+
+
+if __name__ == "__main__":
+    harness.main()
