@@ -1,0 +1,170 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Configuration layers with their origin, the harness' own files, and the trust lifecycle."""
+
+import json
+import os
+import signal
+
+import harness
+
+PROFILE = """
+name: fake
+binary: [sh]
+argv: ["{binary}", "-c", "cd $HOME && find . -type f | sort && cat .fake/settings.json .fake/config.toml .fake/extra.yaml"]
+files:
+  - {name: settings, path: .fake/settings.json, format: json}
+  - {name: toml, path: .fake/config.toml, format: toml}
+  - {name: extra, path: .fake/extra.yaml, format: yaml}
+settings:
+  files:
+    settings: {quiet: true, drop: 1, list: [1, 2]}
+    toml: {model: base, nested: {a: 1}}
+enforced:
+  files: {settings: {approval: never}}
+"""
+
+
+class Layers(harness.Case):
+    def explain(self, *args):
+        r = self.cinch("config", "--explain", "--format", "json", *args)
+        self.assertEqual(r.code, 0, r.stderr)
+        return {leaf["path"]: leaf for leaf in json.loads(r.stdout)}
+
+    def test_origin_of_every_setting(self):
+        task = self.write("task.yaml", "agent:\n  command: [x]\n  model: m\nlimits:\n  idle: 5\n")
+        self.write("site/config.yaml", "limits: {idle: 1, grace: 9}\n")
+        self.env["CINCH_SITE_DIR"] = self.path("site")
+        found = self.explain(task, "--timeout", "90s")
+        self.assertEqual((found["limits.idle"]["layer"], found["limits.idle"]["source"]), ("task", f"{task}:5:9"))
+        self.assertEqual(found["limits.grace"]["layer"], "site")
+        self.assertEqual((found["limits.timeout"]["layer"], found["limits.timeout"]["value"]), ("request", 90))
+        self.assertEqual(found["limits.drain"]["layer"], "base")
+        text = self.cinch("config", "--explain", task).stdout.decode()
+        self.assertRegex(text, r"limits\.idle +5 +task +.*task\.yaml:5:9")
+
+    def test_null_removes(self):
+        task = self.write("task.yaml", "limits: {grace: null}\n")
+        self.assertNotIn("limits.grace", self.explain(task))
+
+    def test_the_record_keeps_it(self):
+        r = self.run_command("true", options=["--idle-timeout", "9s"])
+        leaves = {x["path"]: x for x in r.json("evidence", "config.json")}
+        self.assertEqual(leaves["limits.idle"]["layer"], "request")
+        self.assertEqual(leaves["limits.idle"]["source"], "command line")
+
+
+class HarnessFiles(harness.Case):
+    def test_written_below_the_runs_home_only(self):
+        self.write("adapters/fake.yaml", PROFILE)
+        task = self.write("t.yaml", "agent: {adapter: fake}\nprompt: x\n"
+                          "files:\n  settings: {drop: null, list: [3], approval: always}\n"
+                          "  toml: {nested: {b: two}}\n  extra: {k: [true, null, 1.5, 'yes']}\n")
+        r = self.run_cinch("--adapter-dir", self.path("adapters"), task)
+        self.assertEqual(r.code, 0, r.bytes("stderr.log"))
+        text = r.bytes("stdout.log").decode()
+        for name in ("./.fake/settings.json", "./.fake/config.toml", "./.fake/extra.yaml"):
+            self.assertIn(name + "\n", text)
+        settings = text[text.index("{"):text.index("}") + 1]
+        self.assertEqual(json.loads(settings), {"quiet": True, "list": [3], "approval": "never"})
+        self.assertIn('model = "base"', text)
+        self.assertRegex(text, r"\[nested\]\na = 1\nb = \"two\"")
+        self.assertIn('k:\n  - true\n  - null\n  - 1.5\n  - "yes"\n', text)
+        self.assertEqual(os.listdir(self.env["HOME"]), [])
+        self.assertEqual(os.listdir(self.workspace), [])
+
+
+CODEX = """# my settings, do not touch
+model = "gpt"   # the good one
+
+[projects."/elsewhere"]
+trust_level = "untrusted"
+
+[tools]
+web = true
+"""
+
+
+class Trust(harness.Case):
+    def setUp(self):
+        super().setUp()
+        home = self.env["HOME"]
+        self.codex = self.write("userhome/.codex/config.toml", CODEX)
+        self.gemini = self.write("userhome/.gemini/trustedFolders.json", '{\n  "/a": "TRUST_FOLDER"\n}\n')
+        for name, file in (("codex", ".codex/config.toml"), ("gemini", ".gemini/trustedFolders.json")):
+            self.write(f"adapters/{name}.yaml", f"""
+name: fake-{name}
+binary: [sh]
+argv: ["{{binary}}", "{{args...}}"]
+home: shared
+trust: {{style: {name}, file: {file}}}
+""")
+        self.assertEqual(os.path.commonpath([home, self.codex]), home)
+
+    def read(self, path):
+        with open(path, "rb") as f:
+            return f.read()
+
+    def trusting(self, style, script, *options, **kw):
+        return self.run_cinch("--adapter-dir", self.path("adapters"), "--adapter", f"fake-{style}", *options, "go",
+                              "--", "-c", script, **kw)
+
+    def test_registered_during_and_removed_after(self):
+        for style, path in (("codex", self.codex), ("gemini", self.gemini)):
+            before = self.read(path)
+            for script, code in ((f"cat {path}", 0), (f"cat {path}; exit 1", 1)):
+                r = self.trusting(style, script)
+                self.assertEqual(r.code, code)
+                seen = r.bytes("stdout.log")
+                self.assertIn(os.path.realpath(self.workspace).encode(), seen.replace(b"\\/", b"/"))
+                for line in before.splitlines():
+                    self.assertIn(line.rstrip(b",").strip(), seen)
+                self.assertEqual(self.read(path), before)
+
+    def test_removed_after_a_timeout(self):
+        before = self.read(self.codex)
+        r = self.trusting("codex", "sleep 60", "--timeout", "0.2")
+        self.assertEqual(r.code, 124)
+        self.assertEqual(self.read(self.codex), before)
+
+    def test_a_corrupt_file_is_refused_and_left_alone(self):
+        bad = self.write("userhome/.codex/config.toml", "this = is = not toml\n")
+        r = self.trusting("codex", "true")
+        self.assertNotEqual(r.code, 0)
+        self.assertIn("config.toml:1:", r.manifest["error"])
+        self.assertEqual(r.events("process.spawned"), [])
+        self.assertEqual(self.read(bad), b"this = is = not toml\n")
+
+    def test_what_a_killed_run_left_is_swept(self):
+        before = self.read(self.codex)
+        process, r = self.start("--adapter-dir", self.path("adapters"), "--adapter", "fake-codex", "go", "--", "-c",
+                                "true", env={"CINCH_STOP_AT": "execute"})
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+        self.assertNotEqual(self.read(self.codex), before)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        done = self.cinch("doctor", "--sweep", "--adapter-dir", self.path("adapters"))
+        self.assertEqual(self.read(self.codex), before, done.stdout + done.stderr)
+
+    def test_clean_up_failure_does_not_change_the_outcome(self):
+        r = self.trusting("codex", f"echo '= broken' >> {self.codex}")
+        self.assertEqual((r.code, r.reason), (0, "success"))
+        self.assertTrue(any("trust" in w for w in r.manifest["warnings"]), r.manifest["warnings"])
+
+    def test_parallel_runs_in_one_directory(self):
+        before = self.read(self.codex)
+        runs = [self.start("--adapter-dir", self.path("adapters"), "--adapter", "fake-codex", "go", "--", "-c",
+                           f"sleep 0.{i}; grep -q trusted {self.codex}") for i in range(1, 6)]
+        for process, r in runs:
+            self.finish(process, r)
+            self.assertEqual(r.code, 0, r.manifest)
+        self.assertEqual(self.read(self.codex), before)
+
+    def test_a_private_home_needs_no_trust(self):
+        before = self.read(self.codex)
+        r = self.trusting("codex", f"cat {self.codex}", "--home", "private")
+        self.assertEqual(r.bytes("stdout.log"), before)
+
+
+if __name__ == "__main__":
+    harness.main()
