@@ -283,17 +283,31 @@ static int open_record(struct run *run, struct err *e)
         .adapter = s->adapter == NULL ? "none" : s->adapter,
         .redactor = run->redactor,
     };
-    int r = record_open(&run->record, &opts, e);
-    if (r < 0) {
-        return r;
+    return record_open(&run->record, &opts, e);
+}
+
+/* What is wrong with the request itself is told before there is a record of it. */
+static int check_request(const struct settings *s, struct err *e)
+{
+    if (s->adapter == NULL) {
+        return settings_adapter(s, e);
     }
-    return record_write_json(&run->record, "task.json", settings_task(run->arena, s), e);
+    bool brings_command = s->profile != NULL && json_len(s->profile->binary) == 0;
+    if (brings_command && json_len(s->command) == 0) {
+        return ERR(e, ERR_USAGE,
+                   "adapter '%s' needs a command: give it after --, or as agent.command",
+                   s->adapter);
+    }
+    return 0;
 }
 
 /* What can fail without leaving a trace comes first; the record is opened last. */
 static int begin(struct run *run, struct err *e)
 {
     int r = settings_load(run->arena, &run->opts->settings, &run->settings, e);
+    if (r == 0) {
+        r = check_request(&run->settings, e);
+    }
     if (r == 0) {
         r = loop_new(&run->loop, e);
     }
@@ -330,7 +344,8 @@ static void summarise(const struct run *run, struct run_summary *ret)
     };
     (void)snprintf(ret->run_id, sizeof ret->run_id, "%s", run->record.state.run_id);
     (void)snprintf(ret->output_dir, sizeof ret->output_dir, "%s", run->record.dir.path);
-    (void)snprintf(ret->message, sizeof ret->message, "%s", run->cause.message);
+    struct str message = redact_str(run->redactor, run->arena, str_of(run->cause.message));
+    (void)snprintf(ret->message, sizeof ret->message, "%.*s", STR_ARG(message));
 }
 
 int run_execute(const struct run_opts *opts, struct run_summary *ret, struct err *e)

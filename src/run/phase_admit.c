@@ -61,13 +61,7 @@ static int find_program(struct run *run, struct err *e)
     char found[PATH_MAX];
     int r = -ERR_USAGE;
     if (json_len(candidates) == 0) {
-        candidates = run->settings.command;
-        if (json_len(candidates) == 0) {
-            return ERR(e, ERR_USAGE,
-                       "adapter '%s' needs a command: give it after --, or as agent.command",
-                       run->settings.profile->name);
-        }
-        const char *name = json_cstring(json_item(candidates, 0), "");
+        const char *name = json_cstring(json_item(run->settings.command, 0), "");
         r = which_find(name, child_path(run), run->settings.workspace, found, e);
     } else {
         for (size_t i = 0; r < 0 && i < json_len(candidates); i++) {
@@ -102,19 +96,23 @@ static int check_files(const struct settings *s, struct err *e)
 
 int phase_admit(struct run *run, struct err *e)
 {
-    int r = settings_adapter(&run->settings, e);
+    struct settings *s = &run->settings;
+    int r = record_write_json(&run->record, "task.json", settings_task(run->arena, s), e);
+    if (r == 0) {
+        r = settings_adapter(s, e);
+    }
     if (r == 0 && run->secrets_error.code != ERR_OK) {
         *e = run->secrets_error;
         r = -(int)e->code;
     }
     if (r == 0) {
-        r = check_workspace(&run->settings, e);
+        r = check_workspace(s, e);
     }
     if (r == 0) {
-        r = check_prompt(&run->settings, e);
+        r = check_prompt(s, e);
     }
     if (r == 0) {
-        r = check_files(&run->settings, e);
+        r = check_files(s, e);
     }
     if (r == 0) {
         r = find_driver(run, e);

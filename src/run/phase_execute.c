@@ -279,9 +279,9 @@ static void on_done(void *arg, const struct proc_result *r)
     if (x->ended == 0) {
         x->ended = clock_now();
     }
-    x->usage.utime = r->usage.utime;
-    x->usage.stime = r->usage.stime;
-    x->usage.maxrss_kb = r->usage.maxrss_kb;
+    x->usage.utime = r->usage.user_ns;
+    x->usage.stime = r->usage.system_ns;
+    x->usage.maxrss_kb = r->usage.max_rss_kib;
     x->usage.leaked = r->leaked;
     if (r->leaked > 0) {
         events_leaked(&run->record.events, (int)r->leaked);

@@ -27,10 +27,10 @@ int phase_trust_on(struct run *run, struct err *e)
     struct trust_entry *entry = ARENA_NEW(run->arena, struct trust_entry);
     entry->file = arena_printf(run->arena, "%s/%s", home, t->file);
     entry->dir = run->settings.workspace;
-    if (!trust_style_find(t->style, &entry->style)) {
+    if (!trust_style_of(t->style, &entry->style)) {
         return ERR(e, ERR_CONFIG, "unknown trust style '%s'", t->style);
     }
-    int r = trust_register(entry, run->record.state.run_id, e);
+    int r = trust_register(entry, run->record.state.run_id, NULL, e);
     if (r < 0) {
         return err_wrap(e, "trust");
     }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The record first, then the home: if this is interrupted, doing it again finishes it.
+ */
+#include "run/recover.h"
+
+#include <fcntl.h>
+#include <limits.h>
+
+#include "base/file.h"
+#include "record/recover.h"
+
+int run_recover(const char *dir, bool *ret_closed, struct err *e)
+{
+    struct recover_report report;
+    int r = recover_run(dir, &report, e);
+    if (ret_closed != NULL) {
+        *ret_closed = r == 0 && report.result == RECOVER_CLOSED;
+    }
+    if (r < 0) {
+        return r;
+    }
+    switch (report.result) {
+    case RECOVER_NO_RECORD:
+        return ERR(e, ERR_INPUT, "'%s' holds no run", dir);
+    case RECOVER_ALIVE:
+        return ERR(e, ERR_EXISTS, "the run in '%s' is still going on (pid %d)", dir,
+                   (int)report.pid);
+    case RECOVER_FINISHED:
+        return 0;
+    case RECOVER_CLOSED:
+        break;
+    }
+    char home[PATH_MAX];
+    r = path_join(dir, "home", home, sizeof home, e);
+    return r < 0 ? r : file_remove_tree(AT_FDCWD, home, e);
+}
