@@ -225,9 +225,6 @@ void mapping_end(struct mapping *m, struct agent_report *ret)
     } else if (m->format == FORMAT_JSON && str_trim(buf_str(&m->whole)).len > 0) {
         apply_document(m, buf_str(&m->whole));
     }
-    if (m->format == FORMAT_TEXT) {
-        m->report.result_seen = m->text.len > 0;
-    }
     m->report.overlong_lines += m->lines.overlong;
     m->report.text = buf_str(&m->text);
     *ret = m->report;

@@ -33,7 +33,7 @@ struct agent_report {
     struct str model;              /* what the harness says it used; empty: nothing */
     struct str error;              /* the harness' own words for its failure; empty: none */
     bool failed;                   /* the harness said that it failed */
-    bool result_seen;              /* a valid final result was there */
+    bool result_seen;              /* a valid final result was there; plain text can never tell */
     const struct json *structured; /* NULL: none */
     struct agent_usage usage;
     uint64_t overlong_lines;   /* lines beyond the parser's limit, in stdout.log only */
