@@ -15,14 +15,16 @@ static void print_tree(struct cli *cli, const struct json *tree)
     cli_print(cli, &out);
 }
 
-/* Values of variables named like keys are not for the eyes of who looks over the shoulder. */
-static void hide_secrets(struct arena *a, struct json *leaves)
+/* Values of variables named like keys are not for the eyes of who looks over the shoulder. The
+ * layers are changed, because both the merged tree and the explanation are made from them. */
+static void hide_secrets(struct arena *a, const struct layers *l)
 {
-    for (size_t i = 0; i < json_len(leaves); i++) {
-        struct json *leaf = json_item(leaves, i);
-        struct str path = json_str(json_get(leaf, "path"), STR_EMPTY);
-        if (str_starts(path, STR("env.set.")) && secret_like_name(str_slice(path, 8, path.len))) {
-            json_setc(a, leaf, "value", json_cstr(a, "[hidden]"));
+    for (size_t i = 0; i < l->len; i++) {
+        struct json *set = json_get(json_get(l->items[i].tree, "env"), "set");
+        for (size_t j = 0; j < json_len(set); j++) {
+            if (secret_like_name(set->object.members[j].key)) {
+                set->object.members[j].value = json_cstr(a, "[hidden]");
+            }
         }
     }
 }
@@ -58,10 +60,11 @@ static int run_config(struct cli *cli, const struct options *opt, struct err *e)
     if (r < 0) {
         return r;
     }
-    struct json *leaves = layers_explain(cli->arena, &s.layers, s.tree);
-    hide_secrets(cli->arena, leaves);
+    hide_secrets(cli->arena, &s.layers);
+    struct json *merged = layers_merge(cli->arena, &s.layers);
+    struct json *leaves = layers_explain(cli->arena, &s.layers, merged);
     if (!options_flag(opt, "explain", false)) {
-        print_tree(cli, s.tree);
+        print_tree(cli, merged);
     } else if (cli->format == CLI_JSON) {
         print_tree(cli, leaves);
     } else {

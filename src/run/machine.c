@@ -208,6 +208,9 @@ void run_phase_done(struct run *run)
 static void on_signal(void *arg, int signo)
 {
     struct run *run = arg;
+    if (run->phase == PHASE_FINISH) {
+        return; /* it is over, and the record is closed */
+    }
     run->signal_count++;
     const char *name = signo == SIGTERM ? "SIGTERM" : signo == SIGHUP ? "SIGHUP" : "SIGINT";
     events_signal(&run->record.events, name, run->signal_count);
@@ -350,6 +353,8 @@ static void summarise(const struct run *run, struct run_summary *ret)
 
 int run_execute(const struct run_opts *opts, struct run_summary *ret, struct err *e)
 {
+    /* A file-size limit is a write error like a full disk, which the record survives. */
+    (void)sigaction(SIGXFSZ, &(struct sigaction) { .sa_handler = SIG_IGN }, NULL);
     struct run run = { .opts = opts, .arena = arena_new(), .started = clock_now() };
     int r = begin(&run, e);
     if (r == 0) {

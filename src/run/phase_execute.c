@@ -292,9 +292,8 @@ static void on_done(void *arg, const struct proc_result *r)
     if (r->stuck > 0) {
         run_warn(run, "%u processes could not be killed", r->stuck);
     }
-    if (r->started && !r->exit_known) {
-        run_fail(run, REASON_INTERNAL, "the keeper of the process tree was killed: %s",
-                 r->error.msg);
+    if (r->started && r->error.code != ERR_OK) {
+        run_fail(run, REASON_INTERNAL, "%s", r->error.msg);
     }
     x->proc = proc_free(x->proc);
     run_phase_done(run);

@@ -141,7 +141,7 @@ class BadInput(harness.Case):
 
     def test_script_with_a_missing_interpreter(self):
         path = self.write("script", "#!/no/such/interpreter\n", 0o755)
-        self.refuse(127, "--", path, words=["interpreter"])
+        self.refuse(126, "--", path, words=["interpreter"])
 
     def test_garbage_with_an_execute_bit(self):
         path = self.write("garbage", b"\x7fGARBAGE", 0o755)
