@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct events: events.jsonl, the history of a run as it happens.
+ *
+ *   events_init(&ev, &dir, &(struct events_opts){ .run_id = id, .redactor = r, .loss = &loss }, e);
+ *   events_phase(&ev, "prepare", "execute", took);
+ *   events_spawned(&ev, pid, argv, cwd);
+ *   events_done(&ev);
+ *
+ * Every line has the same eight keys: timestamp, level, logger, event, message, context, seq,
+ * run_id. The first six are those of WINK's log records; seq counts from 1 without gaps. Kinds with
+ * a fixed context are in event_kind.h; other layers add their own through events_emit().
+ *
+ * Emitting never fails for the caller: what cannot be written is noted in `loss`. All texts from
+ * outside (paths, arguments, messages, trees) pass the redactor; words of our own (reasons, phases,
+ * event names) do not, so that a secret that happens to be the word "failure" cannot break the
+ * format.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "record/event_kind.h"
+#include "record/jsonl.h"
+#include "record/reason.h"
+
+struct json;
+struct loss;
+struct redactor;
+struct rundir;
+
+struct events {
+    struct jsonl out;
+    const struct redactor *redactor;
+    struct loss *loss;
+    bool loss_told;
+    struct arena *arena; /* of one event */
+    struct arena *keep;  /* of the whole run */
+    struct json *run_context;
+    char run_id[ID_LEN];
+    int64_t seq; /* of the last line written */
+};
+
+struct events_opts {
+    const char *run_id;
+    const struct redactor *redactor; /* borrowed, may be NULL */
+    struct loss *loss;               /* borrowed */
+    const char *request_id;          /* stays the same over attempts; NULL: the run id */
+    int attempt;                     /* 0: the first */
+    int64_t seq;                     /* of the last line that is already there */
+};
+
+int events_init(struct events *ev, const struct rundir *d, const struct events_opts *opts,
+                struct err *e) MUST_USE;
+void events_done(struct events *ev); /* idempotent */
+
+/* Any event: `event` is words joined by dots, logger starts with "cinch."; context is an object or
+ * NULL, from outside and therefore redacted as a whole. */
+struct event {
+    enum event_level level;
+    const char *logger;
+    const char *event;
+    const char *message; /* for people; NULL: the event's name */
+    struct json *context;
+};
+void events_emit(struct events *ev, const struct event *event);
+
+/* --- the run --- */
+void events_started(struct events *ev, const char *adapter, const char *output_dir);
+void events_phase(struct events *ev, const char *from, const char *to,
+                  nsec took); /* from may be NULL */
+void events_warning(struct events *ev, const char *text);
+void events_signal(struct events *ev, const char *signal,
+                   int count); /* cinch got SIGINT, SIGTERM … */
+void events_finished(struct events *ev, enum reason reason, int exit_code, nsec took,
+                     const char *error);
+
+struct event_recovery {
+    enum reason reason;
+    const char *phase; /* in which the owner died; NULL: unknown */
+    pid_t pid;         /* of the dead owner; 0: unknown */
+    int64_t torn_bytes, dropped_lines;
+};
+void events_recovered(struct events *ev, const struct event_recovery *recovery);
+
+/* --- processes --- */
+void events_spawned(struct events *ev, pid_t pid, const char *const *argv, const char *cwd);
+void events_exited(struct events *ev, pid_t pid, struct engine_exit exit, nsec took);
+/* kind: "first_output", "idle", "total", "deadline". */
+void events_deadline(struct events *ev, const char *kind, nsec limit);
+/* signal "SIGTERM", target "tree" or "process", why "deadline", "interrupt", "leaked" … */
+void events_signal_sent(struct events *ev, const char *signal, const char *target, const char *why);
+void events_leaked(struct events *ev, int count);
+
+/* --- the prompt (WINK's telemetry) --- */
+
+/* Which prompt, by which adapter. `name` may be NULL: then events say "ns:key". */
+struct event_prompt {
+    const char *ns, *key, *name;
+    const char *adapter;
+    const char *session_id; /* NULL while unknown */
+};
+
+void events_render_start(struct events *ev, const struct event_prompt *p);
+void events_render_complete(struct events *ev, const struct event_prompt *p, int sections,
+                            int tools, size_t text_length);
+void events_call_start(struct events *ev, const struct event_prompt *p, const char *model,
+                       nsec timeout); /* model NULL: the harness' own; timeout 0: none */
+
+struct event_call {
+    nsec took;
+    int64_t input_tokens, output_tokens; /* -1: unknown */
+    const char *stop_reason;             /* NULL: unknown */
+};
+void events_call_complete(struct events *ev, const struct event_prompt *p,
+                          const struct event_call *call);
+/* phase: "request", "response", "tool" or "budget". */
+void events_prompt_error(struct events *ev, const struct event_prompt *p, const char *phase,
+                         enum reason reason, const char *error);
+
+struct event_throttle {
+    const char *kind; /* "rate_limit", "quota_exhausted", "timeout", "server_error" */
+    int attempt;
+    nsec delay;
+    nsec retry_after; /* -1: the provider did not say */
+};
+void events_throttled(struct events *ev, const struct event_prompt *p,
+                      const struct event_throttle *throttle);
+
+/* PromptRendered. Its id goes into `ret_id`: RenderedTools refers to it. */
+void events_prompt_rendered(struct events *ev, const struct event_prompt *p, struct str text,
+                            char ret_id[ID_LEN]);
+/* RenderedTools. tools: array of { name, description, parameters }, or NULL for none. */
+void events_rendered_tools(struct events *ev, const struct event_prompt *p, const char *render_id,
+                           struct json *tools);
+
+struct event_tool {
+    const char *name;
+    struct json *params, *result; /* NULL: null */
+    struct str output;            /* as the model sees it; the first 1000 characters are kept */
+    const char *call_id;          /* NULL: the harness gave none */
+};
+void events_tool_invoked(struct events *ev, const struct event_prompt *p,
+                         const struct event_tool *tool);
+
+struct event_executed {
+    struct str text;                                    /* ptr NULL: no text */
+    struct json *output;                                /* structured output, or NULL */
+    int64_t input_tokens, output_tokens, cached_tokens; /* all -1: usage unknown */
+};
+void events_executed(struct events *ev, const struct event_prompt *p,
+                     const struct event_executed *executed);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How typed events are put together: events.c (run and processes) and events_prompt.c (telemetry).
+ */
+#pragma once
+
+#include "base/json.h"
+#include "record/events.h"
+
+/* Context in ev->arena, valid until the event is sent. */
+struct json *event_context(struct events *ev);
+void event_word(struct events *ev, struct json *c, const char *key,
+                const char *ours); /* NULL: null */
+void event_text(struct events *ev, struct json *c, const char *key, const char *foreign);
+void event_str(struct events *ev, struct json *c, const char *key, struct str foreign);
+void event_tree(struct events *ev, struct json *c, const char *key, struct json *foreign);
+void event_int(struct events *ev, struct json *c, const char *key, int64_t n);
+void event_count(struct events *ev, struct json *c, const char *key,
+                 int64_t n);                                               /* negative: null */
+void event_ms(struct events *ev, struct json *c, const char *key, nsec t); /* negative: null */
+
+/* Writes the line and empties ev->arena. The message is redacted. */
+void event_send(struct events *ev, enum event_kind kind, const char *message, struct json *context);

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening and closing the record in the right order; see record.h.
+ */
+#include "record/record.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "record/redact.h"
+
+static int open_writers(struct record *rec, const struct record_opts *opts, struct err *e)
+{
+    const struct redactor *r = opts->redactor;
+    struct events_opts ev = {
+        .run_id = rec->state.run_id,
+        .redactor = r,
+        .loss = &rec->loss,
+        .request_id = opts->request_id,
+        .attempt = opts->attempt,
+    };
+    int result = logfile_init(&rec->out, &rec->dir, "stdout.log", r, &rec->loss, e);
+    if (result == 0) {
+        result = logfile_init(&rec->err, &rec->dir, "stderr.log", r, &rec->loss, e);
+    }
+    if (result == 0) {
+        result = logfile_init(&rec->agent, &rec->dir, "agent.log", r, &rec->loss, e);
+    }
+    if (result == 0) {
+        result = events_init(&rec->events, &rec->dir, &ev, e);
+    }
+    if (result == 0) {
+        result = transcript_init(&rec->transcript, &rec->dir, r, &rec->agent, &rec->loss, e);
+    }
+    return result;
+}
+
+static void write_state(struct record *rec)
+{
+    struct err e;
+    rec->state.heartbeat_wall = clock_wall();
+    if (state_write(&rec->state, &rec->dir, &e) < 0) {
+        loss_note(&rec->loss, "state.json", &e, 0, 0);
+    }
+}
+
+int record_open(struct record *rec, const struct record_opts *opts, struct err *e)
+{
+    *rec = (struct record) {
+        .dir = RUNDIR_INIT,
+        .out.fd = -1,
+        .err.fd = -1,
+        .agent.fd = -1,
+        .events.out.fd = -1,
+        .transcript.out.fd = -1,
+        .redactor = opts->redactor,
+        .started = clock_now(),
+    };
+    int r = rundir_create(&rec->dir, opts->path, &(struct rundir_opts) { .force = opts->force }, e);
+    if (r < 0) {
+        return r;
+    }
+    rec->arena = arena_new();
+    (void)id_new(rec->state.run_id);
+    rec->state.adapter =
+        arena_dup(rec->arena, redact_str(rec->redactor, rec->arena, str_of(opts->adapter)));
+    (void)snprintf(rec->state.phase, sizeof rec->state.phase, "created");
+    owner_self(&rec->state.owner);
+    rec->state.started_wall = clock_wall();
+    rec->state.heartbeat_wall = rec->state.started_wall;
+    rec->phase_started = rec->started;
+    r = state_write(&rec->state, &rec->dir, e);
+    if (r == 0) {
+        r = open_writers(rec, opts, e);
+    }
+    if (r < 0) {
+        record_done(rec);
+        return r;
+    }
+    events_started(&rec->events, opts->adapter, rec->dir.path);
+    return 0;
+}
+
+void record_done(struct record *rec)
+{
+    if (rec->arena == NULL) {
+        return; /* never opened, or done before: descriptors of a zeroed struct are not ours */
+    }
+    transcript_done(&rec->transcript);
+    events_done(&rec->events);
+    logfile_done(&rec->agent);
+    logfile_done(&rec->err);
+    logfile_done(&rec->out);
+    rundir_done(&rec->dir);
+    rec->arena = arena_free(rec->arena);
+}
+
+/* A phase that is entered twice (execute after a review) adds up. */
+static void add_phase_time(struct record *rec, const char *phase, nsec took)
+{
+    for (size_t i = 0; i < rec->phase_count; i++) {
+        if (strcmp(rec->phases[i].name, phase) == 0) {
+            rec->phases[i].took += took;
+            return;
+        }
+    }
+    assert(rec->phase_count < RECORD_PHASES_MAX);
+    rec->phases[rec->phase_count++] = (struct summary_phase) { .name = phase, .took = took };
+}
+
+void record_phase(struct record *rec, const char *phase)
+{
+    nsec now = clock_now();
+    nsec took = now - rec->phase_started;
+    bool first = strcmp(rec->state.phase, "created") == 0;
+    if (!first) {
+        char *before = arena_dup(rec->arena, str_of(rec->state.phase));
+        add_phase_time(rec, before, took);
+        events_phase(&rec->events, before, phase, took);
+    } else {
+        events_phase(&rec->events, NULL, phase, 0);
+    }
+    rec->phase_started = now;
+    (void)snprintf(rec->state.phase, sizeof rec->state.phase, "%s", phase);
+    write_state(rec);
+}
+
+void record_beat(struct record *rec)
+{
+    write_state(rec);
+}
+
+int record_write_json(struct record *rec, const char *name, struct json *v, struct err *e)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    return rundir_write_json(&rec->dir, name, redact_json(rec->redactor, a, v), e);
+}
+
+int record_write_text(struct record *rec, const char *name, struct str text, struct err *e)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    return rundir_write_text(&rec->dir, name, redact_str(rec->redactor, a, text), e);
+}
+
+int record_announce(struct record *rec, const struct summary *s, struct err *e)
+{
+    assert(s->reason == REASON_NONE);
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct summary copy = *s;
+    copy.run_id = rec->state.run_id;
+    copy.started_wall = rec->state.started_wall;
+    copy.duration = clock_now() - rec->started;
+    return rundir_write_json(&rec->dir, "manifest.json",
+                             manifest_json(&copy, &rec->dir, rec->redactor, a), e);
+}
+
+static void add_loss_warning(struct record *rec, struct summary *s)
+{
+    if (rec->loss.times == 0) {
+        return;
+    }
+    size_t count = 0;
+    while (s->warnings != NULL && s->warnings[count] != NULL) {
+        count++;
+    }
+    const char **list = arena_array(rec->arena, count + 2, sizeof *list);
+    for (size_t i = 0; i < count; i++) {
+        list[i] = s->warnings[i];
+    }
+    list[count] =
+        arena_printf(rec->arena, "the record is not complete: %s (%llu bytes, %llu lines lost)",
+                     rec->loss.first.msg, (unsigned long long)rec->loss.bytes,
+                     (unsigned long long)rec->loss.lines);
+    s->warnings = list;
+}
+
+static void complete_summary(struct record *rec, struct summary *s)
+{
+    nsec now = clock_now();
+    add_phase_time(rec, arena_dup(rec->arena, str_of(rec->state.phase)), now - rec->phase_started);
+    s->run_id = rec->state.run_id;
+    s->adapter = rec->state.adapter;
+    s->started_wall = rec->state.started_wall;
+    s->duration = now - rec->started;
+    /* From the monotonic clock, so that ended_at - started_at is the duration. */
+    s->ended_wall = s->started_wall + s->duration;
+    s->phases = rec->phases;
+    s->phase_count = rec->phase_count;
+    s->bytes.out = (int64_t)rec->out.received;
+    s->bytes.err = (int64_t)rec->err.received;
+    s->bytes.lost = (int64_t)rec->loss.bytes;
+    s->redactions = (int64_t)(rec->out.stream.removed + rec->err.stream.removed);
+    add_loss_warning(rec, s);
+}
+
+static int write_view(struct record *rec, const char *name, const struct json *v, int before,
+                      struct err *e)
+{
+    struct err later;
+    int r = rundir_write_json(&rec->dir, name, v, before < 0 ? &later : e);
+    return before < 0 ? before : r;
+}
+
+int record_finish(struct record *rec, struct summary *s, struct err *e)
+{
+    assert(s->reason != REASON_NONE);
+    logfile_flush(&rec->out);
+    logfile_flush(&rec->err);
+    transcript_stop(&rec->transcript);
+    rundir_release_reserve(&rec->dir);
+    complete_summary(rec, s);
+    events_finished(&rec->events, s->reason, summary_contract_exit(s), s->duration, s->error);
+
+    struct arena *a = rec->arena;
+    const struct redactor *redactor = rec->redactor;
+    int r = write_view(rec, "result.json", result_json(s, redactor, a), 0, e);
+    r = write_view(rec, "metrics.json", metrics_json(s, redactor, a), r, e);
+    r = write_view(rec, "manifest.json", manifest_json(s, &rec->dir, redactor, a), r, e);
+    rec->state.reason = s->reason;
+    rec->state.exit_code = summary_contract_exit(s);
+    rec->state.ended_wall = s->ended_wall;
+    rec->state.heartbeat_wall = s->ended_wall;
+    struct err later;
+    int last = state_write(&rec->state, &rec->dir, r < 0 ? &later : e);
+    return r < 0 ? r : last;
+}

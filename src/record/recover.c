@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Deciding whether a record needs closing, and closing it; see recover.h.
+ */
+#include "record/recover.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "record/events.h"
+#include "record/loss.h"
+#include "record/recover_priv.h"
+#include "record/stamp.h"
+
+/* Files of ours that may be damaged and that recovery cannot make anew. */
+static const char *const irreplaceable[] = {
+    "task.json",
+    "evidence/config.json",
+    "evidence/environment.json",
+};
+
+/* Garbage in all files leaves only their names to go by: this many of them make a record. */
+static bool has_our_names(const struct rundir *d)
+{
+    enum { ENOUGH = 3 };
+    static const char *const names[] = { "state.json",    "events.jsonl", "transcript.jsonl",
+                                         "stdout.log",    "stderr.log",   "agent.log",
+                                         "manifest.json", "metrics.json", "result.json" };
+    int count = 0;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        count += file_exists(d->dir_fd, names[i]);
+    }
+    return count >= ENOUGH;
+}
+
+/* The first file that a run makes, before it has anything to say. */
+static bool has_empty_events(const struct rundir *d)
+{
+    struct stat st;
+    return fstatat(d->dir_fd, "events.jsonl", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(st.st_mode) && st.st_size == 0;
+}
+
+/* reason of a manifest that says how the run ended; REASON_NONE when it does not. */
+static enum reason manifest_reason(const struct json *manifest)
+{
+    enum reason r = reason_find(json_str(json_get(manifest, "reason"), STR_EMPTY));
+    struct str status = json_str(json_get(manifest, "status"), STR_EMPTY);
+    bool agrees = r != REASON_NONE && str_eqc(status, reason_status(r)) &&
+                  stamp_is_id(json_str(json_get(manifest, "run_id"), STR_EMPTY));
+    return agrees ? r : REASON_NONE;
+}
+
+static bool is_finished(const struct rundir *d, const struct state *state)
+{
+    if (state->reason == REASON_NONE || state->run_id[0] == '\0') {
+        return false;
+    }
+    CLEANUP(arena) struct arena *a = arena_new();
+    enum { BYTES_MAX = 64 << 20 };
+    return manifest_reason(rundir_read_object(d, "manifest.json", BYTES_MAX, a)) == state->reason &&
+           rundir_read_object(d, "metrics.json", BYTES_MAX, a) != NULL &&
+           rundir_read_object(d, "result.json", BYTES_MAX, a) != NULL;
+}
+
+static bool is_temporary(const char *name)
+{
+    struct str s = str_of(name);
+    size_t tail = strlen(".tmp");
+    size_t id = ID_LEN - 1;
+    return str_ends(s, STR(".tmp")) && s.len > tail + id + 1 &&
+           stamp_is_id(str_slice(s, s.len - tail - id, s.len - tail));
+}
+
+/* Half-written files of the dead run (file_write_atomic). */
+static void sweep(const struct rundir *d, const char *sub)
+{
+    int fd = openat(d->dir_fd, sub, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (dir == NULL) {
+        cleanup_fd(&fd);
+        return;
+    }
+    for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+        if (is_temporary(entry->d_name)) {
+            (void)unlinkat(fd, entry->d_name, 0);
+        }
+    }
+    (void)closedir(dir);
+}
+
+static void set_damaged_aside(const struct rundir *d)
+{
+    for (size_t i = 0; i < ARRAY_LEN(irreplaceable); i++) {
+        CLEANUP(arena) struct arena *a = arena_new();
+        CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+        struct json *v;
+        if (file_exists(d->dir_fd, irreplaceable[i]) &&
+            (rundir_read(d, irreplaceable[i], BUF_TEXT, &text, NULL) < 0 ||
+             json_parse(a, buf_str(&text), NULL, &v, NULL) < 0)) {
+            rundir_move_aside(d, irreplaceable[i]);
+        }
+    }
+}
+
+static const char *string_at(const struct json *object, const char *pointer)
+{
+    return json_cstring(json_pointer(object, str_of(pointer)), NULL);
+}
+
+static void decide(struct leftovers *l, struct summary *s)
+{
+    enum reason by_manifest = manifest_reason(l->manifest);
+    s->reason = by_manifest != REASON_NONE       ? by_manifest
+                : l->state.reason != REASON_NONE ? l->state.reason
+                                                 : REASON_INTERRUPTED;
+    bool decided = by_manifest != REASON_NONE || l->state.reason != REASON_NONE;
+    if (decided) {
+        const char *by_result = string_at(l->result, "/error");
+        s->error = by_manifest != REASON_NONE ? string_at(l->manifest, "/error") : by_result;
+        return;
+    }
+    char when[CLOCK_ISO_LEN];
+    s->error = arena_printf(l->arena, "cinch died in phase '%s'; last sign of life %s",
+                            l->state.phase[0] != '\0' ? l->state.phase : "unknown",
+                            clock_iso(s->ended_wall, when));
+}
+
+static void find_times(const struct leftovers *l, const struct rundir *d, struct summary *s)
+{
+    int64_t last = l->state.heartbeat_wall > l->last_wall ? l->state.heartbeat_wall : l->last_wall;
+    struct stat st;
+    if (last == 0 && fstat(d->dir_fd, &st) == 0) {
+        last = (int64_t)st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec;
+    }
+    s->started_wall = l->state.started_wall > 0 ? l->state.started_wall : l->first_wall;
+    s->started_wall = s->started_wall > 0 ? s->started_wall : last;
+    s->ended_wall = l->state.ended_wall > 0 ? l->state.ended_wall : last;
+    if (manifest_reason(l->manifest) != REASON_NONE) {
+        const struct json *started = json_get(l->manifest, "started_at");
+        const struct json *ended = json_get(l->manifest, "ended_at");
+        (void)stamp_parse(json_str(started, STR_EMPTY), &s->started_wall);
+        (void)stamp_parse(json_str(ended, STR_EMPTY), &s->ended_wall);
+    }
+    if (s->ended_wall < s->started_wall) {
+        s->ended_wall = s->started_wall; /* somebody set the clock back, or the file is damaged */
+    }
+    s->duration = s->ended_wall - s->started_wall;
+}
+
+static const char *find_run_id(struct leftovers *l)
+{
+    const char *in_manifest = string_at(l->manifest, "/run_id");
+    if (l->state.run_id[0] != '\0') {
+        return l->state.run_id;
+    }
+    if (in_manifest != NULL && stamp_is_id(str_of(in_manifest))) {
+        return in_manifest;
+    }
+    return l->run_id[0] != '\0' ? l->run_id : id_new(l->run_id);
+}
+
+static void summarise(struct leftovers *l, const struct rundir *d, struct summary *s)
+{
+    *s = (struct summary) { .run_id = find_run_id(l), .recovered = true, .repair_level = -1 };
+    const char *agent = string_at(l->manifest, "/metadata/agent");
+    s->adapter = l->state.adapter != NULL ? l->state.adapter
+                 : agent != NULL          ? agent
+                 : l->adapter != NULL     ? l->adapter
+                                          : "unknown";
+    s->engine.name = string_at(l->manifest, "/metadata/engine/name");
+    s->engine.name = s->engine.name != NULL ? s->engine.name : l->program;
+    s->engine.version = string_at(l->manifest, "/metadata/engine/version");
+    s->engine.model = string_at(l->manifest, "/metadata/engine/model");
+    s->session_id = l->session_id;
+    s->engine_exit = l->exit;
+    s->bytes.out = rundir_size(d, "stdout.log");
+    s->bytes.err = rundir_size(d, "stderr.log");
+    find_times(l, d, s);
+    decide(l, s);
+    summary_adopt(s, l->metrics, l->result, l->arena);
+    summary_adopt_phases(s, l->phase_ms, l->arena);
+}
+
+static int write_views(struct leftovers *l, const struct rundir *d, const struct summary *s,
+                       struct err *e)
+{
+    struct arena *a = l->arena;
+    /* A verdict that the run itself wrote stays as it is; only what is missing beside it is made.
+     */
+    bool decided = manifest_reason(l->manifest) != REASON_NONE;
+    int r = 0;
+    if (!decided || l->result == NULL) {
+        r = rundir_write_json(d, "result.json", result_json(s, NULL, a), e);
+    }
+    if (r == 0 && (!decided || l->metrics == NULL)) {
+        r = rundir_write_json(d, "metrics.json", metrics_json(s, NULL, a), e);
+    }
+    if (r == 0 && !decided) {
+        r = rundir_write_json(d, "manifest.json", manifest_json(s, d, NULL, a), e);
+    }
+    return r;
+}
+
+static int append_lines(struct leftovers *l, const struct rundir *d, const struct summary *s,
+                        struct err *e)
+{
+    struct loss loss = { 0 };
+    if (!l->recovered) {
+        struct events ev;
+        struct events_opts opts = { .run_id = s->run_id, .loss = &loss, .seq = l->seq };
+        int r = events_init(&ev, d, &opts, e);
+        if (r < 0) {
+            return r;
+        }
+        events_recovered(&ev, &(struct event_recovery) {
+                                  .reason = s->reason,
+                                  .phase = l->state.phase[0] != '\0' ? l->state.phase : NULL,
+                                  .pid = l->state.owner.pid,
+                                  .torn_bytes = l->damage.torn_bytes,
+                                  .dropped_lines = l->damage.dropped_lines,
+                              });
+        events_done(&ev);
+    }
+    if (l->transcript_open) {
+        struct jsonl out;
+        int r = jsonl_init(&out, d, "transcript.jsonl", &loss, e);
+        if (r < 0) {
+            return r;
+        }
+        transcript_write_stop(&out, l->arena, &l->count, str_of(l->prompt_name),
+                              str_of(l->adapter));
+        jsonl_done(&out);
+    }
+    return loss.times > 0 ? ERR(e, loss.first.code, "%s", loss.first.msg) : 0;
+}
+
+static int close_record(struct leftovers *l, const struct rundir *d, struct recover_report *ret,
+                        struct err *e)
+{
+    sweep(d, ".");
+    sweep(d, "logs");
+    sweep(d, "evidence");
+    int r = rundir_complete(d, e);
+    if (r == 0) {
+        r = leftovers_gather(l, d, e);
+    }
+    if (r < 0) {
+        return r;
+    }
+    set_damaged_aside(d);
+    struct summary s;
+    summarise(l, d, &s);
+    r = append_lines(l, d, &s, e);
+    if (r == 0) {
+        r = write_views(l, d, &s, e);
+    }
+    if (r < 0) {
+        return r;
+    }
+    ret->reason = s.reason;
+    ret->torn_bytes = l->damage.torn_bytes;
+    ret->dropped_lines = l->damage.dropped_lines;
+    (void)snprintf(ret->run_id, sizeof ret->run_id, "%s", s.run_id);
+    struct state state = l->state;
+    (void)snprintf(state.run_id, sizeof state.run_id, "%s", s.run_id);
+    state.adapter = s.adapter;
+    state.reason = s.reason;
+    bool decided = manifest_reason(l->manifest) != REASON_NONE;
+    int64_t told = decided ? json_int(json_get(l->manifest, "exit_code"), -1) : -1;
+    state.exit_code = told >= 0 && told <= 255 ? (int)told : summary_contract_exit(&s);
+    state.started_wall = s.started_wall;
+    state.heartbeat_wall = s.ended_wall;
+    state.ended_wall = s.ended_wall;
+    return state_write(&state, d, e);
+}
+
+static bool is_record(const struct rundir *d, const struct state *state)
+{
+    return state->run_id[0] != '\0' || has_empty_events(d) || has_our_names(d);
+}
+
+int recover_run(const char *path, struct recover_report *ret, struct err *e)
+{
+    *ret = (struct recover_report) { .result = RECOVER_NO_RECORD };
+    CLEANUP(rundir) struct rundir d;
+    int opened = rundir_open(&d, path, e);
+    if (opened == -ERR_INPUT) {
+        return 0;
+    }
+    if (opened < 0 && opened != -ERR_EXISTS) {
+        return opened;
+    }
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct leftovers l = { .arena = a };
+    if (state_read(&l.state, &d, a, NULL) < 0) {
+        l.state = (struct state) { 0 };
+    }
+    memcpy(ret->phase, l.state.phase, sizeof ret->phase);
+    ret->pid = l.state.owner.pid;
+    if (opened == -ERR_EXISTS) {
+        ret->result = RECOVER_ALIVE;
+        return 0;
+    }
+    if (is_finished(&d, &l.state)) {
+        ret->result = RECOVER_FINISHED;
+        return 0;
+    }
+    if (!is_record(&d, &l.state)) {
+        return 0;
+    }
+    /* With the lock in our hands, our own pid can only be a run that this process gave up. */
+    if (l.state.owner.pid != getpid() && owner_is_alive(&l.state.owner)) {
+        ret->result = RECOVER_ALIVE;
+        return 0;
+    }
+    int r = close_record(&l, &d, ret, e);
+    if (r < 0) {
+        (void)err_wrap(e, "recover '%s'", path);
+        return r;
+    }
+    ret->result = RECOVER_CLOSED;
+    return 0;
+}

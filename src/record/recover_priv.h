@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a dead run left behind: gathered by recover_scan.c, turned into a closed record by
+ * recover.c.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "record/jsonl.h"
+#include "record/rundir.h"
+#include "record/state.h"
+#include "record/summary.h"
+#include "record/transcript.h"
+
+struct leftovers {
+    struct arena *arena; /* of everything below */
+    struct jsonl_damage damage;
+
+    struct state state;                       /* zero where state.json says nothing */
+    struct json *manifest, *metrics, *result; /* NULL when absent or damaged */
+
+    /* from events.jsonl */
+    char run_id[ID_LEN]; /* of its last line, "" when it has none */
+    int64_t seq;         /* of its last line */
+    int64_t first_wall, last_wall;
+    bool recovered;          /* its last line is run.recovered */
+    struct json *phase_ms;   /* object: phase -> milliseconds */
+    struct engine_exit exit; /* of the harness */
+    const char *program;     /* that was started, or NULL */
+
+    /* from transcript.jsonl: the pair of start and stop that was open last */
+    bool transcript_open;
+    struct transcript_count count;
+    const char *prompt_name, *adapter;
+    const char *session_id; /* the last one seen */
+};
+
+/* Repairs both files of lines on the way. */
+int leftovers_gather(struct leftovers *l, const struct rundir *d, struct err *e) MUST_USE;

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Redaction of single strings and of JSON trees. Clean input, the normal case, is returned as it
+ * is.
+ */
+#include "base/json.h"
+#include "record/redact_priv.h"
+
+static void append_piece(void *ctx, struct str piece)
+{
+    buf_add(ctx, piece);
+}
+
+struct str redact_str(const struct redactor *r, struct arena *a, struct str s)
+{
+    size_t at;
+    const struct redact_pattern *found;
+    if (r == NULL || r->pattern_count == 0 || !redactor_find(r, s, 0, s.len, &at, &found)) {
+        return s;
+    }
+    CLEANUP(buf) struct buf out = BUF_INIT(SIZE_MAX / 2);
+    struct redact_stream stream;
+    redact_stream_init(&stream, r, append_piece, &out);
+    redact_stream_feed(&stream, s);
+    redact_stream_flush(&stream);
+    redact_stream_done(&stream);
+    return arena_str(a, buf_str(&out));
+}
+
+static struct json *redact_number(const struct redactor *r, struct arena *a, struct json *v)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(64);
+    if (json_write(v, JSON_COMPACT, &text, NULL) < 0) {
+        return v;
+    }
+    struct str clean = redact_str(r, a, buf_str(&text));
+    return clean.ptr == text.ptr ? v : json_string(a, clean);
+}
+
+static struct json *redact_array(const struct redactor *r, struct arena *a, struct json *v)
+{
+    struct json *copy = NULL;
+    for (size_t i = 0; i < v->array.len; i++) {
+        struct json *item = redact_json(r, a, v->array.items[i]);
+        if (copy == NULL && item != v->array.items[i]) {
+            copy = json_array(a);
+            for (size_t k = 0; k < i; k++) {
+                json_push(a, copy, v->array.items[k]);
+            }
+        }
+        if (copy != NULL) {
+            json_push(a, copy, item);
+        }
+    }
+    return copy != NULL ? copy : v;
+}
+
+static struct json *redact_object(const struct redactor *r, struct arena *a, struct json *v)
+{
+    struct json *copy = NULL;
+    for (size_t i = 0; i < v->object.len; i++) {
+        struct json_member *m = &v->object.members[i];
+        struct str key = redact_str(r, a, m->key);
+        struct json *value = redact_json(r, a, m->value);
+        if (copy == NULL && (key.ptr != m->key.ptr || value != m->value)) {
+            copy = json_object(a);
+            for (size_t k = 0; k < i; k++) {
+                json_set(a, copy, v->object.members[k].key, v->object.members[k].value);
+            }
+        }
+        if (copy != NULL) {
+            json_set(a, copy, key, value);
+        }
+    }
+    return copy != NULL ? copy : v;
+}
+
+/* Recursion is bounded by the depth limit of whatever parsed the tree. */
+struct json *redact_json(const struct redactor *r, struct arena *a, struct json *v)
+{
+    if (v == NULL || r == NULL || r->pattern_count == 0) {
+        return v;
+    }
+    switch (v->type) {
+    case JSON_NULL:
+    case JSON_BOOL:
+        return v;
+    case JSON_INT:
+    case JSON_REAL:
+        return redact_number(r, a, v);
+    case JSON_STRING: {
+        struct str clean = redact_str(r, a, v->string);
+        return clean.ptr == v->string.ptr ? v : json_string(a, clean);
+    }
+    case JSON_ARRAY:
+        return redact_array(r, a, v);
+    case JSON_OBJECT:
+        return redact_object(r, a, v);
+    }
+    return v;
+}

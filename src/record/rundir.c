@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Making, locking and archiving the run directory; see rundir.h.
+ */
+#include "record/rundir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+
+enum {
+    /* Somebody else renaming or removing the directory while we lock it: look again this often. */
+    CREATE_TRIES = 8,
+    /* Enough for result.json with its text, metrics.json, manifest.json and state.json. */
+    RESERVE_BYTES = 2 << 20,
+    ARCHIVE_TRIES = 100,
+};
+
+static const char *const sub_directories[] = { "logs", "evidence", "artifacts" };
+
+/* Files that exist from the start, so that who waits for them need not ask twice. */
+static const char *const empty_files[] = {
+    "stdout.log", "stderr.log", "agent.log", "transcript.jsonl", "events.jsonl",
+};
+
+void rundir_done(struct rundir *d)
+{
+    rundir_release_reserve(d);
+    cleanup_fd(&d->dir_fd);
+    free(d->path);
+    free(d->archived);
+    d->path = NULL;
+    d->archived = NULL;
+    d->locked = false;
+}
+
+void rundir_release_reserve(struct rundir *d)
+{
+    cleanup_fd(&d->reserve_fd);
+}
+
+/* 1: locked, 0: the file system has no locks for us, -1: somebody else has it. */
+static int try_lock(int fd)
+{
+    for (;;) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            return 1;
+        }
+        if (errno == EWOULDBLOCK) {
+            return -1;
+        }
+        if (errno != EINTR) {
+            return 0;
+        }
+    }
+}
+
+static int open_directory(struct rundir *d, const char *path, struct err *e)
+{
+    char absolute[PATH_MAX];
+    int r = path_absolute(path, absolute, sizeof absolute, e);
+    if (r < 0) {
+        return r;
+    }
+    d->path = xstrdup(absolute);
+    d->dir_fd = open(absolute, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->dir_fd < 0) {
+        bool absent = errno == ENOENT || errno == ENOTDIR;
+        return ERR_SYS_AS(e, absent ? ERR_INPUT : ERR_SYS, "open run directory '%s'", path);
+    }
+    return 0;
+}
+
+int rundir_open(struct rundir *d, const char *path, struct err *e)
+{
+    *d = (struct rundir)RUNDIR_INIT;
+    int r = open_directory(d, path, e);
+    if (r < 0) {
+        rundir_done(d);
+        return r;
+    }
+    int lock = try_lock(d->dir_fd);
+    d->locked = lock > 0;
+    return lock < 0 ? ERR(e, ERR_EXISTS, "run directory '%s' is in use by a living run", path) : 0;
+}
+
+/* A rename under our feet would make us write the record of this run into somebody's archive. */
+static bool still_there(const struct rundir *d)
+{
+    struct stat here;
+    struct stat there;
+    return fstat(d->dir_fd, &here) == 0 && stat(d->path, &there) == 0 &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+static bool holds_current_directory(const char *path)
+{
+    char cwd[PATH_MAX];
+    size_t len = strlen(path);
+    return getcwd(cwd, sizeof cwd) != NULL && strncmp(cwd, path, len) == 0 &&
+           (cwd[len] == '\0' || cwd[len] == '/' || path[len - 1] == '/');
+}
+
+static int archive(struct rundir *d, struct err *e)
+{
+    if (holds_current_directory(d->path)) {
+        return ERR(e, ERR_OUTPUT,
+                   "output directory '%s' holds the current directory: not moved aside", d->path);
+    }
+    time_t now = (time_t)(clock_wall() / NSEC_PER_SEC);
+    struct tm tm;
+    char stamp[32];
+    (void)gmtime_r(&now, &tm);
+    (void)strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &tm);
+    for (int i = 0; i < ARCHIVE_TRIES; i++) {
+        char to[PATH_MAX];
+        int n = i == 0 ? snprintf(to, sizeof to, "%s.%s", d->path, stamp)
+                       : snprintf(to, sizeof to, "%s.%s.%d", d->path, stamp, i);
+        if (n < 0 || (size_t)n >= sizeof to) {
+            return ERR(e, ERR_OUTPUT, "move '%s' aside: name too long", d->path);
+        }
+        if (renameat2(AT_FDCWD, d->path, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
+            free(d->archived);
+            d->archived = xstrdup(to);
+            return 0;
+        }
+        if (errno != EEXIST) {
+            break;
+        }
+    }
+    return ERR_SYS_AS(e, ERR_OUTPUT, "move '%s' aside", d->path);
+}
+
+/* One look at the path: 1 when it is ours and empty, 0 to look again, or an error. */
+static int claim(struct rundir *d, const char *path, bool force, struct err *e)
+{
+    int r = file_mkdirs(AT_FDCWD, d->path, 0777, e);
+    if (r < 0) {
+        return r;
+    }
+    d->dir_fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->dir_fd < 0) {
+        return ERR_SYS_AS(e, ERR_OUTPUT, "open output directory '%s'", path);
+    }
+    int lock = try_lock(d->dir_fd);
+    d->locked = lock > 0;
+    if (lock < 0) {
+        return ERR(e, ERR_OUTPUT, "output directory '%s' is in use by a living run", path);
+    }
+    bool empty = false;
+    if (still_there(d)) {
+        r = file_dir_is_empty(d->dir_fd, ".", &empty, e);
+        if (r < 0 || empty) {
+            return r < 0 ? r : 1;
+        }
+        if (!force) {
+            return ERR(e, ERR_OUTPUT,
+                       "output directory '%s' is not empty: name another one, or use --force to "
+                       "move it aside",
+                       path);
+        }
+        r = archive(d, e);
+    }
+    cleanup_fd(&d->dir_fd);
+    return r;
+}
+
+static void reserve(struct rundir *d)
+{
+    int fd = openat(d->dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 && fallocate(fd, 0, 0, RESERVE_BYTES) < 0) {
+        cleanup_fd(&fd); /* no such calls here, or no room: then there is nothing to keep aside */
+    }
+    d->reserve_fd = fd;
+}
+
+static void clear_way(const struct rundir *d, const char *name, mode_t kind)
+{
+    struct stat st;
+    if (fstatat(d->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & S_IFMT) != kind) {
+        rundir_move_aside(d, name);
+    }
+}
+
+int rundir_complete(const struct rundir *d, struct err *e)
+{
+    /* Files first: from the first of them on, recovery knows the directory for a record. */
+    for (size_t i = 0; i < ARRAY_LEN(empty_files); i++) {
+        clear_way(d, empty_files[i], S_IFREG);
+        CLEANUP(fd) int fd = rundir_open_append(d, empty_files[i], e);
+        if (fd < 0) {
+            return fd;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(sub_directories); i++) {
+        clear_way(d, sub_directories[i], S_IFDIR);
+        if (mkdirat(d->dir_fd, sub_directories[i], 0777) < 0 && errno != EEXIST) {
+            return ERR_SYS_AS(e, ERR_OUTPUT, "create directory '%s'", sub_directories[i]);
+        }
+    }
+    return 0;
+}
+
+int rundir_create(struct rundir *d, const char *path, const struct rundir_opts *opts, struct err *e)
+{
+    *d = (struct rundir)RUNDIR_INIT;
+    char absolute[PATH_MAX];
+    int r = path_absolute(path, absolute, sizeof absolute, e);
+    if (r < 0) {
+        return r;
+    }
+    d->path = xstrdup(absolute);
+    r = 0;
+    for (int i = 0; r == 0 && i < CREATE_TRIES; i++) {
+        r = claim(d, path, opts != NULL && opts->force, e);
+    }
+    if (r == 0) {
+        r = ERR(e, ERR_OUTPUT, "output directory '%s' keeps changing under our feet", path);
+    }
+    if (r > 0) {
+        r = rundir_complete(d, e);
+    }
+    if (r == 0) {
+        reserve(d);
+    }
+    if (r < 0) {
+        rundir_done(d);
+    }
+    return r;
+}
