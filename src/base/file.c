@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -15,6 +16,23 @@
 
 #include "base/arena.h"
 #include "base/id.h"
+
+/* A file is opened without blocking, since a workspace may hold a FIFO that nobody writes to. A
+ * pipe that is meant (/dev/stdin, <(command)) gets this long to deliver; then it is an error, so
+ * that whoever planted it cannot hold us. */
+enum { PIPE_PATIENCE_MS = 10000 };
+
+static int wait_for_data(int fd, const char *path, struct err *e)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    int n = poll(&p, 1, PIPE_PATIENCE_MS);
+    if (n < 0 && errno != EINTR) {
+        return ERR_SYS(e, "read '%s'", path);
+    }
+    return n == 0
+               ? ERR(e, ERR_TIMEOUT, "read '%s': no data for %d s", path, PIPE_PATIENCE_MS / 1000)
+               : 0;
+}
 
 int file_read(int dirfd, const char *path, size_t max, struct buf *ret, struct err *e)
 {
@@ -34,6 +52,13 @@ int file_read(int dirfd, const char *path, size_t max, struct buf *ret, struct e
         char chunk[16384];
         ssize_t n = read(fd, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0 && errno == EAGAIN) {
+            int r = wait_for_data(fd, path, e);
+            if (r < 0) {
+                return r;
+            }
             continue;
         }
         if (n < 0) {

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * YAML text into struct json. libfyaml is used as a parser of events only: its document tree would
- * recurse, print and resolve by itself. The tree, the anchors, the limits and the schema are ours.
+ * YAML text into struct json. libyaml cuts the text into events; the tree, the anchors, the limits
+ * and the core schema are ours. libyaml reads YAML 1.1, whose grammar differs from 1.2 in corners
+ * only; what people notice, that "yes" is a string and 010 is ten, is a matter of the schema
+ * (yaml_scalar.c). Why not a 1.2 parser: docs/adr/0005.
  */
 #include "base/yaml.h"
 
 #include <fcntl.h>
-#include <libfyaml.h>
 #include <stdlib.h>
+#include <yaml.h>
 
 #include "base/file.h"
 #include "base/json_priv.h"
 #include "base/yaml_priv.h"
 
 /* Beyond any file written by people; an insertion into the sorted table costs its length. */
-enum { MAX_ANCHORS = 10000 };
+enum { MAX_ANCHORS = 10000, MAX_DIRECTIVES = 5000 };
 
 struct anchor {
     struct str name;
@@ -38,8 +40,7 @@ struct reader {
     struct str text;
     const char *name;
     struct json_limits limits;
-    struct fy_diag *diag;
-    struct fy_parser *parser;
+    yaml_parser_t parser;
     struct frame *frames;
     size_t depth, frames_cap;
     struct anchor *anchors; /* sorted by name */
@@ -70,7 +71,28 @@ static void locate(struct reader *y, size_t offset)
     }
 }
 
-/* libfyaml gets only text that it cannot misread: bounded, UTF-8, no NUL or other control bytes. */
+/* Whether text, which is valid UTF-8, has a character at `i` that YAML readers disagree about, and
+ * its number: control characters, and the line breaks of YAML 1.1 that are none in 1.2. */
+static bool is_disputed(struct str text, size_t i, unsigned *ret)
+{
+    const unsigned char *p = (const unsigned char *)text.ptr + i;
+    unsigned char c = p[0];
+    *ret = c;
+    if (c < 0x80) {
+        return (c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f;
+    }
+    if (c == 0xc2) {
+        *ret = p[1];
+        return p[1] < 0xa0;
+    }
+    if (c == 0xe2 && p[1] == 0x80) {
+        *ret = 0x2000u + p[2] - 0x80;
+        return p[2] == 0xa8 || p[2] == 0xa9;
+    }
+    return false;
+}
+
+/* libyaml gets only text that is bounded, UTF-8 and free of what it would misread. */
 static int check_text(struct reader *y, struct err *e)
 {
     if (y->text.len > y->limits.max_bytes) {
@@ -78,11 +100,21 @@ static int check_text(struct reader *y, struct err *e)
                    y->limits.max_bytes);
     }
     size_t valid = str_utf8_prefix(y->text);
+    size_t directives = 0;
     for (size_t i = 0; i < valid; i++) {
         unsigned char c = (unsigned char)y->text.ptr[i];
-        if ((c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f) {
+        /* Each directive is compared with all before it, and they are of no use here. */
+        directives += c == '%' && (i == 0 || y->text.ptr[i - 1] == '\n');
+        if (directives > MAX_DIRECTIVES) {
             locate(y, i);
-            return FAIL(y, e, ERR_PARSE, "control character 0x%02x", c);
+            return FAIL(y, e, ERR_LIMIT, "more than %d lines begin with '%%'", MAX_DIRECTIVES);
+        }
+        unsigned code;
+        if (is_disputed(y->text, i, &code)) {
+            locate(y, i);
+            return FAIL(y, e, ERR_PARSE,
+                        "the invisible character U+%04X; write \\u%04X in double quotes", code,
+                        code);
         }
     }
     if (valid < y->text.len) {
@@ -92,104 +124,101 @@ static int check_text(struct reader *y, struct err *e)
     return 0;
 }
 
-/* --- what libfyaml says --- */
+/* --- what libyaml says --- */
 
-/* Its messages are written for people who know the specification; these are for people who have a
- * file to mend. The first entry whose text is part of the message counts. */
+/* Its problems are told in the terms of the grammar; these are for people who have a file to mend.
+ */
 static const struct message {
-    const char *part;
-    const char *instead;
-    bool quote;  /* the position is behind an opening quote */
-    bool opened; /* say where the innermost container began */
+    const char *problem;
+    const char *context; /* NULL: any */
+    const char *text;
+    bool begin;  /* the place to look at is where the context began */
+    bool opened; /* say where that was */
 } messages[] = {
-    { .part = "tab", .instead = "a tab is used for indentation; use spaces" },
-    { .part = "double-quoted scalar without closing",
-      .instead = "unclosed double quote",
-      .quote = true },
-    { .part = "single-quoted scalar without closing",
-      .instead = "unclosed single quote",
-      .quote = true },
-    { .part = "sequence without a closing", .instead = "unclosed '[' or '{'", .opened = true },
-    { .part = "comma in flow sequence", .instead = "missing ',' or ']'", .opened = true },
-    { .part = "comma in flow mapping", .instead = "missing ',' or '}'", .opened = true },
-    { .part = "mismatched flow", .instead = "wrong closing bracket", .opened = true },
-    { .part = "multiline plain key",
-      .instead = "a ':' is missing or the next line is indented wrongly" },
-    { .part = "nested block mapping on the same line",
-      .instead = "a second ': ' on one line; put the value in quotes if it contains one" },
-    { .part = "invalid value after mapping", .instead = "expected 'key: value'" },
-    { .part = "scalar at the end of block sequence", .instead = "expected '- ' and another item" },
-    { .part = "trailing content after single-quoted",
-      .instead = "text after the closing quote; inside single quotes a quote is written twice" },
-    { .part = "trailing content after double-quoted",
-      .instead = "text after the closing quote; inside double quotes a quote is written \\\"" },
-    { .part = "plain scalar cannot start",
-      .instead = "a value cannot begin with this character; put it in quotes" },
-    { .part = "could not find expected ':'", .instead = "missing ':' after the key" },
-    { .part = "missing ':'", .instead = "missing ':' after the key" },
-    { .part = "undefined tag prefix", .instead = "unknown tag" },
-    { .part = "mapping in plain multiline", .instead = "wrong indentation" },
-    { .part = "indent", .instead = "wrong indentation" },
-    { .part = "indend", .instead = "wrong indentation" },
+    { "unexpected end of stream", "quoted scalar", "unclosed quote", .begin = true },
+    { "unexpected document indicator", "quoted scalar", "unclosed quote", .begin = true },
+    { "expected ',' or ']'", NULL, "missing ',' or ']'", .opened = true },
+    { "expected ',' or '}'", NULL, "missing ',' or '}'", .opened = true },
+    { "mapping values are not allowed", NULL,
+      "':' is not allowed here; is a line indented wrongly, or does a value that contains ': ' "
+      "need "
+      "quotes?" },
+    { "could not find expected ':'", NULL, "missing ':' after the key", .begin = true },
+    { "did not find expected key", NULL,
+      "expected 'key: value' here; is a line indented wrongly, or a quote or bracket missing "
+      "before "
+      "this?" },
+    { "expected '-' indicator", NULL,
+      "expected '- ' and another item; is a line indented wrongly?" },
+    { "expected <document start>", NULL, "text after the end of the document" },
+    { "block sequence entries", NULL, "'- ' is not allowed here; begin a new line with it" },
+    { "mapping keys are not allowed", NULL, "'? ' is not allowed here" },
+    { "expected node content", NULL, "a value is missing here" },
+    { "undefined tag handle", NULL, "unknown tag" },
+    { "tab character", NULL, "a tab is used for indentation; use spaces" },
+    { "incompatible YAML document", NULL, "only %YAML 1.2 is supported" },
 };
 
-static const struct message *readable(const char *text)
+static const struct message *find_message(const char *problem, const char *context)
 {
     for (size_t i = 0; i < ARRAY_LEN(messages); i++) {
-        if (strstr(text, messages[i].part) != NULL) {
-            return &messages[i];
+        const struct message *m = &messages[i];
+        if (strstr(problem, m->problem) != NULL &&
+            (m->context == NULL || strstr(context, m->context) != NULL)) {
+            return m;
         }
     }
     return NULL;
 }
 
-static void keep_silent(struct fy_diag *diag, void *user, const char *text, size_t len)
+static void put_mark(struct reader *y, yaml_mark_t mark)
 {
-    (void)diag, (void)user, (void)text, (void)len;
+    y->line = (uint32_t)mark.line + 1;
+    y->column = (uint32_t)mark.column + 1;
 }
 
-/* Whether a line (the first is 1) has a tab in its indentation. libfyaml often takes such a line
- * for the continuation of the one before and complains of something else. */
-static bool indented_by_tab(const struct reader *y, uint32_t line)
+/* The byte at a mark, whose index counts characters. */
+static char byte_at(const struct reader *y, yaml_mark_t mark)
 {
-    struct str rest = y->text;
-    struct str at = str_split(&rest, '\n');
-    while (--line > 0 && rest.ptr != NULL) {
-        at = str_split(&rest, '\n');
-    }
+    size_t left = mark.index;
     size_t i = 0;
-    while (i < at.len && at.ptr[i] == ' ') {
+    while (i < y->text.len && left > 0) {
         i++;
+        left -= i == y->text.len || ((unsigned char)y->text.ptr[i] & 0xc0) != 0x80;
     }
-    return line == 0 && i < at.len && at.ptr[i] == '\t';
+    return i < y->text.len ? y->text.ptr[i] : '\0';
+}
+
+/* "found character that cannot start any token" */
+static int refused_character(struct reader *y, char c, struct err *e)
+{
+    if (c == '\t') {
+        return FAIL(y, e, ERR_PARSE, "a tab is used for indentation; use spaces");
+    }
+    return FAIL(y, e, ERR_PARSE, "a value cannot begin with '%c'; put it in quotes", c);
 }
 
 static int refused(struct reader *y, struct err *e)
 {
-    void *at = NULL;
-    const struct fy_diag_error *why = fy_diag_errors_iterate(y->diag, &at);
-    while (why != NULL && why->type != FYET_ERROR) {
-        why = fy_diag_errors_iterate(y->diag, &at);
+    const yaml_parser_t *p = &y->parser;
+    const char *problem = p->problem != NULL ? p->problem : "not valid YAML";
+    const char *context = p->context != NULL ? p->context : "";
+    if (p->error == YAML_MEMORY_ERROR) {
+        return ERR(e, ERR_LIMIT, "%s: not enough memory", y->name);
     }
-    if (why == NULL) {
-        return FAIL(y, e, ERR_PARSE, "not valid YAML from here on");
+    if (p->error == YAML_READER_ERROR) {
+        locate(y, p->problem_offset < y->text.len ? p->problem_offset : y->text.len);
+        return FAIL(y, e, ERR_PARSE, "%s", problem);
     }
-    const struct message *m = readable(why->msg);
-    bool quote = m != NULL && m->quote && why->column > 1;
-    y->line = why->line > 0 ? (uint32_t)why->line : 1;
-    y->column = why->column > 0 ? (uint32_t)why->column - quote : 1;
-    for (uint32_t line = y->line; !quote && line <= y->line + 1; line++) {
-        if (indented_by_tab(y, line)) {
-            y->line = line;
-            y->column = 1;
-            return FAIL(y, e, ERR_PARSE, "%s", messages[0].instead);
-        }
+    const struct message *m = find_message(problem, context);
+    put_mark(y, m != NULL && m->begin ? p->context_mark : p->problem_mark);
+    if (strstr(problem, "cannot start any token") != NULL) {
+        return refused_character(y, byte_at(y, p->problem_mark), e);
     }
-    if (m != NULL && m->opened && y->depth > 0) {
-        const struct json *open = y->frames[y->depth - 1].container;
-        return FAIL(y, e, ERR_PARSE, "%s (opened on line %u)", m->instead, open->line);
+    if (m != NULL && m->opened) {
+        return FAIL(y, e, ERR_PARSE, "%s (opened on line %zu)", m->text, p->context_mark.line + 1);
     }
-    return FAIL(y, e, ERR_PARSE, "%s", m != NULL ? m->instead : why->msg);
+    return FAIL(y, e, ERR_PARSE, "%s", m != NULL ? m->text : problem);
 }
 
 /* --- anchors --- */
@@ -213,21 +242,14 @@ static size_t anchor_slot(const struct reader *y, struct str name, bool *ret_fou
     return low;
 }
 
-static struct str event_anchor(struct reader *y, struct fy_event *event)
-{
-    struct fy_token *token = fy_event_get_anchor_token(event);
-    size_t len = 0;
-    const char *ptr = token == NULL ? NULL : fy_token_get_text(token, &len);
-    return ptr == NULL ? (struct str) { 0 } : arena_str(y->arena, str_n(ptr, len));
-}
-
-/* `name` now names v; a later anchor of the same name wins. A name without ptr is no anchor. */
-static int set_anchor(struct reader *y, struct str name, const struct json *v, bool open,
+/* `name` now names v; a later anchor of the same name wins. `anchor` NULL is none. */
+static int set_anchor(struct reader *y, const yaml_char_t *anchor, const struct json *v, bool open,
                       struct err *e)
 {
-    if (name.ptr == NULL) {
+    if (anchor == NULL) {
         return 0;
     }
+    struct str name = str_of((const char *)anchor);
     bool found;
     size_t slot = anchor_slot(y, name, &found);
     if (!found) {
@@ -241,7 +263,7 @@ static int set_anchor(struct reader *y, struct str name, const struct json *v, b
         memmove(y->anchors + slot + 1, y->anchors + slot,
                 (y->anchors_len - slot) * sizeof *y->anchors);
         y->anchors_len++;
-        y->anchors[slot].name = name;
+        y->anchors[slot].name = arena_str(y->arena, name);
     }
     struct anchor *a = &y->anchors[slot];
     *a = (struct anchor) { .name = a->name, .value = v, .open = open, .values = 1 };
@@ -290,62 +312,56 @@ static bool at_key(const struct reader *y)
     return top != NULL && top->container->type == JSON_OBJECT && !top->have_key;
 }
 
-static int event_tag(struct reader *y, struct fy_event *event, enum yaml_tag *ret, struct err *e)
+static int find_tag(struct reader *y, const yaml_char_t *name, enum yaml_tag *ret, struct err *e)
 {
-    struct fy_token *token = fy_event_get_tag_token(event);
+    struct str tag = str_of((const char *)name);
     *ret = YAML_TAG_NONE;
-    if (token == NULL) {
+    if (tag.len == 0 || yaml_tag_parse(tag, ret)) {
         return 0;
     }
-    size_t len = 0;
-    const char *ptr = fy_token_get_text(token, &len);
-    if (len == 1 && ptr[0] == '!') {
-        /* The non-specific tag: whatever a scalar looks like, it is text. */
-        *ret = event->type == FYET_SCALAR ? YAML_TAG_STR : YAML_TAG_NONE;
-        return 0;
-    }
-    if (!yaml_tag_parse(str_n(ptr, len), ret)) {
-        const struct fy_mark *mark = fy_token_start_mark(token);
-        y->line = mark != NULL ? (uint32_t)mark->line + 1 : y->line;
-        y->column = mark != NULL ? (uint32_t)mark->column + 1 : y->column;
-        char shown[JSON_SHOW_LEN];
-        return FAIL(y, e, ERR_PARSE, "unknown tag '%s'", json_show(str_n(ptr, len), shown));
-    }
-    return 0;
+    char shown[JSON_SHOW_LEN];
+    return FAIL(y, e, ERR_PARSE, "unknown tag '%s'", json_show(tag, shown));
 }
 
-static int on_container(struct reader *y, struct fy_event *event, struct err *e)
+static void push_frame(struct reader *y, struct frame frame)
 {
-    bool is_map = event->type == FYET_MAPPING_START;
+    if (y->depth == y->frames_cap) {
+        y->frames_cap = y->frames_cap == 0 ? 16 : y->frames_cap * 2;
+        y->frames = xrealloc(y->frames, y->frames_cap * sizeof *y->frames);
+    }
+    y->frames[y->depth++] = frame;
+}
+
+/* Mappings and sequences begin alike; v is the empty container. */
+static int on_container(struct reader *y, struct json *v, const yaml_char_t *anchor,
+                        const yaml_char_t *tag_name, struct err *e)
+{
+    bool is_map = v->type == JSON_OBJECT;
     if (at_key(y)) {
         return FAIL(y, e, ERR_PARSE,
                     "a key must be text; put a value that begins with '%c' in quotes",
                     is_map ? '{' : '[');
     }
     enum yaml_tag tag;
-    int r = event_tag(y, event, &tag, e);
+    int r = find_tag(y, tag_name, &tag, e);
     if (r < 0) {
         return r;
     }
-    if (tag != YAML_TAG_NONE && tag != (is_map ? YAML_TAG_MAP : YAML_TAG_SEQ)) {
+    if (tag != YAML_TAG_NONE && tag != YAML_TAG_ANY &&
+        tag != (is_map ? YAML_TAG_MAP : YAML_TAG_SEQ)) {
         return FAIL(y, e, ERR_PARSE, "a %s cannot have the tag '%s'",
                     is_map ? "mapping" : "sequence", yaml_tag_name(tag));
     }
     size_t values_before = y->values;
-    struct json *v = is_map ? json_object(y->arena) : json_array(y->arena);
     r = attach(y, v, 1, 1, e);
-    struct str anchor = event_anchor(y, event);
     r = r == 0 ? set_anchor(y, anchor, v, true, e) : r;
-    if (r < 0) {
-        return r;
+    if (r == 0) {
+        struct str name =
+            anchor == NULL ? (struct str) { 0 } : arena_str(y->arena, str_of((const char *)anchor));
+        push_frame(
+            y, (struct frame) { .container = v, .anchor = name, .values_before = values_before });
     }
-    if (y->depth == y->frames_cap) {
-        y->frames_cap = y->frames_cap == 0 ? 16 : y->frames_cap * 2;
-        y->frames = xrealloc(y->frames, y->frames_cap * sizeof *y->frames);
-    }
-    y->frames[y->depth++] =
-        (struct frame) { .container = v, .anchor = anchor, .values_before = values_before };
-    return 0;
+    return r;
 }
 
 static int check_keys(struct reader *y, const struct json *object, struct err *e)
@@ -398,7 +414,7 @@ static int on_key(struct reader *y, struct str text, bool plain, enum yaml_tag t
     if (plain && text.len == 0) {
         return FAIL(y, e, ERR_PARSE, "a key is missing before ':'");
     }
-    if (tag != YAML_TAG_NONE && tag != YAML_TAG_STR) {
+    if (tag != YAML_TAG_NONE && tag != YAML_TAG_STR && tag != YAML_TAG_ANY) {
         return FAIL(y, e, ERR_PARSE, "a key is text and cannot have the tag '%s'",
                     yaml_tag_name(tag));
     }
@@ -410,39 +426,34 @@ static int on_key(struct reader *y, struct str text, bool plain, enum yaml_tag t
     return 0;
 }
 
-static int on_scalar(struct reader *y, struct fy_event *event, struct err *e)
+static int on_scalar(struct reader *y, const yaml_event_t *event, struct err *e)
 {
-    size_t len = 0;
-    const char *ptr = fy_token_get_text(event->scalar.value, &len);
-    struct str text = ptr == NULL ? STR_EMPTY : str_n(ptr, len);
-    bool plain =
-        event->scalar.value == NULL || fy_scalar_token_get_style(event->scalar.value) == FYSS_PLAIN;
+    struct str text = str_n(event->data.scalar.value, event->data.scalar.length);
+    bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    bool key = at_key(y);
     enum yaml_tag tag;
-    int r = event_tag(y, event, &tag, e);
+    int r = find_tag(y, event->data.scalar.tag, &tag, e);
     if (r < 0) {
         return r;
     }
     struct json *v;
     const char *why = "";
-    bool key = at_key(y);
     enum yaml_tag resolve_as = tag == YAML_TAG_NONE && (key || !plain) ? YAML_TAG_STR : tag;
     if (!yaml_resolve(y->arena, text, resolve_as, &v, &why)) {
         char shown[JSON_SHOW_LEN];
         return FAIL(y, e, ERR_PARSE, "'%s' %s", json_show(text, shown), why);
     }
     put_position(y, v);
-    r = set_anchor(y, event_anchor(y, event), v, false, e);
+    r = set_anchor(y, event->data.scalar.anchor, v, false, e);
     if (r < 0) {
         return r;
     }
     return key ? on_key(y, text, plain, tag, e) : attach(y, v, 1, 0, e);
 }
 
-static int on_alias(struct reader *y, struct fy_event *event, struct err *e)
+static int on_alias(struct reader *y, const yaml_event_t *event, struct err *e)
 {
-    size_t len = 0;
-    const char *ptr = fy_token_get_text(event->alias.anchor, &len);
-    struct str name = ptr == NULL ? STR_EMPTY : str_n(ptr, len);
+    struct str name = str_of((const char *)event->data.alias.anchor);
     char shown[JSON_SHOW_LEN];
     (void)json_show(name, shown);
     if (at_key(y)) {
@@ -469,58 +480,41 @@ static int on_alias(struct reader *y, struct fy_event *event, struct err *e)
     return 0;
 }
 
-static int on_document(struct reader *y, struct fy_event *event, struct err *e)
+static int on_document(struct reader *y, const yaml_event_t *event, struct err *e)
 {
     if (++y->documents > 1) {
         return FAIL(y, e, ERR_PARSE, "a second document begins here; only one is allowed");
     }
-    struct fy_document_state *state = event->document_start.document_state;
-    const struct fy_version *v = fy_document_state_version(state);
-    if (fy_document_state_version_explicit(state) && v != NULL &&
-        (v->major != 1 || v->minor != 2)) {
+    const yaml_version_directive_t *v = event->data.document_start.version_directive;
+    if (v != NULL && (v->major != 1 || v->minor != 2)) {
         return FAIL(y, e, ERR_PARSE, "%%YAML %d.%d is not supported, only 1.2", v->major, v->minor);
     }
     return 0;
 }
 
-/* Empty values have no mark; they are where the event before them was. Marks of quoted scalars and
- * of aliases stand behind the quote and the star. */
-static void note_position(struct reader *y, struct fy_event *event)
+static int on_event(struct reader *y, const yaml_event_t *event, struct err *e)
 {
-    const struct fy_mark *mark = fy_event_start_mark(event);
-    if (mark == NULL || mark->line < 0 || mark->column < 0) {
-        return;
-    }
-    bool quoted = false;
-    if (event->type == FYET_SCALAR && event->scalar.value != NULL) {
-        enum fy_scalar_style style = fy_scalar_token_get_style(event->scalar.value);
-        quoted = style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED;
-    }
-    bool behind = quoted || event->type == FYET_ALIAS;
-    y->line = (uint32_t)mark->line + 1;
-    y->column = (uint32_t)mark->column + (behind && mark->column > 0 ? 0 : 1);
-}
-
-static int on_event(struct reader *y, struct fy_event *event, struct err *e)
-{
-    note_position(y, event);
+    put_mark(y, event->start_mark);
     switch (event->type) {
-    case FYET_DOCUMENT_START:
+    case YAML_DOCUMENT_START_EVENT:
         return on_document(y, event, e);
-    case FYET_MAPPING_START:
-    case FYET_SEQUENCE_START:
-        return on_container(y, event, e);
-    case FYET_MAPPING_END:
-    case FYET_SEQUENCE_END:
+    case YAML_MAPPING_START_EVENT:
+        return on_container(y, json_object(y->arena), event->data.mapping_start.anchor,
+                            event->data.mapping_start.tag, e);
+    case YAML_SEQUENCE_START_EVENT:
+        return on_container(y, json_array(y->arena), event->data.sequence_start.anchor,
+                            event->data.sequence_start.tag, e);
+    case YAML_MAPPING_END_EVENT:
+    case YAML_SEQUENCE_END_EVENT:
         return on_container_end(y, e);
-    case FYET_SCALAR:
+    case YAML_SCALAR_EVENT:
         return on_scalar(y, event, e);
-    case FYET_ALIAS:
+    case YAML_ALIAS_EVENT:
         return on_alias(y, event, e);
-    case FYET_NONE:
-    case FYET_STREAM_START:
-    case FYET_STREAM_END:
-    case FYET_DOCUMENT_END:
+    case YAML_NO_EVENT:
+    case YAML_STREAM_START_EVENT:
+    case YAML_STREAM_END_EVENT:
+    case YAML_DOCUMENT_END_EVENT:
         break;
     }
     return 0;
@@ -529,48 +523,17 @@ static int on_event(struct reader *y, struct fy_event *event, struct err *e)
 static int read_events(struct reader *y, struct err *e)
 {
     for (;;) {
-        struct fy_event *event = fy_parser_parse(y->parser);
-        if (event == NULL) {
-            return fy_parser_get_stream_error(y->parser) ? refused(y, e) : 0;
+        yaml_event_t event;
+        if (!yaml_parser_parse(&y->parser, &event)) {
+            return refused(y, e);
         }
-        int r = on_event(y, event, e);
-        fy_parser_event_free(y->parser, event);
-        if (r < 0) {
+        bool last = event.type == YAML_STREAM_END_EVENT;
+        int r = on_event(y, &event, e);
+        yaml_event_delete(&event);
+        if (r < 0 || last) {
             return r;
         }
     }
-}
-
-static int open_parser(struct reader *y, struct err *e)
-{
-    struct fy_diag_cfg diag_cfg;
-    fy_diag_cfg_default(&diag_cfg);
-    diag_cfg.fp = NULL;
-    diag_cfg.output_fn = keep_silent;
-    diag_cfg.colorize = false;
-    y->diag = fy_diag_create(&diag_cfg);
-    if (y->diag == NULL) {
-        return ERR(e, ERR_BUG, "cannot create a YAML parser");
-    }
-    fy_diag_set_collect_errors(y->diag, true);
-    /* Sloppy: a closing bracket in column 1 is against the letter of YAML and in every second file.
-     */
-    y->parser = fy_parser_create(&(struct fy_parse_cfg) {
-        .flags = FYPCF_DEFAULT_VERSION_1_2 | FYPCF_JSON_NONE | FYPCF_SLOPPY_FLOW_INDENTATION,
-        .diag = y->diag,
-    });
-    if (y->parser == NULL || fy_parser_set_string(y->parser, y->text.ptr, y->text.len) != 0) {
-        return ERR(e, ERR_BUG, "cannot create a YAML parser");
-    }
-    return 0;
-}
-
-static void cleanup_reader(struct reader *y)
-{
-    fy_parser_destroy(y->parser);
-    fy_diag_destroy(y->diag);
-    free(y->frames);
-    free(y->anchors);
 }
 
 int yaml_parse(struct arena *a, struct str text, const char *name, const struct json_limits *limits,
@@ -579,17 +542,24 @@ int yaml_parse(struct arena *a, struct str text, const char *name, const struct 
     if (str_starts(text, STR("\xef\xbb\xbf"))) {
         text = str_slice(text, 3, text.len); /* a byte order mark */
     }
-    CLEANUP(reader)
     struct reader y = { .arena = a, .text = text, .name = name, .line = 1, .column = 1 };
     y.limits = json_limits_of(limits);
     int r = check_text(&y, e);
-    if (r == 0 && text.len > 0) {
-        r = open_parser(&y, e);
-        r = r == 0 ? read_events(&y, e) : r;
+    if (r < 0) {
+        return r;
     }
+    if (!yaml_parser_initialize(&y.parser)) {
+        return ERR(e, ERR_LIMIT, "%s: not enough memory", name);
+    }
+    yaml_parser_set_encoding(&y.parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&y.parser, (const unsigned char *)text.ptr, text.len);
+    r = read_events(&y, e);
     if (r == 0) {
         *ret = y.root != NULL ? y.root : json_null(a);
     }
+    yaml_parser_delete(&y.parser);
+    free(y.frames);
+    free(y.anchors);
     return r;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * YAML 1.2 (core schema) into struct json; libfyaml is included by yaml.c only.
+ * YAML 1.2 (core schema) into struct json; libyaml is included by yaml.c only.
  *
  * One document; an empty one is null. Keys must be scalars and become strings. Anchors and aliases
  * work and are bounded by limits->max_values (no billion laughs); each alias becomes a copy. Merge

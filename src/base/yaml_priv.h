@@ -8,7 +8,8 @@
 
 enum yaml_tag {
     YAML_TAG_NONE, /* plain scalars resolve by their looks */
-    YAML_TAG_STR,  /* !!str and "!", and all quoted and block scalars without a tag */
+    YAML_TAG_ANY,  /* "!": a scalar is text whatever it looks like; a container is what it is */
+    YAML_TAG_STR,  /* !!str, and quoted and block scalars without a tag */
     YAML_TAG_NULL,
     YAML_TAG_BOOL,
     YAML_TAG_INT,
@@ -17,7 +18,7 @@ enum yaml_tag {
     YAML_TAG_MAP,
 };
 
-/* From the full name ("tag:yaml.org,2002:int"); false when it is not a core tag. */
+/* From the full name ("tag:yaml.org,2002:int", "!"); false when it is not a core tag. */
 bool yaml_tag_parse(struct str name, enum yaml_tag *ret);
 const char *yaml_tag_name(enum yaml_tag tag); /* "!!int" */
 

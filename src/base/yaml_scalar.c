@@ -22,6 +22,10 @@ static const struct {
 bool yaml_tag_parse(struct str name, enum yaml_tag *ret)
 {
     static const struct str prefix = { "tag:yaml.org,2002:", 18 };
+    if (str_eqc(name, "!")) {
+        *ret = YAML_TAG_ANY;
+        return true;
+    }
     if (!str_starts(name, prefix)) {
         return false;
     }
@@ -38,9 +42,9 @@ bool yaml_tag_parse(struct str name, enum yaml_tag *ret)
 const char *yaml_tag_name(enum yaml_tag tag)
 {
     static const char *const names[] = {
-        [YAML_TAG_NONE] = "",       [YAML_TAG_STR] = "!!str", [YAML_TAG_NULL] = "!!null",
-        [YAML_TAG_BOOL] = "!!bool", [YAML_TAG_INT] = "!!int", [YAML_TAG_FLOAT] = "!!float",
-        [YAML_TAG_SEQ] = "!!seq",   [YAML_TAG_MAP] = "!!map",
+        [YAML_TAG_NONE] = "",         [YAML_TAG_ANY] = "!",       [YAML_TAG_STR] = "!!str",
+        [YAML_TAG_NULL] = "!!null",   [YAML_TAG_BOOL] = "!!bool", [YAML_TAG_INT] = "!!int",
+        [YAML_TAG_FLOAT] = "!!float", [YAML_TAG_SEQ] = "!!seq",   [YAML_TAG_MAP] = "!!map",
     };
     return names[tag];
 }
@@ -236,6 +240,7 @@ static struct json *resolve_tagged(struct arena *a, struct str s, enum yaml_tag 
         *ret_why = "is a scalar, not what its tag says";
         return NULL;
     case YAML_TAG_NONE:
+    case YAML_TAG_ANY:
     case YAML_TAG_STR:
         break;
     }
