@@ -430,10 +430,12 @@ static void put_at_path(const struct editor *x, struct json *tree, struct json *
 static int verify(struct editor *x, struct str text, struct json *value)
 {
     struct json *got = NULL;
-    int r = parse_text(x, text, NULL, &got);
-    if (r < 0) {
-        r = err_wrap(x->e, "the edited text would not parse");
-        return x->e == NULL ? -ERR_BUG : r;
+    struct err why = { 0 };
+    struct editor quiet = *x;
+    quiet.e = &why;
+    if (parse_text(&quiet, text, NULL, &got) < 0) {
+        return ERR(x->e, ERR_BUG, "%s: the edited text would not parse; nothing was done (%s)",
+                   x->name, why.msg);
     }
     struct json *want = json_copy(x->arena, x->tree);
     if (value != NULL) {

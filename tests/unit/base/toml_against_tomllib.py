@@ -358,7 +358,7 @@ def check_edit(rng, peer, data):
 
 def main():
     peer = Peer(sys.argv[1])
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3000
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 2000
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else 20261115
     rng = random.Random(seed)
     count = {True: 0, False: 0}
