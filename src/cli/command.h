@@ -23,6 +23,7 @@
 
 /* Order of the help. Each NAME is a `const struct command cmd_NAME`. */
 #define COMMAND_LIST(X) \
+    X(show)             \
     X(completion)       \
     X(help)             \
     X(version)

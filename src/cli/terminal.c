@@ -91,7 +91,7 @@ int terminal_flush(struct terminal *t, struct err *e)
     errno = 0;
     bool failed = fflush(t->stream) != 0;
     if (failed || ferror(t->stream) != 0) {
-        const char *name = t->stream == stdout ? "standard output" : "standard error";
+        const char *name = t->stream == stderr ? "standard error" : "standard output";
         return errno != 0 ? ERR_SYS(e, "cannot write to %s", name)
                           : ERR(e, ERR_SYS, "cannot write to %s", name);
     }
