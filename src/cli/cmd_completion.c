@@ -2,7 +2,6 @@
  *
  * cinch completion: a completion script for a shell.
  */
-#include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/completion.h"
 

@@ -2,7 +2,6 @@
  *
  * cinch help: the same pages as --help, and the generated documents.
  */
-#include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/help.h"
 

@@ -2,7 +2,6 @@
  *
  * cinch show: a run directory on one screen.
  */
-#include "cli/cli.h"
 #include "cli/command.h"
 #include "cli/digest.h"
 

@@ -3,7 +3,6 @@
  * cinch version, and cinch --version.
  */
 #include "base/json.h"
-#include "cli/cli.h"
 #include "cli/command.h"
 
 static int run_version(struct cli *cli, const struct options *opt, struct err *e)

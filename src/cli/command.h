@@ -10,25 +10,27 @@
  *  3. `ninja -C build docs-update` rewrites docs/cli.md (a test fails while it is stale).
  * The test `commands` checks the entry: names, wording, widths, duplicates.
  *
- * The function gets parsed options and returns an exit status (0-255), or -code with *e filled.
- * It writes its result with cli_print() and never prints errors: main does, once, for everybody.
- * A hint for the user ("see 'cinch adapters'") is left with cli_hint().
+ * This header is all that a command needs to include of cli. The function gets parsed options and
+ * returns an exit status (0-255), or -code with *e filled. It writes its result with cli_print()
+ * and never prints errors: main does, once, for everybody. A hint for the user ("see 'cinch
+ * adapters'") is left with cli_hint().
  */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "cli/cli.h"
 #include "cli/option.h"
 
 /* Order of the help. Each NAME is a `const struct command cmd_NAME`. */
 #define COMMAND_LIST(X) \
     X(show)             \
+    X(adapters)         \
+    X(doctor)           \
     X(completion)       \
     X(help)             \
     X(version)
-
-struct cli;
 
 struct command_example {
     const char *line; /* what to type */

@@ -16,7 +16,7 @@
 #include "cli/text.h"
 #include "record/stamp.h"
 
-enum { ARTIFACTS_SHOWN = 12, BAR_WIDTH = 24, INDENT = 2 };
+enum { ARTIFACTS_SHOWN = 12, BAR_WIDTH = 24, INDENT = 2, LINE_MAX_COLUMNS = 1000 };
 
 static const enum style status_styles[] = {
     [DIGEST_RUNNING] = STYLE_NAME,  [DIGEST_SUCCEEDED] = STYLE_GOOD, [DIGEST_FAILED] = STYLE_BAD,
@@ -188,6 +188,18 @@ static void add_title(struct buf *out, const struct digest_style *style, const c
     buf_adds(out, "\n");
 }
 
+/* Most phases are over in no time; "0.0s" nine times over says less than "3 ms". */
+static void add_milliseconds(struct table *t, int64_t ms)
+{
+    char text[TEXT_SHORT];
+    if (ms < 1000) {
+        table_cellf(t, STYLE_PLAIN, "%lld ms", (long long)(ms < 0 ? 0 : ms));
+    } else {
+        bool sane = ms < INT64_MAX / NSEC_PER_MS;
+        table_cell(t, STYLE_PLAIN, sane ? text_duration(ms * NSEC_PER_MS, text) : "?");
+    }
+}
+
 static void add_phases(const struct digest *d, const struct digest_style *style, struct arena *a,
                        struct buf *out)
 {
@@ -204,13 +216,12 @@ static void add_phases(const struct digest *d, const struct digest_style *style,
                        .columns = { { "", .max = 24 }, { "", .right = true }, { "" } } };
     for (size_t i = 0; i < json_len(phases); i++) {
         int64_t ms = json_int(phases->object.members[i].value, 0);
-        char text[TEXT_SHORT];
         char bar[BAR_WIDTH + 1] = "";
         double share = (double)ms / total;
         size_t n = share <= 0 ? 0 : share >= 1 ? BAR_WIDTH : (size_t)(share * BAR_WIDTH + 0.5);
         memset(bar, '=', n);
         table_cell_str(&t, STYLE_PLAIN, phases->object.members[i].key);
-        table_cell(&t, STYLE_PLAIN, text_duration(ms < 0 ? 0 : ms * NSEC_PER_MS, text));
+        add_milliseconds(&t, ms);
         table_cell(&t, STYLE_DIM, bar);
     }
     add_title(out, style, "Phases");
@@ -296,7 +307,27 @@ static void add_problems(const struct digest *d, const struct digest_style *styl
     }
 }
 
-/* The last lines, each cut to the width: a summary is no pager. */
+/* A line that fits stays as it is, so that code keeps its shape; a longer one is wrapped under its
+ * own indentation. A summary is no pager: what is longer than LINE_MAX_COLUMNS is cut. */
+static void add_line(const struct digest_style *style, struct str text, struct buf *out)
+{
+    CLEANUP(buf) struct buf line = BUF_INIT(BUF_TEXT);
+    text_clean(&line, text, TEXT_BLOCK);
+    size_t width = text_width(buf_str(&line));
+    if (line.len == 0 || INDENT + width <= style->width) {
+        text_repeat(out, " ", line.len == 0 ? 0 : INDENT);
+        buf_add(out, buf_str(&line));
+    } else {
+        CLEANUP(buf) struct buf cut = BUF_INIT(BUF_TEXT);
+        text_cut(&cut, buf_str(&line), LINE_MAX_COLUMNS);
+        size_t indent = INDENT + strspn(cut.ptr, " ");
+        indent = indent > style->width / 2 ? INDENT : indent;
+        text_repeat(out, " ", indent);
+        text_wrap(out, buf_str(&cut), (struct text_shape) { indent, indent, style->width });
+    }
+    buf_adds(out, "\n");
+}
+
 static void add_tail(const struct digest *d, const struct digest_style *style, struct buf *out)
 {
     struct str text = d->tail;
@@ -313,13 +344,7 @@ static void add_tail(const struct digest *d, const struct digest_style *style, s
     add_title(out, style, title);
     struct str rest = str_slice(text, from, text.len);
     while (rest.ptr != NULL) {
-        CLEANUP(buf) struct buf line = BUF_INIT(BUF_TEXT);
-        text_clean(&line, str_split(&rest, '\n'), TEXT_BLOCK);
-        if (line.len > 0) {
-            text_repeat(out, " ", INDENT);
-            text_cut(out, buf_str(&line), style->width - INDENT);
-        }
-        buf_adds(out, "\n");
+        add_line(style, str_split(&rest, '\n'), out);
     }
 }
 

@@ -84,13 +84,13 @@ static const char *option_term(const struct option *o, char out[TERM_WIDTH])
     return out;
 }
 
-static size_t widest_option(const struct option *o)
+static size_t widest_option(const struct option *o, size_t max)
 {
     size_t widest = 0;
     char term[TERM_WIDTH];
     for (; o != NULL && o->name != NULL; o++) {
         size_t w = strlen(option_term(o, term));
-        if ((o->flags & OPTION_HIDDEN) == 0 && w <= TERM_MAX && w > widest) {
+        if ((o->flags & OPTION_HIDDEN) == 0 && w <= max && w > widest) {
             widest = w;
         }
     }
@@ -221,8 +221,11 @@ void help_command(const struct command *c, struct help_style style, struct buf *
         text_wrap(out, str_of(*d), (struct text_shape) { 0, 0, style.width });
         buf_adds(out, "\n");
     }
-    size_t own = widest_option(c->options);
-    size_t shared = widest_option(command_globals());
+    /* On a narrow screen the text gets at least half of it. */
+    size_t max =
+        style.width / 2 < TERM_MAX + INDENT + GAP ? style.width / 2 - INDENT - GAP : TERM_MAX;
+    size_t own = widest_option(c->options, max);
+    size_t shared = widest_option(command_globals(), max);
     size_t term_width = own > shared ? own : shared;
     add_arguments(out, c, style, term_width);
     add_options(out, style, term_width, c->options);

@@ -4,6 +4,7 @@
  */
 #include "cli/help.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -63,7 +64,8 @@ static void add_options(struct buf *out, const struct option *o)
 
 static void add_command(struct buf *out, const struct command *c)
 {
-    buf_addf(out, "\n## cinch %s\n\n%s.\n\n```text\n", c->name, c->summary);
+    buf_addf(out, "\n## cinch %s\n\n%c%s.\n\n```text\n", c->name,
+             toupper((unsigned char)c->summary[0]), c->summary + 1);
     for (size_t i = 0;; i++) {
         CLEANUP(buf) struct buf usage = BUF_INIT(BUF_TEXT);
         if (!help_usage(c, i, &usage)) {
