@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cinch adapters: which agents can be run here, and what their profiles say.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapters/builtin.h"
+#include "adapters/driver.h"
+#include "adapters/profile.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/request.h"
+#include "cli/table.h"
+#include "cli/text.h"
+#include "proc/which.h"
+
+#define PROFILE_MAX ((size_t)1 << 20) /* as when profiles are loaded */
+
+static const char *const actions[] = { "show", NULL };
+
+static const struct option options[] = {
+    { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "more adapter profiles",
+      .flags = OPTION_REPEAT, .complete = COMPLETE_DIRECTORY },
+    { 0 },
+};
+
+static const struct positional positionals[] = {
+    { "ACTION", "show: print one profile; without it, list them all", .optional = true,
+      .complete = COMPLETE_WORDS, .words = actions },
+    { "NAME", "the adapter to show", .optional = true, .complete = COMPLETE_ADAPTER },
+    { 0 },
+};
+
+struct availability {
+    bool available;
+    char program[PATH_MAX]; /* "" when it has none of its own */
+    const char *why;        /* for people, in both cases */
+};
+
+static void find_program(const struct profile *p, struct arena *a, struct availability *ret)
+{
+    CLEANUP(buf) struct buf names = BUF_INIT(BUF_TEXT);
+    for (size_t i = 0; i < json_len(p->binary); i++) {
+        const char *name = json_cstring(json_item(p->binary, i), "");
+        if (which_find(name, getenv("PATH"), NULL, ret->program, NULL) == 0) {
+            ret->available = true;
+            ret->why = ret->program;
+            return;
+        }
+        buf_addf(&names, "%s%s", i == 0 ? "" : ", ", name);
+    }
+    ret->program[0] = '\0';
+    ret->why = arena_printf(a, "not in PATH: %.*s", STR_ARG(buf_str(&names)));
+}
+
+static void find_availability(const struct profile *p, struct arena *a, struct availability *ret)
+{
+    *ret = (struct availability) { 0 };
+    if (driver_find(p->driver) == NULL) {
+        ret->why = arena_printf(a, "this cinch has no driver '%s'", p->driver);
+    } else if (json_len(p->binary) == 0) {
+        ret->available = true;
+        ret->why = "takes the command after --";
+    } else {
+        find_program(p, a, ret);
+    }
+}
+
+/* --- the list --- */
+
+static struct json *as_json(struct arena *a, const struct profile *p, const struct availability *v)
+{
+    struct json *o = json_object(a);
+    json_setc(a, o, "name", json_cstr(a, p->name));
+    json_setc(a, o, "title", json_cstr(a, p->title));
+    json_setc(a, o, "driver", json_cstr(a, p->driver));
+    json_setc(a, o, "available", json_boolean(a, v->available));
+    json_setc(a, o, "program", json_cstr(a, v->program[0] == '\0' ? NULL : v->program));
+    json_setc(a, o, "why_not", json_cstr(a, v->available ? NULL : v->why));
+    json_setc(a, o, "source", json_cstr(a, p->source));
+    return o;
+}
+
+static void list_json(struct cli *cli, const struct profile_list *list)
+{
+    struct json *items = json_array(cli->arena);
+    struct json *o = json_object(cli->arena);
+    for (size_t i = 0; i < list->len; i++) {
+        struct availability v;
+        find_availability(list->items[i], cli->arena, &v);
+        json_push(cli->arena, items, as_json(cli->arena, list->items[i], &v));
+    }
+    json_setc(cli->arena, o, "adapters", items);
+    cli_print_json(cli, o);
+}
+
+static void list_text(struct cli *cli, const struct profile_list *list)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    struct table t = { .arena = cli->arena,
+                       .head = true,
+                       .columns = { { "adapter", .max = 24 },
+                                    { "title", .max = 28 },
+                                    { "driver" },
+                                    { "here" },
+                                    { "detail" } } };
+    for (size_t i = 0; i < list->len; i++) {
+        const struct profile *p = list->items[i];
+        struct availability v;
+        find_availability(p, cli->arena, &v);
+        table_cell(&t, STYLE_NAME, p->name);
+        table_cell(&t, STYLE_PLAIN, p->title);
+        table_cell(&t, STYLE_PLAIN, p->driver);
+        table_cell(&t, v.available ? STYLE_GOOD : STYLE_DIM, v.available ? "yes" : "no");
+        table_cell(&t, STYLE_PLAIN, v.why);
+    }
+    table_write(&t, terminal_width(&cli->out), cli->out.color, &out);
+    cli_print(cli, &out);
+}
+
+static void list_names(struct cli *cli, const struct profile_list *list)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    for (size_t i = 0; i < list->len; i++) {
+        buf_addf(&out, "%s\n", list->items[i]->name);
+    }
+    cli_print(cli, &out);
+}
+
+/* --- one of them --- */
+
+/* The file as it was written, comments and all: it is the best start for a profile of one's own. */
+static int read_source(const struct profile *p, struct arena *a, struct buf *out, struct err *e)
+{
+    if (strcmp(p->source, "built in") != 0) {
+        return file_read(AT_FDCWD, p->source, PROFILE_MAX, out, e);
+    }
+    for (size_t i = 0; i < builtin_profiles_len; i++) {
+        const struct builtin_profile *b = &builtin_profiles[i];
+        struct profile *parsed;
+        int r = profile_parse(a, str_n(b->text, b->len), b->file, &parsed, e);
+        if (r < 0) {
+            return r;
+        }
+        if (strcmp(parsed->name, p->name) == 0) {
+            return buf_append(out, str_n(b->text, b->len), e);
+        }
+    }
+    return ERR(e, ERR_BUG, "adapter '%s' is built in, but its text is not", p->name);
+}
+
+static int show(struct cli *cli, const struct profile *p, struct err *e)
+{
+    CLEANUP(buf) struct buf source = BUF_INIT(PROFILE_MAX);
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    if (cli->format == CLI_JSON) {
+        struct availability v;
+        find_availability(p, cli->arena, &v);
+        struct json *o = as_json(cli->arena, p, &v);
+        json_setc(cli->arena, o, "profile", p->doc);
+        cli_print_json(cli, o);
+        return 0;
+    }
+    int r = read_source(p, cli->arena, &source, e);
+    if (r < 0) {
+        return r;
+    }
+    if (!cli->out.tty) { /* into a file: byte for byte */
+        cli_print(cli, &source);
+        return 0;
+    }
+    text_clean(&out, buf_str(&source), TEXT_BLOCK);
+    cli_print(cli, &out);
+    return 0;
+}
+
+static int run_adapters(struct cli *cli, const struct options *opt, struct err *e)
+{
+    struct profile_list list;
+    const char *action = options_arg(opt, 0);
+    const char *name = options_arg(opt, 1);
+    if (action != NULL && strcmp(action, "show") != 0) {
+        return ERR(e, ERR_USAGE, "unknown action '%.80s'; did you mean show?", action);
+    }
+    if (action != NULL && name == NULL) {
+        return ERR(e, ERR_USAGE, "NAME is missing: which adapter is to be shown?");
+    }
+    int r = profile_load_all(cli->arena, request_adapter_dirs(cli->arena, opt), &list, e);
+    if (r < 0) {
+        return r;
+    }
+    if (name != NULL) {
+        const struct profile *p;
+        r = profile_require(&list, str_of(name), &p, e);
+        if (r < 0) {
+            cli_hint(cli, "'cinch adapters' lists them");
+            return r;
+        }
+        return show(cli, p, e);
+    }
+    switch (cli->format) {
+    case CLI_JSON:
+        list_json(cli, &list);
+        break;
+    case CLI_QUIET:
+        list_names(cli, &list);
+        break;
+    case CLI_TEXT:
+        list_text(cli, &list);
+        break;
+    }
+    return 0;
+}
+
+static const char *const usage[] = { "[OPTIONS]", "[OPTIONS] show NAME", NULL };
+
+static const char *const description[] = {
+    "Lists the adapters that are built in and those of ~/.config/cinch/adapters and --adapter-dir, "
+    "and whether the agent's program is here. With --quiet only the names.",
+    "An adapter is a YAML file; 'show' prints one as it is written, which is a good start for your "
+    "own.",
+    NULL,
+};
+
+static const struct command_example examples[] = {
+    { "cinch adapters", "which agents can be run here?" },
+    { "cinch adapters show command > ~/.config/cinch/adapters/mine.yaml", "begin a new one" },
+    { 0 },
+};
+
+const struct command cmd_adapters = {
+    .name = "adapters",
+    .summary = "list the adapters, or show one",
+    .usage = usage,
+    .description = description,
+    .examples = examples,
+    .options = options,
+    .positionals = positionals,
+    .run = run_adapters,
+};

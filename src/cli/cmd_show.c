@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cinch show: a run directory on one screen.
+ */
+#include "cli/command.h"
+#include "cli/digest.h"
+
+enum { LINES_DEFAULT = 10 };
+
+static const struct option options[] = {
+    { "lines", 'n', OPTION_INT, .value = "N", .min = 0, .max = 10000, .shown = "10",
+      .help = "show the last N lines of the answer" },
+    { 0 },
+};
+
+static const struct positional positionals[] = {
+    { "DIR", "the run directory", .complete = COMPLETE_DIRECTORY },
+    { 0 },
+};
+
+static int run_show(struct cli *cli, const struct options *opt, struct err *e)
+{
+    CLEANUP(digest) struct digest d = { .dir_fd = -1 };
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    int r = digest_read(&d, options_arg(opt, 0), cli->arena, e);
+    if (r < 0) {
+        return r;
+    }
+    if (cli->format == CLI_JSON) {
+        cli_print_json(cli, digest_json(&d, cli->arena));
+        return 0;
+    }
+    if (cli->format == CLI_QUIET) {
+        buf_addf(&out, "%s\n", digest_status_word(d.status));
+    } else {
+        struct digest_style style = {
+            .width = terminal_text_width(&cli->out),
+            .color = cli->out.color,
+            .lines = (size_t)options_int(opt, "lines", LINES_DEFAULT),
+        };
+        digest_text(&d, style, cli->arena, &out);
+    }
+    cli_print(cli, &out);
+    return 0;
+}
+
+static const char *const description[] = {
+    "Summarises the record of a run: how it ended and why, which agent it was, how long each phase "
+    "took, what it printed, used and left behind, and the end of its answer.",
+    "A run that still goes on, was killed, or whose record is damaged is shown as far as it can be "
+    "read, with a list of what is wrong. Nothing is changed. With --format json all of it is one "
+    "object; with --quiet only the status: running, succeeded, failed, canceled, abandoned (its "
+    "process is gone but the record is open) or unknown.",
+    NULL,
+};
+
+static const struct command_example examples[] = {
+    { "cinch show out", "look at a run" },
+    { "cinch show --format json out | jq .metrics.cost_usd", "take one number out of it" },
+    { 0 },
+};
+
+const struct command cmd_show = {
+    .name = "show",
+    .summary = "summarise a run directory",
+    .description = description,
+    .examples = examples,
+    .options = options,
+    .positionals = positionals,
+    .run = run_show,
+};

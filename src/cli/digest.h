@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct digest: what a run directory says about its run, however complete it is. Reads
+ * manifest.json, metrics.json, result.json and state.json; a file that is missing or damaged
+ * becomes a problem in a list, never a failure, because the directories that people look at are the
+ * ones where something went wrong.
+ *
+ *   digest_read(&d, "out", arena, e);           ERR_INPUT only when this is no run directory
+ *   digest_text(&d, (struct digest_style){ .width = 80, .lines = 10 }, arena, &buf);
+ *   cli_print_json(cli, digest_json(&d, arena));
+ *
+ * Reading takes no lock and writes nothing: a run that goes on is not disturbed. Everything lives
+ * in the arena. Text in the files comes from agents and is cleaned when it is printed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "record/reason.h"
+
+enum digest_status {
+    DIGEST_RUNNING,
+    DIGEST_SUCCEEDED,
+    DIGEST_FAILED,
+    DIGEST_CANCELED,
+    DIGEST_ABANDONED, /* says it is running, but its process is gone: `cinch recover` closes it */
+    DIGEST_UNKNOWN,   /* too much is missing */
+};
+
+struct digest_problem {
+    const char *file;
+    const char *text;
+};
+
+enum { DIGEST_PROBLEMS_MAX = 8 };
+
+struct digest {
+    const char *path; /* absolute */
+    enum digest_status status;
+    enum reason reason;                               /* REASON_NONE: none, or not known to us */
+    struct json *state, *manifest, *metrics, *result; /* NULL: missing or damaged */
+    struct digest_problem problems[DIGEST_PROBLEMS_MAX];
+    size_t problem_count;
+    int64_t pid;                  /* of cinch while it runs, else 0 */
+    int64_t out_bytes, err_bytes; /* sizes of stdout.log and stderr.log; -1: no such file */
+    struct str tail;              /* end of the final text, or of stdout.log */
+    bool tail_is_answer;
+    int64_t now; /* wall clock when it was read */
+    int dir_fd;  /* -1 after digest_done() */
+};
+
+int digest_read(struct digest *d, const char *path, struct arena *a, struct err *e) MUST_USE;
+void digest_done(struct digest *d);
+
+const char *digest_status_word(enum digest_status s);
+
+struct digest_style {
+    size_t width;
+    bool color;
+    size_t lines; /* of the answer at most */
+};
+
+void digest_text(const struct digest *d, struct digest_style style, struct arena *a,
+                 struct buf *out);
+struct json *digest_json(const struct digest *d, struct arena *a);
+
+static inline void cleanup_digest(struct digest *d)
+{
+    digest_done(d);
+}

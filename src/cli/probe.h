@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Asking a program one question, `git --version`, for doctor and adapters: started with an empty
+ * standard input, its first output taken, ended if it takes too long. Blocks for at most the time
+ * that is given.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+/* argv[0] is an absolute path. Output beyond the buffer's maximum is dropped. Returns the exit
+ * status (128 + n for a signal), or ERR_NOTFOUND, ERR_NOEXEC, ERR_TIMEOUT, ERR_SYS. */
+int probe_program(const char *const *argv, nsec timeout, struct buf *ret_output,
+                  struct err *e) MUST_USE;
