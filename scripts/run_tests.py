@@ -86,6 +86,9 @@ def integration(stage, folder):
     files = run_integration.discover()
     if not files:
         return [Case(stage, "integration", FAILED, 0.0, "there is no tests/integration/test_*.py")]
+    program = run_integration.environment(os.path.join(ROOT, folder))["CINCH"]
+    if not os.path.exists(program):
+        return [Case(stage, "integration", FAILED, 0.0, f"the build has no '{program}'")]
     return run_integration.run(os.path.join(ROOT, folder), stage, LOGS, files)
 
 
