@@ -86,6 +86,9 @@ def integration(stage, folder):
     files = run_integration.discover()
     if not files:
         return [Case(stage, "integration", FAILED, 0.0, "there is no tests/integration/test_*.py")]
+    program = run_integration.environment(os.path.join(ROOT, folder))["CINCH"]
+    if not os.path.exists(program):
+        return [Case(stage, "integration", FAILED, 0.0, f"the build has no '{program}'")]
     return run_integration.run(os.path.join(ROOT, folder), stage, LOGS, files)
 
 
@@ -101,16 +104,30 @@ def fuzz(stage):
 
 
 def install(stage):
-    """`make install` below a DESTDIR gives a program that starts."""
+    """`make install` below a DESTDIR gives a program that runs, and finds its parts there."""
     with tempfile.TemporaryDirectory() as scratch:
-        env = {**os.environ, "DESTDIR": scratch}
-        code, output = run(stage, ["make", "-s", "install"], env)
+        code, output = run(stage, ["make", "-s", "install"], {**os.environ, "DESTDIR": scratch})
         program = os.path.join(scratch, "usr", "local", "bin", "cinch")
         if code == 0 and not os.path.exists(program):
             code, output = 1, output + f"'{program}' was not installed"
         if code == 0:
-            code, output = run(stage + " start", [program, "--version"])
+            code, output = run_installed(stage, scratch, program)
     return [Case(stage, "install", PASSED if code == 0 else FAILED, 0.0, results.tail(output, 60))]
+
+
+def run_installed(stage, scratch, program):
+    task, out = os.path.join(scratch, "task.md"), os.path.join(scratch, "out")
+    with open(task, "w", encoding="utf-8") as f:
+        f.write("say hello\n")
+    command = [program, "run", "--adapter", "command", "--prompt", task, "--workspace", scratch]
+    command += ["--output", out, "--timeout", "60", "--", "/bin/cat", "{prompt_file}"]
+    code, output = run(stage + " run", command)
+    if code == 0:
+        with open(os.path.join(out, "stdout.log"), encoding="utf-8") as f:
+            answer = f.read()
+        if "say hello" not in answer or not os.path.exists(os.path.join(out, "manifest.json")):
+            return 1, f"{output}\nstdout.log has: {answer!r}"
+    return code, output
 
 
 def stages(quick):

@@ -42,7 +42,7 @@ def main():
     if program is None:
         print(f"clang-format {VERSION} is not installed (another version does not do: it formats differently)")
         return SKIP
-    names = tree.c_files(args.root) + tree.c_files(args.root, "tests/")
+    names = tree.c_files(args.root) + tree.c_files(args.root, ("tests/", "bench/"))
     if not names:
         return 0
     mode = ["-i"] if args.fix else ["--dry-run", "-Werror"]

@@ -85,7 +85,7 @@ def complexities(root, names):
 
 def measure(root):
     """(kind, where, value) of everything that has a limit."""
-    names = [f for f in tree.c_files(root) + tree.c_files(root, "tests/")]
+    names = tree.c_files(root, ("src/", "tests/", "bench/"))
     for name in names:
         text = tree.read(root, name)
         yield "file", name, text.count("\n")

@@ -121,7 +121,7 @@ def main():
     parser.add_argument("--root", default=os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     args = parser.parse_args()
     problems = []
-    for name in tree.c_files(args.root) + tree.c_files(args.root, "tests/"):
+    for name in tree.c_files(args.root) + tree.c_files(args.root, ("tests/", "bench/")):
         problems += check_shape(args.root, name)
     problems += check_fuzz(args.root, tree.files(args.root))
     return tree.report(problems)

@@ -404,6 +404,12 @@ class Programs(Tree):
         self.append("README.md", f"You {MISSPELT} it.\n")
         self.assert_complains("spelling", MISSPELT)
 
+    def test_spelling_of_tests(self):
+        self.append("tests/fuzz/fuzz_num.c", f'const char *typo = "{MISSPELT}";\n')
+        self.assert_silent("spelling of tests")
+        self.append("tests/fuzz/fuzz_num.c", f"int {MISSPELT};\n")
+        self.assert_complains("spelling of tests", MISSPELT)
+
     def test_python(self):
         self.assert_silent("python")
         self.write("tools/odd.py", "def f(:\n")
