@@ -25,7 +25,10 @@
 
 /* Order of the help. Each NAME is a `const struct command cmd_NAME`. */
 #define COMMAND_LIST(X) \
+    X(run)              \
     X(show)             \
+    X(config)           \
+    X(recover)          \
     X(adapters)         \
     X(doctor)           \
     X(completion)       \

@@ -28,7 +28,7 @@ static void add_answer(struct view *v, const struct summary *s)
         struct str clean = redact_str(v->redactor, v->arena, s->text);
         json_setc(v->arena, v->object, "text", json_string(v->arena, bounded(clean)));
         view_int(v, "text_bytes", (int64_t)s->text.len);
-        view_bool(v, "truncated", clean.len > RESULT_TEXT_MAX);
+        view_bool(v, "truncated", s->text_cut || clean.len > RESULT_TEXT_MAX);
     }
     struct json *output = redact_json(v->redactor, v->arena, s->output);
     json_setc(v->arena, v->object, "output", output != NULL ? output : json_null(v->arena));

@@ -96,6 +96,7 @@ struct summary {
 
     /* what it said */
     struct str text;     /* final text; ptr NULL: none */
+    bool text_cut;       /* it is only the end of what was said; stdout.log has it all */
     struct json *output; /* structured output, or NULL */
     int repair_level; /* rungs of the repair ladder that were needed for it; -1: none was asked for
                        */

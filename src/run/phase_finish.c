@@ -163,6 +163,7 @@ int phase_finish(struct run *run, struct err *e)
         .first_output =
             run->exec.first_output_at == 0 ? 0 : run->exec.first_output_at - run->exec.started,
         .text = r->text,
+        .text_cut = r->text_truncated,
         .output = (struct json *)r->structured,
         .repair_level = -1,
         .warnings = run->warnings,
