@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "base/file.h"
+#include "record/redact.h"
 #include "run/run_priv.h"
 
 /* --- parse --- */
@@ -17,7 +18,8 @@ static void judge_exit(struct run *run)
     const struct engine_exit *exit = &run->exec.exit;
     bool scylla = strcmp(run->settings.exit_profile, "scylla") == 0;
     if (run->report.failed) {
-        struct str why = run->report.error;
+        /* Clean before it is cut: half a secret is not found. */
+        struct str why = redact_str(run->redactor, run->arena, run->report.error);
         run_fail(run, REASON_FAILURE, "the agent reported a failure%s%.*s", why.len > 0 ? ": " : "",
                  STR_ARG(str_slice(why, 0, 400)));
     } else if (exit->end == ENGINE_SIGNALLED) {
@@ -79,6 +81,19 @@ static void tell_call(struct run *run)
                                                .cached_tokens = u->known ? u->cache_read : -1 });
 }
 
+/* Where the driver kept only the end of a text, the cut may have gone through a secret, whose
+ * second half no redactor can find. So the rest is cleaned, and then loses as many bytes as a
+ * secret can have. */
+static void make_text_safe(struct run *run)
+{
+    struct agent_report *r = &run->report;
+    size_t longest = redactor_longest(run->redactor);
+    r->text = redact_str(run->redactor, run->arena, r->text);
+    if (r->text_truncated && longest > 1) {
+        r->text = str_slice(r->text, longest - 1, r->text.len);
+    }
+}
+
 int phase_parse(struct run *run, struct err *e)
 {
     if (run->session == NULL) {
@@ -87,6 +102,7 @@ int phase_parse(struct run *run, struct err *e)
     logfile_flush(&run->record.out);
     logfile_flush(&run->record.err);
     run->driver->end(run->session, &run->report);
+    make_text_safe(run);
     if (run->exec.launched) {
         judge_exit(run);
         tell_output(run);

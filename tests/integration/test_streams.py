@@ -110,6 +110,16 @@ class Secrets(harness.Case):
             self.check(r)
             self.assertEqual(r.bytes("stdout.log"), b"a[REDACTED:TOK]z")
 
+    def test_where_the_final_text_is_cut(self):
+        """The end of the output is kept as final text; the cut goes through the secret at every possible place."""
+        size = 64 << 10
+        n = len(self.SECRET)
+        for inside in range(1, n, 5):
+            r = self.run_command("sh", "-c", f'printf "%s" "$TOK"; head -c {size - inside} /dev/zero | tr "\\0" y',
+                                 options=["--secret", "TOK"], env={"TOK": self.SECRET})
+            self.assertTrue(r.result["truncated"])
+            self.assertEqual(set(r.result["text"]), {"y"})
+
     def test_variables_named_like_keys(self):
         r = self.run_command("sh", "-c", 'echo "$MY_API_KEY"; echo "$OTHER"',
                              options=["--inherit-env"], env={"MY_API_KEY": self.SECRET, "OTHER": "plain-value"})
