@@ -78,8 +78,10 @@ char *xstrdup(const char *s)
 
 void cleanup_free(void *p)
 {
-    free(*(void **)p);
-    *(void **)p = NULL;
+    void *owned; /* read and cleared as bytes: the variable behind p may have any pointer type */
+    memcpy(&owned, p, sizeof owned);
+    free(owned);
+    memset(p, 0, sizeof owned);
 }
 
 struct arena *arena_new(void)

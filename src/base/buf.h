@@ -41,7 +41,8 @@ void buf_reset(struct buf *b); /* empty, keeps the memory */
 int buf_append(struct buf *b, struct str s, struct err *e) MUST_USE;
 int buf_append_c(struct buf *b, char c, struct err *e) MUST_USE;
 int buf_printf(struct buf *b, struct err *e, const char *fmt, ...) PRINTF_LIKE(3, 4) MUST_USE;
-int buf_vprintf(struct buf *b, struct err *e, const char *fmt, va_list ap) MUST_USE;
+int buf_vprintf(struct buf *b, struct err *e, const char *fmt, va_list ap)
+    PRINTF_LIKE(3, 0) MUST_USE;
 /* Makes room for n more bytes and returns where to write them; follow with buf_commit(). */
 int buf_reserve(struct buf *b, size_t n, char **ret, struct err *e) MUST_USE;
 void buf_commit(struct buf *b, size_t n);

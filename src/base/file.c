@@ -104,14 +104,15 @@ int file_write_atomic(int dirfd, const char *path, struct str content, mode_t mo
         return ERR_SYS_AS(e, ERR_OUTPUT, "create '%s'", path);
     }
     int r = file_write_all(fd, content, e);
-    if (r == 0 && renameat(dirfd, temp, dirfd, path) < 0) {
+    if (r < 0) {
+        (void)err_wrap(e, "'%s'", path);
+    } else if (renameat(dirfd, temp, dirfd, path) < 0) {
         r = ERR_SYS_AS(e, ERR_OUTPUT, "replace '%s'", path);
     }
     if (r < 0) {
         (void)unlinkat(dirfd, temp, 0);
-        return err_wrap(e, "'%s'", path);
     }
-    return 0;
+    return r;
 }
 
 int file_mkdirs(int dirfd, const char *path, mode_t mode, struct err *e)
@@ -299,6 +300,9 @@ int path_absolute(const char *path, char *out, size_t size, struct err *e)
     int r = path_join(cwd, path, full, sizeof full, e);
     if (r < 0) {
         return r;
+    }
+    if (size < sizeof "/") {
+        return ERR(e, ERR_LIMIT, "path '%s' is too long", path);
     }
     size_t len = 0;
     struct str rest = str_of(full);

@@ -6,7 +6,6 @@
 #include "base/json.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -321,7 +320,7 @@ bool json_bool(const struct json *v, bool otherwise)
 /* Whether d is integral and fits: the bounds are -2^63 and 2^63, both exact as doubles. */
 static bool real_is_int(double d)
 {
-    return d >= -0x1p63 && d < 0x1p63 && trunc(d) == d;
+    return d >= -0x1p63 && d < 0x1p63 && (double)(int64_t)d == d;
 }
 
 int64_t json_int(const struct json *v, int64_t otherwise)

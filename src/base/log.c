@@ -87,6 +87,20 @@ static void format_json(struct buf *b, enum log_level level, const char *logger,
     buf_adds(b, "}}\n");
 }
 
+/* Values that could be taken for something else, or break the line, are written as JSON strings. */
+static void add_text_value(struct buf *b, const char *s)
+{
+    bool plain = s[0] != '\0';
+    for (const char *p = s; plain && *p != '\0'; p++) {
+        plain = *p > ' ' && *p < 0x7f && *p != '"' && *p != '=';
+    }
+    if (plain) {
+        buf_adds(b, s);
+    } else {
+        add_json_string(b, s);
+    }
+}
+
 static void format_text(struct buf *b, enum log_level level, const char *logger, const char *event,
                         const struct log_field *fields)
 {
@@ -94,7 +108,8 @@ static void format_text(struct buf *b, enum log_level level, const char *logger,
     buf_addf(b, "%s %-5s %s %s", clock_iso(clock_wall(), iso), level_words[level], logger, event);
     for (const struct log_field *f = fields; f->key != NULL; f++) {
         if (f->str != NULL) {
-            buf_addf(b, " %s=%s", f->key, f->str);
+            buf_addf(b, " %s=", f->key);
+            add_text_value(b, f->str);
         } else {
             buf_addf(b, " %s=%" PRId64, f->key, f->num);
         }

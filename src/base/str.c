@@ -63,7 +63,7 @@ struct str str_slice(struct str s, size_t from, size_t to)
     if (from > to) {
         from = to;
     }
-    return str_n(s.ptr + from, to - from);
+    return str_n(from == 0 ? s.ptr : s.ptr + from, to - from); /* ptr may be NULL */
 }
 
 size_t str_find(struct str s, struct str needle)
@@ -186,8 +186,8 @@ bool str_to_double(struct str s, double *ret)
     return true;
 }
 
-/* One "number unit" term; advances *s. */
-static bool duration_term(struct str *s, double *ret_seconds)
+/* One "number unit" term; advances *s. Without a unit the number must be all that is left. */
+static bool duration_term(struct str *s, double *ret_seconds, bool *ret_bare)
 {
     static const struct {
         const char *unit;
@@ -204,6 +204,7 @@ static bool duration_term(struct str *s, double *ret_seconds)
         return false;
     }
     struct str rest = str_slice(*s, digits, s->len);
+    *ret_bare = rest.len == 0;
     if (rest.len == 0) {
         *ret_seconds = number;
         *s = rest;
@@ -224,21 +225,18 @@ bool str_to_duration(struct str s, int64_t *ret_ns)
 {
     static const double ten_years = 3650.0 * 86400;
     double total = 0;
-    bool bare = false; /* a number without unit must stand alone */
     if (s.len == 0) {
         return false;
     }
     for (int terms = 0; s.len > 0; terms++) {
         double seconds;
-        size_t before = s.len;
-        char last = s.ptr[before - 1];
-        if (bare || terms > 4 || !duration_term(&s, &seconds)) {
-            return false;
+        bool bare;
+        if (terms > 4 || !duration_term(&s, &seconds, &bare) || (bare && terms > 0)) {
+            return false; /* a number without unit stands alone */
         }
-        bare = s.len == 0 && last >= '0' && last <= '9' && terms > 0;
         total += seconds;
     }
-    if (bare || total > ten_years) {
+    if (total > ten_years) {
         return false;
     }
     *ret_ns = (int64_t)(total * 1e9 + 0.5);

@@ -71,27 +71,6 @@ static void locate(struct reader *y, size_t offset)
     }
 }
 
-/* Whether text, which is valid UTF-8, has a character at `i` that YAML readers disagree about, and
- * its number: control characters, and the line breaks of YAML 1.1 that are none in 1.2. */
-static bool is_disputed(struct str text, size_t i, unsigned *ret)
-{
-    const unsigned char *p = (const unsigned char *)text.ptr + i;
-    unsigned char c = p[0];
-    *ret = c;
-    if (c < 0x80) {
-        return (c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f;
-    }
-    if (c == 0xc2) {
-        *ret = p[1];
-        return p[1] < 0xa0;
-    }
-    if (c == 0xe2 && p[1] == 0x80) {
-        *ret = 0x2000u + p[2] - 0x80;
-        return p[2] == 0xa8 || p[2] == 0xa9;
-    }
-    return false;
-}
-
 /* libyaml gets only text that is bounded, UTF-8 and free of what it would misread. */
 static int check_text(struct reader *y, struct err *e)
 {
@@ -110,7 +89,7 @@ static int check_text(struct reader *y, struct err *e)
             return FAIL(y, e, ERR_LIMIT, "more than %d lines begin with '%%'", MAX_DIRECTIVES);
         }
         unsigned code;
-        if (is_disputed(y->text, i, &code)) {
+        if (yaml_is_disputed(y->text, i, &code)) {
             locate(y, i);
             return FAIL(y, e, ERR_PARSE,
                         "the invisible character U+%04X; write \\u%04X in double quotes", code,

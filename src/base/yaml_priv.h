@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The core schema of YAML 1.2: what a scalar means. Private to base; used by yaml.c.
+ * The core schema of YAML 1.2: what a scalar means, and which characters it may have. Private to
+ * base.
  */
 #pragma once
 
@@ -25,3 +26,8 @@ const char *yaml_tag_name(enum yaml_tag tag); /* "!!int" */
 /* The value of a scalar. On failure *ret_why says what is wrong with the text, for "'text' why". */
 bool yaml_resolve(struct arena *a, struct str text, enum yaml_tag tag, struct json **ret,
                   const char **ret_why);
+
+/* Whether `text`, which is valid UTF-8, has at `i` a character that YAML readers disagree about,
+ * and its number: control characters, byte order marks and non-characters, and the line breaks of
+ * YAML 1.1 that are none in 1.2. The reader refuses them, the writer escapes them. */
+bool yaml_is_disputed(struct str text, size_t i, unsigned *ret);

@@ -255,3 +255,21 @@ bool yaml_resolve(struct arena *a, struct str text, enum yaml_tag tag, struct js
     *ret = v;
     return v != NULL;
 }
+
+bool yaml_is_disputed(struct str text, size_t i, unsigned *ret)
+{
+    const unsigned char *p = (const unsigned char *)text.ptr + i;
+    if (p[0] < 0x80) {
+        *ret = p[0];
+        return (p[0] < 0x20 && p[0] != '\n' && p[0] != '\r' && p[0] != '\t') || p[0] == 0x7f;
+    }
+    if (p[0] == 0xc2) {
+        *ret = p[1];
+        return p[1] < 0xa0;
+    }
+    if (p[0] == 0xe2 || p[0] == 0xef) {
+        *ret = (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+        return *ret == 0x2028 || *ret == 0x2029 || *ret == 0xfeff || *ret >= 0xfffe;
+    }
+    return false;
+}

@@ -4,9 +4,11 @@
  * written plain only when no reader could take them for something else, and as JSON strings
  * otherwise.
  */
-#include <stdio.h>
-
 #include "base/yaml.h"
+
+#include <strings.h>
+
+#include "base/yaml_priv.h"
 
 /* Trees that code has built may be deeper than what a parser admits; beyond this they are refused.
  */
@@ -36,9 +38,28 @@ static bool is_plain(struct str s)
     return letter;
 }
 
+/* A JSON string is a YAML one, but for characters that JSON lets stand and YAML readers dispute. */
+static int put_quoted(struct str s, struct buf *out, struct err *e)
+{
+    CLEANUP(buf) struct buf json = BUF_INIT(out->max);
+    int r = json_write_string(s, &json, e);
+    struct str text = buf_str(&json);
+    size_t clean = 0; /* start of the run that can be copied as it is */
+    for (size_t i = 0; r == 0 && i < text.len; i++) {
+        unsigned c;
+        if (yaml_is_disputed(text, i, &c)) {
+            r = buf_append(out, str_slice(text, clean, i), e);
+            r = r == 0 ? buf_printf(out, e, "\\u%04x", c) : r;
+            i += c < 0x80 ? 0 : c < 0x800 ? 1 : 2;
+            clean = i + 1;
+        }
+    }
+    return r == 0 ? buf_append(out, str_slice(text, clean, text.len), e) : r;
+}
+
 static int put_text(struct str s, struct buf *out, struct err *e)
 {
-    return is_plain(s) ? buf_append(out, s, e) : json_write_string(s, out, e);
+    return is_plain(s) ? buf_append(out, s, e) : put_quoted(s, out, e);
 }
 
 static int put_value(const struct json *v, int depth, struct buf *out, struct err *e);
@@ -48,16 +69,28 @@ static int indent(int depth, struct buf *out, struct err *e)
     return buf_printf(out, e, "%*s", depth * 2, "");
 }
 
+/* "key:". Readers take a key for one only within 1024 characters, unless it is marked; this many
+ * bytes stay below that even when each is escaped. */
+static int put_key(struct str key, int depth, struct buf *out, struct err *e)
+{
+    enum { LONGEST_UNMARKED = 160 };
+    bool marked = key.len > LONGEST_UNMARKED;
+    int r = marked ? buf_append(out, STR("? "), e) : 0;
+    r = r == 0 ? put_text(key, out, e) : r;
+    if (r == 0 && marked) {
+        r = buf_append_c(out, '\n', e);
+        r = r == 0 ? indent(depth, out, e) : r;
+    }
+    return r == 0 ? buf_append_c(out, ':', e) : r;
+}
+
 static int put_children(const struct json *v, int depth, struct buf *out, struct err *e)
 {
     bool map = v->type == JSON_OBJECT;
     for (size_t i = 0; i < json_len(v); i++) {
         int r = indent(depth, out, e);
         if (r == 0) {
-            r = map ? put_text(v->object.members[i].key, out, e) : buf_append(out, STR("-"), e);
-        }
-        if (r == 0 && map) {
-            r = buf_append(out, STR(":"), e);
+            r = map ? put_key(v->object.members[i].key, depth, out, e) : buf_append_c(out, '-', e);
         }
         if (r == 0) {
             r = put_value(map ? v->object.members[i].value : v->array.items[i], depth, out, e);
