@@ -115,6 +115,8 @@ class Record:
         last = events[-1].get("event") if events else None
         if not running and last not in ("run.finished", "run.recovered"):
             self.bad("events.jsonl", f"ends with {last}, not with run.finished")
+        if self.damaged():
+            return
         rendered = [e["context"].get("event_id") for e in events if e.get("event") == "PromptRendered"]
         for event in events:
             if event.get("event") == "RenderedTools" and event["context"].get("render_event_id") not in rendered:
