@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "adapters/trust.h"
+#include "adapters/trust_priv.h"
 #include "base/file.h"
 #include "base/json.h"
 
@@ -416,6 +417,46 @@ static void test_failed_removal_is_left_to_the_sweep(void **state)
     assert_clean();
 }
 
+/* What could not be written must not be noted as written. */
+static void test_failed_registration_leaves_no_note(void **state)
+{
+    char blocker[256];
+    write_text(file, "a = 1\n");
+    (void)snprintf(blocker, sizeof blocker, "%s", with(".cinch.tmp"));
+    assert_int_equal(mkdir(blocker, 0700), 0);
+    struct trust_entry t = { TRUST_CODEX, file, "/w" };
+    assert_int_equal(trust_register(&t, "r1", NULL, NULL), -ERR_SYS);
+    assert_text(file, "a = 1\n");
+    assert_false(file_exists(AT_FDCWD, with(".cinch.json")));
+    assert_int_equal(rmdir(blocker), 0);
+    assert_clean();
+}
+
+/* A harness that writes between our reading and our writing wins, and we start over on its text. */
+static void test_file_changed_under_the_edit(void **state)
+{
+    CLEANUP(trust_file) struct trust_file f = TRUST_FILE_INIT;
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    struct stat st;
+    bool absent = true;
+    assert_int_equal(trust_file_open(&f, file, true, &absent, NULL), 0);
+    assert_int_equal(trust_file_load(&f, &text, &st, NULL), 0);
+    assert_int_equal(st.st_nlink, 0);
+    write_text(file, "a = 1\n");
+    assert_int_equal(trust_file_replace(&f, STR("b = 2\n"), &st, NULL), 0);
+    assert_text(file, "a = 1\n");
+    assert_int_equal(trust_file_load(&f, &text, &st, NULL), 0);
+    assert_int_equal(unlink(file), 0);
+    write_text(file, "c = 1\n");
+    assert_int_equal(trust_file_replace(&f, STR("b = 2\n"), &st, NULL), 0);
+    assert_int_equal(trust_file_unlink(&f, &st, NULL), 0);
+    assert_text(file, "c = 1\n");
+    assert_int_equal(trust_file_load(&f, &text, &st, NULL), 0);
+    assert_int_equal(trust_file_replace(&f, STR("b = 2\n"), &st, NULL), 1);
+    assert_text(file, "b = 2\n");
+    assert_clean();
+}
+
 static void test_damaged_ledger_is_refused(void **state)
 {
 #define WITH_ENTRIES(entries) "{\"version\": 1, \"created\": false, \"entries\": " entries "}"
@@ -577,6 +618,7 @@ static void test_process_identity(void **state)
     write_text(file, "a = 1\n");
     enter(TRUST_CODEX, "/w", "r1", TRUST_ADDED);
     forge("space", other_word);
+    forge("start", other_start); /* says nothing: in that namespace the id is somebody else's */
     assert_int_equal(sweep(TRUST_CODEX, NULL).kept, 1);
     forge("boot", other_word);
     assert_int_equal(sweep(TRUST_CODEX, NULL).entries, 1);
@@ -745,6 +787,8 @@ int main(int argc, char **argv)
         TRUST_TEST(test_link_mode_owner_stay),
         TRUST_TEST(test_last_run_removes),
         TRUST_TEST(test_failed_removal_is_left_to_the_sweep),
+        TRUST_TEST(test_failed_registration_leaves_no_note),
+        TRUST_TEST(test_file_changed_under_the_edit),
         TRUST_TEST(test_damaged_ledger_is_refused),
         TRUST_TEST(test_killed_run_is_swept),
         TRUST_TEST(test_zombie_is_dead),

@@ -114,6 +114,7 @@ static void test_messages(void **state)
                    "c.toml:3:2: 'a' is already a table with a header, since line 1");
     assert_refused("[a]\nb.c = 1\n[a.b]\n",
                    "c.toml:3:4: 'b' is already a table made by dotted keys");
+    assert_refused("[a.b.c]\n[a]\nb.x = 1\n[a.b]\n", "'b' is already a table made by dotted keys");
     assert_refused("a = {}\n[a.b]\n", "'a' is already an inline table");
     assert_refused("[[a]]\n[a]\n", "'a' is already an array of tables");
     assert_refused("a = []\n[[a]]\n", "'a' is already an array");
@@ -278,6 +279,8 @@ static const struct edit_case settings[] = {
       "[projects]\n'/w'.other = 1\nx = 2\n\"/w\".trust_level = \"trusted\"\n[z]\n" },
     { "beside dotted keys of the root", "projects.\"/v\".trust_level = \"trusted\"\n",
       "projects.\"/v\".trust_level = \"trusted\"\nprojects.\"/w\".trust_level = \"trusted\"\n" },
+    { "a header leads on from dotted keys", "projects.x = 1\n[projects.\"/w\".sub]\n",
+      "projects.x = 1\n[projects.\"/w\".sub]\n\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n" },
     { "table of the parent", "[projects]\n[z]\n",
       "[projects]\n[z]\n\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n" },
     { "only a sub-table", "[projects.\"/w\".sub]\nk = 1\n",
