@@ -2,13 +2,24 @@
  *
  * cinch doctor: what this machine offers to a run, and what to do where something is missing.
  */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapters/profile.h"
+#include "adapters/trust.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/check.h"
 #include "cli/command.h"
+#include "cli/request.h"
 #include "cli/table.h"
 
 static const struct option options[] = {
-    { "sweep", 0, OPTION_FLAG, .help = "remove trust entries that killed runs left behind" },
+    { "sweep", 0, OPTION_FLAG,
+      .help = "remove trust entries that killed runs left in agents' files" },
+    { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .flags = OPTION_REPEAT,
+      .complete = COMPLETE_DIRECTORY, .help = "more adapter profiles, for --sweep" },
     { 0 },
 };
 
@@ -45,6 +56,67 @@ static void add_finding(struct cli *cli, struct findings *f, const char *name,
     }
 }
 
+/* --- sweeping --- */
+
+static void sweep_file(const struct profile_trust *t, struct check_result *r)
+{
+    char path[PATH_MAX];
+    struct err e = { 0 };
+    struct trust_swept swept = { 0 };
+    enum trust_style style;
+    const char *home = getenv("HOME");
+    int failed = 0;
+    if (!trust_style_of(t->style, &style)) {
+        failed = ERR(&e, ERR_CONFIG, "unknown trust style '%s'", t->style);
+    } else if (home == NULL || home[0] != '/') {
+        failed = ERR(&e, ERR_INPUT, "HOME is not set");
+    } else {
+        failed = path_join(home, t->file, path, sizeof path, &e);
+    }
+    if (failed < 0 || trust_sweep(style, path, NULL, &swept, &e) < 0) {
+        check_found(r, CHECK_WARN, "%s", e.msg);
+        check_advise(r, "repair %s by hand, then sweep again", t->file);
+        return;
+    }
+    check_found(r, CHECK_OK, "%s: %zu removed, %zu still in use", t->file, swept.entries,
+                swept.kept);
+}
+
+/* Several profiles may share a file. */
+static bool seen_before(const struct profile_list *list, size_t i)
+{
+    const struct profile_trust *t = &list->items[i]->trust;
+    for (size_t j = 0; j < i; j++) {
+        const struct profile_trust *u = &list->items[j]->trust;
+        if (u->style != NULL && strcmp(u->style, t->style) == 0 && strcmp(u->file, t->file) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int sweep(struct cli *cli, const struct options *opt, struct findings *f, struct err *e)
+{
+    struct profile_list list;
+    size_t files = 0;
+    int r = profile_load_all(cli->arena, request_adapter_dirs(cli->arena, opt), &list, e);
+    for (size_t i = 0; r == 0 && i < list.len; i++) {
+        if (list.items[i]->trust.style != NULL && !seen_before(&list, i)) {
+            struct check_result result = { 0 };
+            sweep_file(&list.items[i]->trust, &result);
+            add_finding(cli, f, "sweep", &result);
+            files++;
+        }
+    }
+    if (r == 0 && files == 0) {
+        struct check_result result = { .detail = "no adapter keeps trust entries" };
+        add_finding(cli, f, "sweep", &result);
+    }
+    return r;
+}
+
+/* --- --- */
+
 static void print(struct cli *cli, const struct findings *f)
 {
     if (cli->format == CLI_JSON) {
@@ -71,6 +143,10 @@ static int run_doctor(struct cli *cli, const struct options *opt, struct err *e)
         struct check_result r = { 0 };
         c->look(&r);
         add_finding(cli, &f, c->name, &r);
+    }
+    int r = options_flag(opt, "sweep", false) ? sweep(cli, opt, &f, e) : 0;
+    if (r < 0) {
+        return r;
     }
     print(cli, &f);
     return f.worst == CHECK_FAIL ? err_exit_status(ERR_UNAVAILABLE) : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A digest for people: facts in two columns, phases with bars, what is left behind, what was said
- * last. Values are taken as they are found; what is missing has no line.
+ * A digest for people: facts in two columns, what is left behind, what was said last. Values are
+ * taken as they are found; what is missing has no line.
  */
 #include "cli/digest.h"
 
@@ -16,7 +16,7 @@
 #include "cli/text.h"
 #include "record/stamp.h"
 
-enum { ARTIFACTS_SHOWN = 12, BAR_WIDTH = 24, INDENT = 2, LINE_MAX_COLUMNS = 1000 };
+enum { ARTIFACTS_SHOWN = 12, INDENT = 2, LINE_MAX_COLUMNS = 1000 };
 
 static const enum style status_styles[] = {
     [DIGEST_RUNNING] = STYLE_NAME,  [DIGEST_SUCCEEDED] = STYLE_GOOD, [DIGEST_FAILED] = STYLE_BAD,
@@ -179,6 +179,25 @@ static void add_usage(struct table *t, const struct digest *d)
     }
 }
 
+/* "admit 3 ms, execute 2m 05s": in a row, because most phases are over in no time. */
+static void add_phases(struct table *t, const struct digest *d)
+{
+    const struct json *phases = ext(d, "phase_ms");
+    CLEANUP(buf) struct buf list = BUF_INIT(BUF_TEXT);
+    for (size_t i = 0; json_is(phases, JSON_OBJECT) && i < json_len(phases); i++) {
+        const struct json_member *m = &phases->object.members[i];
+        int64_t ms = json_int(m->value, -1);
+        char text[TEXT_SHORT] = "?";
+        if (ms >= 0 && ms < 1000) {
+            (void)snprintf(text, sizeof text, "%lld ms", (long long)ms);
+        } else if (ms >= 0 && ms < INT64_MAX / NSEC_PER_MS) {
+            (void)text_duration(ms * NSEC_PER_MS, text);
+        }
+        buf_addf(&list, "%s%.*s %s", i == 0 ? "" : ", ", STR_ARG(m->key), text);
+    }
+    add_fact(t, "phases", buf_str(&list));
+}
+
 /* --- lists --- */
 
 static void add_title(struct buf *out, const struct digest_style *style, const char *title)
@@ -186,46 +205,6 @@ static void add_title(struct buf *out, const struct digest_style *style, const c
     buf_adds(out, "\n");
     style_add(out, style->color, STYLE_BOLD, title);
     buf_adds(out, "\n");
-}
-
-/* Most phases are over in no time; "0.0s" nine times over says less than "3 ms". */
-static void add_milliseconds(struct table *t, int64_t ms)
-{
-    char text[TEXT_SHORT];
-    if (ms < 1000) {
-        table_cellf(t, STYLE_PLAIN, "%lld ms", (long long)(ms < 0 ? 0 : ms));
-    } else {
-        bool sane = ms < INT64_MAX / NSEC_PER_MS;
-        table_cell(t, STYLE_PLAIN, sane ? text_duration(ms * NSEC_PER_MS, text) : "?");
-    }
-}
-
-static void add_phases(const struct digest *d, const struct digest_style *style, struct arena *a,
-                       struct buf *out)
-{
-    const struct json *phases = ext(d, "phase_ms");
-    double total = 0;
-    for (size_t i = 0; json_is(phases, JSON_OBJECT) && i < json_len(phases); i++) {
-        total += (double)json_int(phases->object.members[i].value, 0);
-    }
-    if (total <= 0) {
-        return;
-    }
-    struct table t = { .arena = a,
-                       .indent = INDENT,
-                       .columns = { { "", .max = 24 }, { "", .right = true }, { "" } } };
-    for (size_t i = 0; i < json_len(phases); i++) {
-        int64_t ms = json_int(phases->object.members[i].value, 0);
-        char bar[BAR_WIDTH + 1] = "";
-        double share = (double)ms / total;
-        size_t n = share <= 0 ? 0 : share >= 1 ? BAR_WIDTH : (size_t)(share * BAR_WIDTH + 0.5);
-        memset(bar, '=', n);
-        table_cell_str(&t, STYLE_PLAIN, phases->object.members[i].key);
-        add_milliseconds(&t, ms);
-        table_cell(&t, STYLE_DIM, bar);
-    }
-    add_title(out, style, "Phases");
-    table_write(&t, style->width, style->color, out);
 }
 
 /* Files that every record has are not worth a line. */
@@ -359,11 +338,11 @@ void digest_text(const struct digest *d, struct digest_style style, struct arena
     add_reason(&facts, d);
     add_agent(&facts, d);
     add_time(&facts, d);
+    add_phases(&facts, d);
     add_exit(&facts, d);
     add_output(&facts, d);
     add_usage(&facts, d);
     table_write(&facts, style.width, style.color, out);
-    add_phases(d, &style, a, out);
     add_artifacts(d, &style, a, out);
     add_warnings(d, &style, a, out);
     add_problems(d, &style, a, out);

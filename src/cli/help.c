@@ -37,14 +37,28 @@ bool help_usage(const struct command *c, size_t i, struct buf *out)
     return true;
 }
 
+static void add_note(struct buf *notes, const char *text)
+{
+    buf_addf(notes, "%s%s", notes->len == 0 ? "" : "; ", text);
+}
+
 void help_option(const struct option *o, struct buf *out)
 {
-    bool repeat = (o->flags & OPTION_REPEAT) != 0 && o->kind != OPTION_FLAG;
+    CLEANUP(buf) struct buf notes = BUF_INIT(BUF_TEXT);
+    /* Without a placeholder of its own the words stand in its place. */
+    for (size_t i = 0; o->kind == OPTION_ENUM && o->value != NULL && o->words[i] != NULL; i++) {
+        buf_addf(&notes, "%s%s", i == 0 ? "" : ", ", o->words[i]);
+    }
+    if (o->shown != NULL) {
+        add_note(&notes, "default: ");
+        buf_adds(&notes, o->shown);
+    }
+    if ((o->flags & OPTION_REPEAT) != 0 && o->kind != OPTION_FLAG) {
+        add_note(&notes, "repeatable");
+    }
     buf_adds(out, o->help);
-    if (o->shown != NULL || repeat) {
-        buf_addf(out, " (%s%s%s%s)", o->shown != NULL ? "default: " : "",
-                 o->shown != NULL ? o->shown : "", o->shown != NULL && repeat ? "; " : "",
-                 repeat ? "repeatable" : "");
+    if (notes.len > 0) {
+        buf_addf(out, " (%s)", notes.ptr);
     }
 }
 

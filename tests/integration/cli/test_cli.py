@@ -3,7 +3,6 @@
 
 import json
 import os
-import pty
 import re
 import shutil
 import signal
@@ -11,29 +10,7 @@ import subprocess
 import unittest
 
 import harness
-
-
-def on_terminal(args, env, columns=80, rows=24):
-    """Runs cinch on a terminal of its own; gives what would be on the screen, raw."""
-    import fcntl
-    import struct
-    import termios
-
-    leader, follower = pty.openpty()
-    fcntl.ioctl(leader, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    process = subprocess.Popen([harness.CINCH, *args], stdin=follower, stdout=follower, stderr=follower, env=env)
-    os.close(follower)
-    text = b""
-    while True:
-        try:
-            chunk = os.read(leader, 65536)
-        except OSError:
-            break  # EIO: the other end is closed
-        if not chunk:
-            break
-        text += chunk
-    os.close(leader)
-    return process.wait(harness.PATIENCE), text
+from screen import on_terminal
 
 
 class Help(harness.Case):

@@ -138,7 +138,7 @@ static void test_finished(void **state)
         "output     stdout 10 B, stderr 0 B; lost: 2.0 KiB\n",
         "tokens     12,345 in, 67 out\n",
         "cost       $0.5000\n",
-        "\nPhases\n  admit      3 ms\n  execute  1m 22s  ========================\n",
+        "phases     admit 3 ms, execute 1m 22s\n",
         "\nArtifacts\n      3 B  diff.patch\n  missing  artifacts/a.txt\n",
         "\nWarnings\n  low disk\n",
         "\nAnswer, last lines\n  two\n  three\n  four\n",

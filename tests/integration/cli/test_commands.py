@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""show, adapters and doctor on real runs, and the progress of a run on a terminal and elsewhere."""
+
+import json
+import os
+import signal
+
+import harness
+from screen import on_terminal
+
+
+class Show(harness.Case):
+    def test_a_finished_run(self):
+        r = self.run_command("sh", "-c", "echo hello; printf '\\033[2J'; exit 3")
+        shown = self.cinch("show", r.output)
+        text = shown.stdout.decode()
+        self.assertEqual((shown.code, shown.stderr), (0, b""))
+        self.assertNotIn("\x1b", text)
+        self.assertIn("status     failed, outcome failure\n", text)
+        self.assertIn("the program exited with 3\n", text)
+        self.assertIn("execute ", text)
+        self.assertNotIn("Problems", text)
+        summary = json.loads(self.cinch("show", "--format", "json", r.output).stdout)
+        self.assertEqual(summary["status"], "failed")
+        self.assertEqual(summary["manifest"], r.manifest)
+        self.assertEqual(summary["metrics"], r.metrics)
+        self.assertEqual(summary["problems"], [])
+        self.assertEqual(self.cinch("show", "-q", r.output).stdout, b"failed\n")
+
+    def test_while_it_runs_and_after_a_kill(self):
+        ready = self.path("ready")
+        process, r = self.start("x", "--", "sh", "-c", f"echo working; : > {ready}; sleep 1000")
+        harness.wait_until(lambda: os.path.exists(ready) and r.bytes("stdout.log"), "the agent's first line")
+        before = sorted(os.listdir(r.output))
+        text = self.cinch("show", r.output).stdout.decode()
+        self.assertIn(f"status     running, phase execute, process {process.pid}\n", text)
+        self.assertIn("\nstdout.log\n  working\n", text)
+        self.assertNotIn("Problems", text)
+        self.assertEqual(sorted(os.listdir(r.output)), before)
+
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.assertEqual(self.cinch("show", "-q", r.output).stdout, b"abandoned\n")
+        self.assertEqual(self.cinch("recover", r.output).code, 0)
+        text = self.cinch("show", r.output).stdout.decode()
+        self.assertIn("reason     interrupted", text)
+        self.assertNotIn("Problems", text)
+
+    def test_no_run_directory(self):
+        self.assert_failed(self.cinch("show", self.workspace), 66, "is no run directory")
+        self.assert_failed(self.cinch("show", self.path("nothing")), 66, "No such file")
+        self.assert_failed(self.cinch("show"), 64, "DIR is missing")
+
+
+class Adapters(harness.Case):
+    PROFILE = "name: mine\ntitle: My own\ndriver: oneshot\nbinary: [no-such-program-anywhere]\n" \
+              "argv: [\"{binary}\"]\nprompt: file\nhome: private\noutput: {format: text}\ncapabilities: []\n"
+
+    def test_list(self):
+        text = self.cinch("adapters").stdout.decode()
+        self.assertRegex(text, r"(?m)^adapter +title +driver +here +detail$")
+        self.assertRegex(text, r"(?m)^command +Any program +oneshot +yes +takes the command after --$")
+        self.assertIn("command", self.cinch("adapters", "--format", "quiet").stdout.decode().split())
+
+    def test_of_a_user(self):
+        where = os.path.dirname(self.write("mine/mine.yaml", self.PROFILE))
+        text = self.cinch("adapters", "--adapter-dir", where).stdout.decode()
+        self.assertRegex(text, r"(?m)^mine +My own +oneshot +no +not in PATH: no-such-program-anywhere$")
+        found = json.loads(self.cinch("adapters", "--adapter-dir", where, "--format", "json").stdout)["adapters"]
+        mine = next(a for a in found if a["name"] == "mine")
+        self.assertFalse(mine["available"])
+        self.assertEqual(mine["source"], os.path.join(where, "mine.yaml"))
+        shown = self.cinch("adapters", "show", "mine", "--adapter-dir", where)
+        self.assertEqual(shown.stdout.decode(), self.PROFILE)
+
+    def test_what_is_shown_can_be_used(self):
+        self.write("copies/command.yaml", self.cinch("adapters", "show", "command").stdout)
+        r = self.run_command("echo", "hi", options=["--adapter-dir", self.path("copies")])
+        self.assertEqual(r.reason, "success")
+
+    def test_mistakes(self):
+        self.assert_failed(self.cinch("adapters", "show", "comand"), 69, "comand", "command", "hint:")
+        self.assert_failed(self.cinch("adapters", "show"), 64, "NAME is missing")
+        self.assert_failed(self.cinch("adapters", "list"), 64, "unknown action 'list'")
+
+
+class Doctor(harness.Case):
+    def test_a_sound_machine(self):
+        r = self.cinch("doctor", "--format", "json")
+        found = {c["check"]: c for c in json.loads(r.stdout)["checks"]}
+        for name in ("kernel", "pidfd", "subreaper", "cinch-init"):
+            self.assertEqual(found[name]["state"], "ok", found[name])
+        for check in found.values():
+            self.assertEqual(check["advice"] is None, check["state"] == "ok", check)
+
+    def test_a_broken_helper(self):
+        for helper in ("/nonexistent", "/bin/true", "/bin/false"):
+            r = self.cinch("doctor", env={"CINCH_INIT": helper})
+            self.assertEqual(r.code, 69)
+            self.assertRegex(r.stdout.decode(), r"(?m)^cinch-init +fail .*\n(?:.*\n)*? +-> reinstall cinch")
+
+
+class Progress(harness.Case):
+    SLOW = ["sh", "-c", "echo one; sleep 0.5; echo two"]
+
+    def test_live_on_a_terminal(self):
+        line = self.command_line(["x", "--", *self.SLOW], self.new_output())[1:]
+        code, text = on_terminal(line, {**self.env, "TERM": "xterm", "NO_COLOR": "1"}, columns=50)
+        self.assertEqual(code, 0)
+        live, _, rest = text.rpartition(b"\r\x1b[K")
+        self.assertIn(b"\rexecute", live)
+        for drawn in live.split(b"\r")[1:]:
+            self.assertLess(len(drawn.removesuffix(b"\x1b[K")), 50)
+            self.assertNotIn(b"\n", drawn)
+        self.assertTrue(rest.startswith(b"success in "), rest)
+
+    def test_plain_lines_elsewhere(self):
+        r = self.run_command(*self.SLOW)
+        lines = r.stderr.decode().splitlines()
+        self.assertTrue(all(line.startswith("[") and "s] " in line for line in lines), lines)
+        self.assertEqual(sum("] execute" in line for line in lines), 1)
+        self.assertNotIn(b"\r", r.stderr)
+
+    def test_nothing_when_quiet(self):
+        r = self.run_command(*self.SLOW, options=["-q"])
+        self.assertEqual(r.stderr, b"")
+        self.assertEqual(r.stdout.decode(), r.output + "\n")
+
+
+if __name__ == "__main__":
+    harness.main()
