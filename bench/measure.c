@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * measure [-o FILE] -- COMMAND…: runs a command and prints {"status", "seconds", "maxrss_kb"} as JSON.
- * Small on purpose: the peak RSS that the kernel reports for a process includes what its parent had
- * before exec.
+ * measure [-o FILE] -- COMMAND…: runs a command and prints {"status", "seconds", "maxrss_kb"} as
+ * JSON. Small on purpose: the peak RSS that the kernel reports for a process includes what its
+ * parent had before exec.
  */
 #include <fcntl.h>
 #include <spawn.h>
@@ -38,7 +38,8 @@ int main(int argc, char **argv)
     posix_spawn_file_actions_t actions;
     (void)posix_spawn_file_actions_init(&actions);
     if (out != NULL) {
-        (void)posix_spawn_file_actions_addopen(&actions, 1, out, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+        (void)posix_spawn_file_actions_addopen(&actions, 1, out, O_WRONLY | O_CREAT | O_TRUNC,
+                                               0644);
     }
     pid_t pid;
     double start = now();
