@@ -65,7 +65,8 @@ static enum jsonl_result append(struct events *ev, const struct line *l)
     json_setc(a, o, "level", json_cstr(a, event_level_word(l->level)));
     json_setc(a, o, "logger", json_cstr(a, l->logger));
     json_setc(a, o, "event", json_cstr(a, l->event));
-    json_setc(a, o, "message", json_string(a, redact_str(ev->redactor, a, message)));
+    message = redact_cut(ev->redactor, a, message, REDACT_CUT_END);
+    json_setc(a, o, "message", json_string(a, message));
     json_setc(a, o, "context", l->context);
     json_setc(a, o, "seq", json_integer(a, ev->seq + 1));
     json_setc(a, o, "run_id", json_cstr(a, ev->run_id));
@@ -125,9 +126,10 @@ void event_text(struct events *ev, struct json *c, const char *key, const char *
 {
     if (foreign == NULL) {
         event_word(ev, c, key, NULL);
-    } else {
-        event_str(ev, c, key, str_of(foreign));
+        return;
     }
+    struct str clean = redact_cut(ev->redactor, ev->arena, str_of(foreign), REDACT_CUT_END);
+    json_setc(ev->arena, c, key, json_string(ev->arena, clean));
 }
 
 void event_str(struct events *ev, struct json *c, const char *key, struct str foreign)

@@ -11,7 +11,9 @@
 struct json *event_context(struct events *ev);
 void event_word(struct events *ev, struct json *c, const char *key,
                 const char *ours); /* NULL: null */
+/* A short text, which may have been cut to fit a message; NULL: null. */
 void event_text(struct events *ev, struct json *c, const char *key, const char *foreign);
+/* A whole text. */
 void event_str(struct events *ev, struct json *c, const char *key, struct str foreign);
 void event_tree(struct events *ev, struct json *c, const char *key, struct json *foreign);
 void event_int(struct events *ev, struct json *c, const char *key, int64_t n);

@@ -242,8 +242,7 @@ bool redactor_find(const struct redactor *r, struct str text, size_t from, size_
     return false;
 }
 
-/* Where the tail begins that may yet turn out to be a secret; text.len when there is none. */
-static size_t tail_start(const struct redactor *r, struct str text)
+size_t redactor_tail(const struct redactor *r, struct str text, const struct redact_pattern **ret)
 {
     const uint8_t *p = (const uint8_t *)text.ptr;
     size_t at = text.len > r->longest - 1 ? text.len - (r->longest - 1) : 0;
@@ -255,6 +254,9 @@ static size_t tail_start(const struct redactor *r, struct str text)
                 break; /* longest first: the rest is shorter still */
             }
             if (memcmp(c->bytes, p + at, left) == 0) {
+                if (ret != NULL) {
+                    *ret = c;
+                }
                 return at;
             }
         }
@@ -296,7 +298,7 @@ static size_t pass_redacted(struct redact_stream *s, struct str text, size_t sto
 
 static void pass_and_hold(struct redact_stream *s, struct str text, size_t covered)
 {
-    size_t stop = tail_start(s->redactor, text);
+    size_t stop = redactor_tail(s->redactor, text, NULL);
     size_t end = pass_redacted(s, text, stop, covered);
     buf_reset(&s->hold);
     buf_add(&s->hold, str_slice(text, stop, text.len));

@@ -76,6 +76,12 @@ void redact_stream_done(struct redact_stream *s);
 
 /* s itself when it is clean, else a copy in the arena. r may be NULL. */
 struct str redact_str(const struct redactor *r, struct arena *a, struct str s);
+
+/* The same for a text that was cut before it came here (a message of limited length, the last part
+ * of a long output): there, half a secret may stand at the edge. Four bytes of one or more are
+ * replaced too. */
+enum redact_edge { REDACT_CUT_FRONT = 1 << 0, REDACT_CUT_END = 1 << 1 };
+struct str redact_cut(const struct redactor *r, struct arena *a, struct str s, unsigned edges);
 /* The tree itself when it is clean, else a copy with keys, strings and numbers redacted (a number
  * that holds a secret becomes a string). Two keys that become equal keep the later value. */
 struct json *redact_json(const struct redactor *r, struct arena *a, struct json *v);

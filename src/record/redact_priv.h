@@ -38,6 +38,10 @@ void redactor_add_pattern(struct redactor *r, size_t secret, struct str bytes);
 /* Adds the value and all its encodings. */
 void redactor_add_forms(struct redactor *r, size_t secret, struct str value);
 
+/* Where the tail begins that is the beginning of a secret; text.len when there is none. `ret` is
+ * the pattern, when there is one; it may be NULL. */
+size_t redactor_tail(const struct redactor *r, struct str text, const struct redact_pattern **ret);
+
 /* Leftmost occurrence that starts in [from, stop), the longest there; false when there is none. */
 bool redactor_find(const struct redactor *r, struct str text, size_t from, size_t stop,
                    size_t *ret_at, const struct redact_pattern **ret);

@@ -27,6 +27,49 @@ struct str redact_str(const struct redactor *r, struct arena *a, struct str s)
     return arena_str(a, buf_str(&out));
 }
 
+/* How many bytes at the front are the end of a secret. */
+static size_t head_len(const struct redactor *r, struct str s, const struct redact_pattern **ret)
+{
+    size_t best = 0;
+    for (size_t i = 0; i < r->pattern_count; i++) {
+        const struct redact_pattern *p = &r->patterns[i];
+        for (size_t len = p->len - 1; len > best; len--) {
+            if (len <= s.len && memcmp(s.ptr, p->bytes + p->len - len, len) == 0) {
+                best = len;
+                *ret = p;
+            }
+        }
+    }
+    return best;
+}
+
+struct str redact_cut(const struct redactor *r, struct arena *a, struct str s, unsigned edges)
+{
+    enum { PART_MIN = 4 /* fewer bytes tell nothing, and end many an ordinary word */ };
+    struct str clean = redact_str(r, a, s);
+    if (r == NULL || r->pattern_count == 0) {
+        return clean;
+    }
+    const struct redact_pattern *first = NULL;
+    const struct redact_pattern *last = NULL;
+    size_t from = edges & REDACT_CUT_FRONT ? head_len(r, clean, &first) : 0;
+    size_t to = edges & REDACT_CUT_END ? redactor_tail(r, clean, &last) : clean.len;
+    from = from >= PART_MIN ? from : 0;
+    to = clean.len - to >= PART_MIN ? to : clean.len;
+    if (from == 0 && to == clean.len) {
+        return clean;
+    }
+    CLEANUP(buf) struct buf out = BUF_INIT(SIZE_MAX / 2);
+    if (from > 0) {
+        buf_adds(&out, r->secrets[first->secret].mask);
+    }
+    buf_add(&out, str_slice(clean, from, to));
+    if (to < clean.len) {
+        buf_adds(&out, r->secrets[last->secret].mask);
+    }
+    return arena_str(a, buf_str(&out));
+}
+
 static struct json *redact_number(const struct redactor *r, struct arena *a, struct json *v)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(64);

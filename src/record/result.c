@@ -25,7 +25,8 @@ static void add_answer(struct view *v, const struct summary *s)
         view_bool(v, "truncated", false);
     } else {
         /* Redacted before it is cut: half a secret is not found. */
-        struct str clean = redact_str(v->redactor, v->arena, s->text);
+        unsigned cut = s->text_cut ? REDACT_CUT_FRONT : 0;
+        struct str clean = redact_cut(v->redactor, v->arena, s->text, cut);
         json_setc(v->arena, v->object, "text", json_string(v->arena, bounded(clean)));
         view_int(v, "text_bytes", (int64_t)s->text.len);
         view_bool(v, "truncated", s->text_cut || clean.len > RESULT_TEXT_MAX);

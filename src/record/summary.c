@@ -75,7 +75,7 @@ void view_text(struct view *v, const char *key, const char *foreign)
         view_word(v, key, NULL);
         return;
     }
-    struct str clean = redact_str(v->redactor, v->arena, str_of(foreign));
+    struct str clean = redact_cut(v->redactor, v->arena, str_of(foreign), REDACT_CUT_END);
     json_setc(v->arena, v->object, key, json_string(v->arena, clean));
 }
 
@@ -122,7 +122,7 @@ void view_list(struct view *v, const char *key, const char *const *foreign)
 {
     struct json *list = json_array(v->arena);
     for (; foreign != NULL && *foreign != NULL; foreign++) {
-        struct str clean = redact_str(v->redactor, v->arena, str_of(*foreign));
+        struct str clean = redact_cut(v->redactor, v->arena, str_of(*foreign), REDACT_CUT_END);
         json_push(v->arena, list, json_string(v->arena, clean));
     }
     json_setc(v->arena, v->object, key, list);

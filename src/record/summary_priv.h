@@ -16,8 +16,9 @@ struct view {
     struct json *object;
 };
 
-void view_word(struct view *v, const char *key, const char *ours);    /* NULL: null */
-void view_text(struct view *v, const char *key, const char *foreign); /* NULL: null */
+void view_word(struct view *v, const char *key, const char *ours); /* NULL: null */
+/* A short text, which may have been cut to fit a message; NULL: null. */
+void view_text(struct view *v, const char *key, const char *foreign);
 void view_int(struct view *v, const char *key, int64_t n);
 void view_real(struct view *v, const char *key, double d); /* not finite: 0 */
 void view_bool(struct view *v, const char *key, bool b);

@@ -76,6 +76,38 @@ static void many_secrets_in_one_read(void **state)
     logfile_done(&log);
 }
 
+/* The linker sends writev() here (--wrap): the kernel may always take less than it was given. */
+static size_t bytes_per_call;
+ssize_t __real_writev(int fd, const struct iovec *pieces, int count);
+
+ssize_t __wrap_writev(int fd, const struct iovec *pieces, int count)
+{
+    if (bytes_per_call == 0) {
+        return __real_writev(fd, pieces, count);
+    }
+    size_t len = pieces[0].iov_len < bytes_per_call ? pieces[0].iov_len : bytes_per_call;
+    return write(fd, pieces[0].iov_base, len);
+}
+
+static void short_writes_are_continued(void **state)
+{
+    struct scratch *s = *state;
+    CLEANUP(rundir) struct rundir d;
+    assert_int_equal(rundir_create(&d, scratch_path(s, "out"), NULL, NULL), 0);
+    CLEANUP(redactor) struct redactor *r = redactor_new();
+    assert_int_equal(redactor_add(r, STR("K"), STR("sesame-open"), NULL), 0);
+    redactor_compile(r);
+    struct loss loss = { 0 };
+    struct logfile log;
+    assert_int_equal(logfile_init(&log, &d, "stdout.log", r, &loss, NULL), 0);
+    bytes_per_call = 3;
+    logfile_write(&log, STR("one sesame-open two sesame-open three\n"));
+    bytes_per_call = 0;
+    assert_str_eq(scratch_read(s, "out/stdout.log"), "one [REDACTED:K] two [REDACTED:K] three\n");
+    assert_int_equal(loss.times, 0);
+    logfile_done(&log);
+}
+
 static void a_full_disk_costs_bytes_not_the_run(void **state)
 {
     struct scratch *s = *state;
@@ -145,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(bytes_appear_as_they_come),
         SCRATCH_TEST(many_secrets_in_one_read),
+        SCRATCH_TEST(short_writes_are_continued),
         SCRATCH_TEST(a_full_disk_costs_bytes_not_the_run),
         SCRATCH_TEST(lines_are_written_whole_or_not_at_all),
         SCRATCH_TEST(a_line_beyond_the_limit_is_told_not_written),

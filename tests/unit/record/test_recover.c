@@ -269,7 +269,7 @@ static void garbage_becomes_a_valid_record(void **state)
     struct scratch *s = *state;
     static const char *const names[] = { "state.json", "events.jsonl", "transcript.jsonl",
                                          "stdout.log", "manifest.json" };
-    const char *dirs[60];
+    const char *dirs[40];
     for (uint32_t i = 0; i < ARRAY_LEN(dirs); i++) {
         uint32_t seed = i + 1;
         const char *name = arena_printf(s->arena, "g-%u", i);

@@ -206,6 +206,35 @@ static void cuts_make_no_difference(void **state)
     }
 }
 
+static void halves_at_a_cut_edge_go_too(void **state)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    CLEANUP(redactor) struct redactor *r = redactor_new();
+    assert_int_equal(redactor_add(r, STR("K"), STR("hunter2-secret"), NULL), 0);
+    assert_int_equal(redactor_add(r, STR("L"), STR("secret-sauce"), NULL), 0);
+    redactor_compile(r);
+    static const struct {
+        unsigned edges;
+        const char *in, *out;
+    } cases[] = {
+        { REDACT_CUT_END, "the key is hunter2-secre", "the key is [REDACTED:K]" },
+        { REDACT_CUT_END, "the key is hun", "the key is hun" },
+        { REDACT_CUT_END, "hunter2-secret ends", "[REDACTED:K] ends" },
+        { REDACT_CUT_END, "hunter2-secret-sau", "[REDACTED:K]-sau" },
+        { REDACT_CUT_FRONT, "ter2-secret is the key", "[REDACTED:K] is the key" },
+        { REDACT_CUT_FRONT, "hunter2-secre", "hunter2-secre" },
+        { REDACT_CUT_FRONT | REDACT_CUT_END, "cret hunter2-secret x hunt",
+          "[REDACTED:K] [REDACTED:K] x [REDACTED:K]" },
+        { 0, "hunter2-secre", "hunter2-secre" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct str out = redact_cut(r, a, str_of(cases[i].in), cases[i].edges);
+        assert_string_equal(arena_dup(a, out), cases[i].out);
+    }
+    struct str clean = STR("nothing here");
+    assert_ptr_equal(redact_cut(r, a, clean, REDACT_CUT_FRONT | REDACT_CUT_END).ptr, clean.ptr);
+}
+
 static void trees_lose_keys_values_and_numbers(void **state)
 {
     CLEANUP(arena) struct arena *a = arena_new();
@@ -240,6 +269,7 @@ int main(void)
         cmocka_unit_test(holds_back_only_beginnings),
         cmocka_unit_test(clean_chunks_are_not_copied),
         cmocka_unit_test(cuts_make_no_difference),
+        cmocka_unit_test(halves_at_a_cut_edge_go_too),
         cmocka_unit_test(trees_lose_keys_values_and_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
