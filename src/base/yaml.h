@@ -22,6 +22,6 @@ int yaml_parse(struct arena *a, struct str text, const char *name, const struct 
 int yaml_load(struct arena *a, const char *path, const struct json_limits *limits,
               struct json **ret, struct err *e) MUST_USE;
 
-/* Block style, two spaces; yaml_parse() reads it back equal (json_equal). ERR_LIMIT when the buffer is full
- * or the tree deeper than 256. */
+/* Block style, two spaces; yaml_parse() reads it back equal (json_equal). ERR_LIMIT when the buffer
+ * is full or the tree deeper than 256. */
 int yaml_write(const struct json *v, struct buf *out, struct err *e) MUST_USE;
