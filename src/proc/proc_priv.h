@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct proc, shared by the files that start it, run it and clean up after it.
+ */
+#pragma once
+
+#include "proc/machine.h"
+#include "proc/proc.h"
+
+struct child;
+struct reader;
+struct timer;
+struct watch;
+struct writer;
+
+struct proc {
+    struct loop *loop;
+    struct proc_port port;
+    enum proc_state state;
+    bool freed;
+
+    struct child *init;
+    int control_fd;
+    struct watch *control;
+    struct reader *readers[PROC_STREAM_MAX];
+    unsigned open_streams; /* that have not ended */
+    bool flowing;          /* the program runs, or will never: its output may be read */
+    bool paused[PROC_STREAM_MAX];
+    struct writer *in;
+    struct timer *deadline; /* of the present state */
+    struct timer *tick;     /* between two rounds of sweeping */
+
+    int stop_signal;
+    nsec run_deadline; /* absolute, 0: none */
+    nsec grace;
+    nsec drain;
+    nsec patience;
+
+    unsigned quiet_rounds; /* of sweeping, in which nothing was found */
+    bool exit_told;
+    bool failure_told;
+    bool finished;    /* cinch-init has said so */
+    bool cpu_pending; /* one question at a time */
+    nsec cpu;
+    struct proc_result result;
+};
+
+/* proc_launch.c: makes pipes, sockets and the plan, and spawns cinch-init. Fills p; on failure the
+ * caller frees it. */
+int proc_launch(struct proc *p, const struct proc_opts *o, struct err *e) MUST_USE;
+
+/* proc_sweep.c: one round against the orphans of a dead cinch-init; true when none is left. */
+bool proc_sweep_round(struct proc *p);
+
+/* proc.c: callbacks that proc_launch() hooks up. */
+void proc_on_control(void *arg, unsigned events);
+void proc_on_init_exit(void *arg, int status);
+void proc_on_stdout(void *arg, struct str bytes);
+void proc_on_stderr(void *arg, struct str bytes);
+void proc_on_stdout_end(void *arg, const struct err *why);
+void proc_on_stderr_end(void *arg, const struct err *why);
+void proc_on_stdin_drained(void *arg);
+void proc_on_stdin_end(void *arg, const struct err *why);
+void proc_on_deadline(void *arg);
+void proc_on_tick(void *arg);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Program lookup. Like execvp(), a file that may not be executed does not end the search; unlike
+ * it, what was wrong with that file is remembered and told if nothing better turns up.
+ */
+#include "proc/which.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+/* 0, or why this very file cannot be executed. */
+static int check(const char *file, struct err *e)
+{
+    struct stat st;
+    if (stat(file, &st) != 0) {
+        if (errno == ENOENT || errno == ENOTDIR) {
+            return ERR(e, ERR_NOTFOUND, "program '%s' not found", file);
+        }
+        return ERR_SYS_AS(e, ERR_NOEXEC, "program '%s'", file);
+    }
+    if (S_ISDIR(st.st_mode)) {
+        return ERR(e, ERR_NOEXEC, "'%s' is a directory, not a program", file);
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return ERR(e, ERR_NOEXEC, "'%s' is not a regular file", file);
+    }
+    if (access(file, X_OK) != 0) {
+        return ERR(e, ERR_NOEXEC, "'%s' is not executable (chmod +x, or name its interpreter)",
+                   file);
+    }
+    return 0;
+}
+
+static int search(const char *name, struct str path, const char *cwd, char out[PATH_MAX],
+                  struct err *e)
+{
+    struct err best = { .code = ERR_OK };
+    while (path.ptr != NULL) {
+        struct str dir = str_split(&path, ':');
+        char at[PATH_MAX];
+        char file[PATH_MAX];
+        /* An empty entry means the working directory. */
+        int n = snprintf(at, sizeof at, "%.*s", STR_ARG(dir.len == 0 ? STR(".") : dir));
+        if (n < 0 || (size_t)n >= sizeof at || path_join(at, name, file, sizeof file, NULL) < 0 ||
+            path_join(cwd == NULL ? "" : cwd, file, out, PATH_MAX, NULL) < 0) {
+            continue; /* longer than any path can be: it cannot exist */
+        }
+        struct err why;
+        int rc = check(out, &why);
+        if (rc == 0) {
+            return 0;
+        }
+        if (rc != -ERR_NOTFOUND && best.code == ERR_OK) {
+            best = why;
+        }
+    }
+    if (best.code != ERR_OK) {
+        if (e != NULL) {
+            *e = best;
+        }
+        return -(int)best.code;
+    }
+    return ERR(e, ERR_NOTFOUND, "program '%s' not found in PATH", name);
+}
+
+int which_find(const char *name, const char *path, const char *cwd, char out[PATH_MAX],
+               struct err *e)
+{
+    if (name[0] == '\0') {
+        return ERR(e, ERR_NOTFOUND, "the name of the program is empty");
+    }
+    if (strchr(name, '/') == NULL) {
+        return search(name, str_of(path == NULL || path[0] == '\0' ? DEFAULT_PATH : path), cwd, out,
+                      e);
+    }
+    int rc = path_join(cwd == NULL ? "" : cwd, name, out, PATH_MAX, e);
+    return rc < 0 ? rc : check(out, e);
+}
