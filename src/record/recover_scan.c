@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "record/event_kind.h"
 #include "record/recover_priv.h"
@@ -66,7 +67,7 @@ static bool keep_event(void *ctx, const struct json *line, struct arena *a)
         note_exit(l, context);
     } else if (str_eqc(event, event_kind_info(EVENT_PROCESS_SPAWNED)->name)) {
         struct str program = json_str(json_get(context, "program"), STR_EMPTY);
-        l->program = arena_dup(l->arena, program);
+        l->program = arena_dup(l->arena, path_base(program));
     }
     return true;
 }

@@ -18,6 +18,7 @@
 
 enum { STATE_BYTES_MAX = 64 << 10 /* ours has less than one KiB; more is not ours */ };
 
+/* False when there is no such process, or it has ended. */
 static bool read_start(pid_t pid, uint64_t *ret)
 {
     enum { FIELD_START = 22, FIELD_AFTER_NAME = 3 };
@@ -34,6 +35,10 @@ static bool read_start(pid_t pid, uint64_t *ret)
         return false;
     }
     struct str rest = str_trim(str_of(after + 1));
+    /* A zombie has ended; that nobody has asked for its exit status yet does not make it alive. */
+    if (rest.len == 0 || rest.ptr[0] == 'Z' || rest.ptr[0] == 'X') {
+        return false;
+    }
     struct str field = STR_EMPTY;
     for (int i = FIELD_AFTER_NAME; i <= FIELD_START && rest.ptr != NULL; i++) {
         field = str_split(&rest, ' ');

@@ -162,7 +162,7 @@ static void keeps_what_is_known(void **state)
     struct json *result = scratch_json(s, scratch_read(s, "out/result.json"));
     assert_string_equal(word(result, "/text"), "all done");
     assert_string_equal(word(result, "/reason"), "interrupted");
-    assert_string_equal(word(manifest_of(s, dir), "/metadata/engine/name"), "/bin/agent");
+    assert_string_equal(word(manifest_of(s, dir), "/metadata/engine/name"), "agent");
     assert_non_null(strstr(word(result, "/error"), "phase 'collect'"));
 }
 
@@ -218,6 +218,23 @@ static void a_living_owner_is_refused(void **state)
     assert_int_equal(state_write(&st, &d, NULL), 0);
     rundir_done(&d);
     assert_int_equal(recover(dir, &report), RECOVER_ALIVE);
+}
+
+/* In a container whose first process reaps nobody, a dead owner stays a zombie for ever. */
+static void a_zombie_is_not_alive(void **state)
+{
+    struct scratch *s = *state;
+    const char *dir = scratch_path(s, "out");
+    const char *const argv[] = { VICTIM, "run", dir, "30", "whole", NULL };
+    pid_t pid;
+    siginfo_t info;
+    assert_int_equal(
+        posix_spawn(&pid, argv[0], NULL, NULL, (char *const *)(uintptr_t)argv, environ), 0);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    struct recover_report report;
+    assert_int_equal(recover(dir, &report), RECOVER_CLOSED);
+    assert_int_equal(report.pid, pid);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static void other_directories_are_left_alone(void **state)
@@ -296,6 +313,7 @@ int main(void)
         SCRATCH_TEST(keeps_what_is_known),
         SCRATCH_TEST(a_finished_record_is_not_touched),
         SCRATCH_TEST(a_living_owner_is_refused),
+        SCRATCH_TEST(a_zombie_is_not_alive),
         SCRATCH_TEST(other_directories_are_left_alone),
         SCRATCH_TEST(garbage_becomes_a_valid_record),
     };
