@@ -44,34 +44,34 @@ def last_line(text):
     return lines[-1] if lines else ""
 
 
-def from_cmocka(suite, program, stdout, output):
-    """Cases of one cmocka program. A test that was started and has no verdict has failed."""
-    cases, running, said = [], None, []
+def from_cmocka(suite, program, output, good):
+    """Cases of one cmocka program, each name once.
 
-    def finish(status, text=""):
-        cases.append(Case(suite, f"{program}: {running}", status, 0.0, text))
-
-    for line in stdout.split("\n"):
+    A test may close its descriptors, fork or die, so that its verdict is lost: then the exit status of
+    the program decides, and the list of failed tests that cmocka prints at the end.
+    """
+    verdicts, reasons, said = {}, {}, []
+    for line in output.split("\n"):
         match = CMOCKA.match(line)
         if not match:
-            said.append(line)
+            said.append(line.strip())
             continue
         word, name = match.groups()
         if word == "RUN":
-            if running is not None:
-                finish(FAILED, output)
-            running, said = name, []
-        elif running is not None:
-            if word == "OK":
-                finish(PASSED)
-            elif word == "SKIPPED":
-                finish(SKIPPED, " ".join(s.strip() for s in said if s.strip()) or "no reason given")
-            else:
-                finish(FAILED, output)
-            running = None
-    if running is not None:
-        finish(FAILED, output)
-    return cases
+            verdicts.setdefault(name, None)
+            said = []
+        elif word == "SKIPPED":
+            verdicts[name] = SKIPPED
+            reasons.setdefault(name, " ".join(filter(None, said)) or "no reason given")
+        elif verdicts.get(name) != FAILED:
+            verdicts[name] = PASSED if word == "OK" else FAILED
+    lost = PASSED if good or FAILED in verdicts.values() else FAILED
+    found = []
+    for name, verdict in verdicts.items():
+        verdict = verdict or lost
+        text = output if verdict == FAILED else reasons.get(name, "")
+        found.append(Case(suite, f"{program}: {name}", verdict, 0.0, tail(text)))
+    return found
 
 
 def from_meson(stage, path):
@@ -85,19 +85,18 @@ def from_meson(stage, path):
 
 def from_meson_test(stage, test):
     name = test["name"].split(" / ")[-1]
-    stdout = test.get("stdout", "")
-    output = tail(stdout + "\n" + test.get("stderr", ""))
+    output = test.get("stdout", "") + "\n" + test.get("stderr", "")
     seconds = test.get("duration", 0.0)
     if test["result"] == "SKIP" or test.get("returncode") == SKIP_EXIT:
         return [Case(stage, name, SKIPPED, seconds, last_line(output) or "no reason given")]
     good = test["result"] in ("OK", "EXPECTEDFAIL")
-    cases = from_cmocka(stage, name, stdout, output)
+    cases = from_cmocka(stage, name, output, good)
     if cases:
         cases[0].seconds = seconds
     if not good and not any(c.status == FAILED for c in cases):
         # It died outside of a test, or so hard that its output is lost.
         verdict = f"{test['result'].lower()}, exit status {test.get('returncode')}"
-        cases.append(Case(stage, name, FAILED, seconds, f"{verdict}\n{output}"))
+        cases.append(Case(stage, name, FAILED, seconds, f"{verdict}\n{tail(output)}"))
     if not cases:
         cases.append(Case(stage, name, PASSED, seconds))
     return cases

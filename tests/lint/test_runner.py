@@ -61,6 +61,20 @@ class Meson(unittest.TestCase):
     def test_crash_in_a_case(self):
         self.assertIn(("buf: third", "failed"), self.verdicts(stdout=CMOCKA, result="FAIL", returncode=-11))
 
+    def test_verdict_that_came_by_the_other_stream(self):
+        self.assertIn(("buf: third", "passed"), self.verdicts(stdout=CMOCKA, stderr="[       OK ] third\n"))
+
+    def test_lost_verdict_of_a_program_that_is_content(self):
+        self.assertIn(("buf: third", "passed"), self.verdicts(stdout=CMOCKA))
+
+    def test_lost_verdict_beside_a_failure_that_is_known(self):
+        found = self.verdicts(stdout=CMOCKA, stderr="[  FAILED  ] first\n", result="FAIL", returncode=1)
+        self.assertEqual([status for _, status in found], ["failed", "skipped", "passed"])
+
+    def test_output_that_a_forked_child_repeats_counts_once(self):
+        found = self.verdicts(stdout=CMOCKA + CMOCKA + "[       OK ] third\n")
+        self.assertEqual([status for _, status in found], ["passed", "skipped", "passed"])
+
     def test_crash_with_lost_output(self):
         self.assertEqual(self.verdicts(result="FAIL", returncode=-6), [("buf", "failed")])
 
