@@ -253,7 +253,9 @@ static void on_output(void *arg, enum proc_stream stream, struct str bytes)
     x->last_life = clock_now();
     if (x->first_output_at == 0) {
         x->first_output_at = x->last_life;
-        timer_cancel(x->first_output);
+        if (x->ended == 0) { /* after its end there are no timers any more */
+            timer_cancel(x->first_output);
+        }
     }
     logfile_write(stream == PROC_STDERR ? &run->record.err : &run->record.out, bytes);
     run->driver->feed(run->session, stream == PROC_STDOUT ? AGENT_STDOUT : AGENT_STDERR, bytes);

@@ -93,7 +93,7 @@ static void test_classes(void **state)
         { "^[\\W]$", "\xc3\xa9", 1 },
         { "[]", "a", 0 }, /* nothing is in the empty class */
         { "^[^]$", "\n", 1 },
-        { "^[[:alpha:]]$", ":]", 1 }, /* no POSIX class: one of [:alph, then ] */
+        { "^[[:alpha:]]$", ":]", 1 }, /* no POSIX class: one of the letters, then ] */
         { "^[[:alpha:]]$", "a", 0 },
         { "^[\\]\\\\]+$", "]\\", 1 },
         { "^[.*+?(){}|$^]+$", "$^.*", 1 },

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/file.h"
 #include "proc/which.h"
 
@@ -56,13 +57,12 @@ static int tear_down(void **state)
 
 static int find(const char *name, const char *dirs, char out[PATH_MAX], struct err *e)
 {
-    char path[256] = "";
+    CLEANUP(buf) struct buf path = BUF_INIT(BUF_TEXT);
+    buf_adds(&path, "");
     for (const char *d = dirs; *d != '\0'; d++) {
-        char one[96];
-        (void)snprintf(one, sizeof one, "%s%s/%c", path[0] == '\0' ? "" : ":", root, *d);
-        (void)strncat(path, one, sizeof path - strlen(path) - 1);
+        buf_addf(&path, "%s%s/%c", path.len == 0 ? "" : ":", root, *d);
     }
-    return which_find(name, path, NULL, out, e);
+    return which_find(name, path.ptr, NULL, out, e);
 }
 
 static void first_executable_wins(void **state)
