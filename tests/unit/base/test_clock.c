@@ -46,7 +46,9 @@ static void test_iso_form(void **state)
     assert_iso(INT64_C(951782400000000000), "2000-02-29T00:00:00.000Z"); /* a leap day */
     assert_iso(INT64_C(1794774575123456789), "2026-11-15T20:29:35.123Z");
     assert_iso(INT64_MAX, "2262-04-11T23:47:16.854Z");
-    assert_iso(-1, "1970-01-01T00:00:00.000Z"); /* a broken clock must not break a record */
+    /* A broken clock must not break a record. */
+    assert_iso(-1, "1970-01-01T00:00:00.000Z");
+    assert_iso(-86400 * NSEC_PER_SEC, "1970-01-01T00:00:00.000Z");
 }
 
 int main(void)

@@ -93,11 +93,13 @@ static void test_text_lines(void **state)
     int fd = begin_capture(&saved);
     write_awkward();
     LOG_DEBUG("a", "b", LOG_STR("plain", "x-1"));
+    LOG_DEBUG("a", "b", LOG_STR("line", "x\ny"), LOG_STR("none", ""));
     end_capture(fd, saved, &out);
-    assert_int_equal(count_lines(buf_str(&out)), 3); /* a line break in a value is not one here */
+    assert_int_equal(count_lines(buf_str(&out)), 4); /* a line break in a value is not one here */
     assert_non_null(strstr(out.ptr, " debug proc spawned pid=-5 argv0="));
     assert_null(memchr(out.ptr, 1, out.len)); /* nothing that moves a terminal's cursor */
     assert_non_null(strstr(out.ptr, "debug a b plain=x-1\n"));
+    assert_non_null(strstr(out.ptr, "debug a b line=\"x\\ny\" none=\"\"\n"));
 }
 
 static void test_levels(void **state)

@@ -72,8 +72,8 @@ static void test_messages(void **state)
     assert_refused("name: x\nlimts: {}",
                    "t.yaml:2:1: unknown key 'limts' (did you mean 'limits'?)");
     assert_refused("zebra: 1", "t.yaml:1:1: unknown key 'zebra'");
-    assert_refused("limits: {timout: 1}",
-                   "t.yaml:1:10: unknown key 'limits.timout' (did you mean 'timeout'?)");
+    assert_refused("limits: {timeoot: 1}",
+                   "t.yaml:1:10: unknown key 'limits.timeoot' (did you mean 'timeout'?)");
     assert_refused("limits:\n  timeout: [1]", "t.yaml:2:12: 'limits.timeout' must be a duration");
     assert_refused("limits: {timeout: -1}", "t.yaml:1:19: 'limits.timeout'");
     assert_refused("limits: {timeout: fast}", "t.yaml:1:19: 'limits.timeout'");

@@ -205,7 +205,7 @@ static void test_bad_durations(void **state)
 
 static void test_distance(void **state)
 {
-    assert_int_equal(str_distance(STR("timeout"), STR("timout"), 3), 1);
+    assert_int_equal(str_distance(STR("timeout"), STR("timexout"), 3), 1);
     assert_int_equal(str_distance(STR("abc"), STR("abc"), 3), 0);
     assert_int_equal(str_distance(STR(""), STR("abc"), 3), 3);
     assert_int_equal(str_distance(STR("kitten"), STR("sitting"), 3), 3);
