@@ -196,7 +196,9 @@ void help_man(struct buf *out)
     add_options(out, command_globals());
     buf_adds(out, ".Sh ENVIRONMENT\n");
     add_entries(out, "Ev", manual_environment);
-    buf_adds(out, ".Sh FILES\nA run directory holds:\n");
+    buf_adds(out, ".Sh FILES\n");
+    add_entries(out, "Pa", manual_settings);
+    buf_adds(out, ".Pp\nA run directory holds:\n");
     add_entries(out, "Pa", manual_files);
     add_statuses(out);
     add_examples(out);

@@ -11,13 +11,17 @@
 #include "cli/manual.h"
 #include "cli/option.h"
 
-/* Text of a table cell: a bar would end it, an angle bracket would begin a tag. */
-static void add_cell(struct buf *out, const char *text)
+/* Running text: what Markdown would take for emphasis, a tag or the end of a table cell is escaped,
+ * but not within `code`. */
+static void add_prose(struct buf *out, const char *text)
 {
+    bool code = false;
     for (; *text != '\0'; text++) {
-        if (*text == '|') {
-            buf_adds(out, "\\|");
-        } else if (*text == '<') {
+        code = code != (*text == '`');
+        if (*text == '|' || (*text == '*' && !code)) {
+            buf_adds(out, "\\");
+        }
+        if (*text == '<' && !code) {
             buf_adds(out, "&lt;");
         } else {
             buf_add(out, str_n(text, 1));
@@ -33,7 +37,7 @@ static void add_row(struct buf *out, const char *term, const char *text)
         buf_add(out, str_n(term, 1));
     }
     buf_adds(out, "` | ");
-    add_cell(out, text);
+    add_prose(out, text);
     buf_adds(out, " |\n");
 }
 
@@ -76,7 +80,9 @@ static void add_command(struct buf *out, const struct command *c)
     }
     buf_adds(out, "```\n");
     for (const char *const *d = c->description; d != NULL && *d != NULL; d++) {
-        buf_addf(out, "\n%s\n", *d);
+        buf_adds(out, "\n");
+        add_prose(out, *d);
+        buf_adds(out, "\n");
     }
     if (c->positionals != NULL && c->positionals->name != NULL) {
         add_head(out, "Argument", "meaning");
@@ -116,9 +122,10 @@ void help_markdown(struct buf *out)
     add_head(out, "Status", "meaning");
     for (const struct manual_status *s = manual_statuses; s->status >= 0; s++) {
         buf_addf(out, "| %d | ", s->status);
-        add_cell(out, s->text);
+        add_prose(out, s->text);
         buf_adds(out, " |\n");
     }
     add_entries(out, "Environment", "Variable", manual_environment);
+    add_entries(out, "Files", "File", manual_settings);
     add_entries(out, "Files of a run directory", "File", manual_files);
 }

@@ -43,6 +43,20 @@ const struct manual_entry manual_environment[] = {
     { "COLUMNS", "width of the terminal, if it cannot be asked or should differ" },
     { "CINCH_LOG", "log to standard error from this level on: debug, info, warn or error" },
     { "CINCH_LOG_FORMAT", "json: one object per line instead of text" },
+    { "CINCH_SITE_DIR", "where the site's configuration is, instead of /etc/cinch" },
+    { "CINCH_INIT", "the helper program, if it is not where it was installed" },
+    { "XDG_CONFIG_HOME", "where your configuration is, instead of ~/.config" },
+    { "XDG_STATE_HOME", "where runs without --output go, instead of ~/.local/state" },
+    { NULL, NULL },
+};
+
+const struct manual_entry manual_settings[] = {
+    { "/etc/cinch/config.yaml", "settings of the site" },
+    { "/etc/cinch/enforced.yaml", "settings of the site that nobody can change" },
+    { "~/.config/cinch/config.yaml", "your settings" },
+    { "~/.config/cinch/adapters/*.yaml", "your adapters" },
+    { ".cinch/config.yaml", "settings of a project, from the workspace upwards" },
+    { "~/.local/state/cinch/runs/", "records of runs without --output" },
     { NULL, NULL },
 };
 

@@ -18,4 +18,5 @@ struct manual_status {
 extern const char *const manual_about[]; /* paragraphs, NULL-terminated */
 extern const struct manual_status manual_statuses[];
 extern const struct manual_entry manual_environment[];
-extern const struct manual_entry manual_files[];
+extern const struct manual_entry manual_settings[]; /* files that are read */
+extern const struct manual_entry manual_files[];    /* of a run directory */

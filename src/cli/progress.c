@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "base/log.h"
 #include "cli/text.h"
 
 #define REDRAW_EVERY (NSEC_PER_SEC / 10)
@@ -16,7 +17,8 @@
 void progress_init(struct progress *p, struct terminal *t, enum progress_mode mode)
 {
     *p = (struct progress) { .terminal = t, .mode = mode };
-    if (mode == PROGRESS_AUTO && !t->live) {
+    /* Lines of the log (-v) and a line that is redrawn would overwrite each other. */
+    if (mode == PROGRESS_AUTO && (!t->live || log_enabled(LOG_LEVEL_ERROR))) {
         p->mode = PROGRESS_PLAIN;
     }
 }

@@ -35,7 +35,7 @@ struct progress_view {
 };
 
 enum progress_mode {
-    PROGRESS_AUTO,  /* live line on a capable terminal, plain lines otherwise */
+    PROGRESS_AUTO,  /* live line on a capable terminal, plain lines otherwise or with a log */
     PROGRESS_PLAIN, /* plain lines always */
     PROGRESS_QUIET, /* nothing, also no messages */
 };

@@ -20,6 +20,7 @@
 #include "cli/help.h"
 #include "cli/manual.h"
 #include "cli/text.h"
+#include "record/reason.h"
 
 #define CHECK(condition, where, what)                             \
     do {                                                          \
@@ -164,14 +165,26 @@ static void test_pages_fit(void **state)
     }
 }
 
+static bool is_explained(int status)
+{
+    for (const struct manual_status *s = manual_statuses; s->status >= 0; s++) {
+        if (s->status == status) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void test_every_exit_status_is_explained(void **state)
 {
-    for (int code = 0; code < (int)ERR_CODE_MAX; code++) {
-        bool found = false;
-        for (const struct manual_status *s = manual_statuses; s->status >= 0; s++) {
-            found = found || s->status == err_exit_status((enum err_code)code);
-        }
-        CHECK(found, err_word((enum err_code)code), "exit status is not in the manual");
+    for (int i = 0; i < (int)ERR_CODE_MAX; i++) {
+        enum err_code code = (enum err_code)i;
+        CHECK(is_explained(err_exit_status(code)), err_word(code), "not in the manual");
+    }
+    for (int i = (int)REASON_NONE + 1; i < (int)REASON_MAX; i++) {
+        enum reason reason = (enum reason)i;
+        int status = reason_exit_status(reason, EXIT_NATIVE, (struct engine_exit) { 0 });
+        CHECK(is_explained(status), reason_word(reason), "not in the manual");
     }
 }
 

@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/macro.h"
 #include "cli/progress.h"
 #include "cli/text.h"
@@ -136,6 +137,19 @@ static void test_plain_lines(void **state)
     screen_done(&s);
 }
 
+static void test_a_log_makes_it_plain(void **state)
+{
+    struct screen s;
+    struct progress p;
+    screen_init(&s, true);
+    log_init(LOG_LEVEL_INFO, false);
+    progress_init(&p, &s.t, PROGRESS_AUTO);
+    log_init(LOG_LEVEL_OFF, false);
+    progress_update(&p, &(struct progress_view) { .phase = "execute" }, 1);
+    screen_expect(&s, "[  0.0s] execute\n");
+    screen_done(&s);
+}
+
 static void test_quiet(void **state)
 {
     struct screen s;
@@ -156,6 +170,7 @@ int main(void)
         cmocka_unit_test(test_live_line),
         cmocka_unit_test(test_live_line_never_wraps),
         cmocka_unit_test(test_plain_lines),
+        cmocka_unit_test(test_a_log_makes_it_plain),
         cmocka_unit_test(test_quiet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
