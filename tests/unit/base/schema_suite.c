@@ -245,7 +245,7 @@ int main(int argc, char **argv)
 {
     const char *roots[8] = { getenv("CINCH_SCHEMA_SUITE") };
     size_t count = roots[0] != NULL ? 1 : 0;
-    for (size_t i = 0; argc < 2 && i < ARRAY_LEN(known_suites); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(known_suites); i++) {
         roots[count++] = known_suites[i];
     }
     for (int i = 1; i < argc && count < ARRAY_LEN(roots); i++) {

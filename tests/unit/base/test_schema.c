@@ -379,6 +379,126 @@ static void test_meta_schemas_are_built_in(void **state)
     }
 }
 
+struct verdict {
+    const char *schema, *value;
+    bool valid;
+};
+
+static void check_verdicts(struct fixture *f, const struct verdict *list, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (accepts(f, list[i].schema, list[i].value) != list[i].valid) {
+            fail_msg("%s on %s: %s", list[i].schema, list[i].value,
+                     list[i].valid ? "refused" : "accepted");
+        }
+    }
+}
+
+/* What counts as evaluated: by branches that fit, by contains, not by those that fail, not by
+ * cousins or by not. */
+static void test_unevaluated(void **state)
+{
+#define BRANCHES                                                   \
+    "{'anyOf':[{'properties':{'a':{'const':1}},'required':['a']}," \
+    "{'properties':{'b':{'const':2}},'required':['b']}],'unevaluatedProperties':false}"
+    static const struct verdict list[] = {
+        { BRANCHES, "{'a':1,'b':2}", true }, /* both branches count */
+        { BRANCHES, "{'a':1,'b':3}", false },
+        { BRANCHES, "{'a':1,'c':3}", false },
+        { "{'if':{'properties':{'a':true},'required':['a']},'unevaluatedProperties':false}",
+          "{'a':1}", true },
+        { "{'if':{'required':['x'],'properties':{'a':true}},'unevaluatedProperties':false}",
+          "{'a':1}", false },
+        { "{'not':{'not':{'properties':{'a':true}}},'unevaluatedProperties':false}", "{'a':1}",
+          false },
+        { "{'allOf':[{'properties':{'a':true}},{'unevaluatedProperties':false}]}", "{'a':1}",
+          false },
+        { "{'allOf':[{'patternProperties':{'^a':true}},{'additionalProperties':{'type':'null'}}],"
+          "'unevaluatedProperties':false}",
+          "{'a':null,'b':null}", true },
+        { "{'$ref':'#/$defs/x','$defs':{'x':{'properties':{'a':true}}},"
+          "'unevaluatedProperties':{'type':'string'}}",
+          "{'a':1,'b':'x'}", true },
+        { "{'dependentSchemas':{'a':{'properties':{'a':true}}},'unevaluatedProperties':false}",
+          "{'a':1}", true },
+        { "{'properties':{'p':{'unevaluatedProperties':false}}}", "{'p':{'a':1}}", false },
+        { "{'allOf':[{'unevaluatedProperties':true}],'unevaluatedProperties':false}", "{'a':1}",
+          true },
+        { "{'prefixItems':[true],'contains':{'const':'x'},'unevaluatedItems':false}", "[1,'x','x']",
+          true },
+        { "{'prefixItems':[true],'contains':{'const':'x'},'unevaluatedItems':false}", "[1,'x',2]",
+          false },
+        { "{'oneOf':[{'prefixItems':[{'type':'null'},true]},{'prefixItems':[{'type':'integer'}]}],"
+          "'unevaluatedItems':false}",
+          "[1,2]", false },
+        { "{'$schema':'https://json-schema.org/draft/2019-09/schema','contains':{'const':'x'},"
+          "'unevaluatedItems':false}",
+          "['x']", false }, /* contains evaluates nothing before 2020-12 */
+    };
+    check_verdicts(*state, list, ARRAY_LEN(list));
+}
+
+static void test_references(void **state)
+{
+    static const struct verdict list[] = {
+        { "{'$id':'http://x/a?q=1','$ref':'#/$defs/n','$defs':{'n':{'type':'null'}}}", "1", false },
+        { "{'$id':'http://x/dir/a','$defs':{'n':{'$id':'../b/./c','type':'null'}},'$ref':'/b/c'}",
+          "1", false },
+        { "{'$id':'urn:a:b','$defs':{'n':{'$anchor':'n','type':'null'}},'$ref':'urn:a:b#n'}", "1",
+          false },
+        { "{'properties':{'a~b/c%d':{'type':'null'}},'not':{'$ref':'#/properties/a~0b~1c%25d'}}",
+          "1", true },
+        { "{'x-own':[{'y':{'type':'null'}}],'$ref':'#/x-own/0/y'}", "1", false },
+        /* an $id where no schema is means nothing */
+        { "{'enum':[{'$id':'http://x/y','type':'null'}],'$defs':{'z':{'$id':'http://x/"
+          "y','type':'object'}},"
+          "'$ref':'http://x/y'}",
+          "{'$id':'http://x/y','type':'null'}", true },
+        /* the outermost dynamic anchor of the name counts */
+        { "{'$id':'http://x/"
+          "strict','$dynamicAnchor':'node','$ref':'tree','unevaluatedProperties':false,"
+          "'$defs':{'t':{'$id':'tree','$dynamicAnchor':'node','properties':{'kids':{'items':"
+          "{'$dynamicRef':'#node'}}}}}}",
+          "{'kids':[{'kidz':[]}]}", false },
+        { "{'$id':'http://x/loose','$ref':'tree','unevaluatedProperties':false,"
+          "'$defs':{'t':{'$id':'tree','$dynamicAnchor':'node','properties':{'kids':{'items':"
+          "{'$dynamicRef':'#node'}}}}}}",
+          "{'kids':[{'kidz':[]}]}", true },
+        { "{'$schema':'https://json-schema.org/draft/2019-09/schema','$id':'http://x/s',"
+          "'$recursiveAnchor':true,'$ref':'t','unevaluatedProperties':false,'$defs':{'t':{'$id':'t'"
+          ","
+          "'$recursiveAnchor':true,'properties':{'k':{'$recursiveRef':'#'}}}}}",
+          "{'k':{'z':1}}", false },
+    };
+    check_verdicts(*state, list, ARRAY_LEN(list));
+}
+
+/* A meta-schema of one's own can switch vocabularies off, and formats on. */
+static void test_vocabularies(void **state)
+{
+    struct fixture *f = *state;
+    struct schema_document documents[] = {
+        { STR("http://x/bare"),
+          tree(f, "{'$schema':'https://json-schema.org/draft/2020-12/schema','$vocabulary':{"
+                  "'https://json-schema.org/draft/2020-12/vocab/core':true,"
+                  "'https://json-schema.org/draft/2020-12/vocab/applicator':true,"
+                  "'https://json-schema.org/draft/2020-12/vocab/format-assertion':true}}") },
+        { STR("http://x/odd"), tree(f, "{'$schema':'https://json-schema.org/draft/2020-12/schema',"
+                                       "'$vocabulary':{'http://x/own':true}}") },
+    };
+    struct schema_options o = { .documents = documents, .document_count = 2 };
+    CLEANUP(schema)
+    struct schema *s =
+        compile(f, "{'$schema':'http://x/bare','items':{'minimum':9,'format':'ipv4'}}", &o);
+    assert_int_equal(schema_check(s, tree(f, "[1]"), NULL, NULL), 1);
+    assert_int_equal(schema_check(s, tree(f, "['x']"), NULL, NULL), 0);
+    struct schema *none = NULL;
+    assert_int_equal(schema_compile(tree(f, "{'$schema':'http://x/odd'}"), &o, &none, &f->e),
+                     -ERR_CONFIG);
+    assert_string_equal(f->e.msg,
+                        "schema: 'http://x/odd' requires the unknown vocabulary 'http://x/own'");
+}
+
 static void test_format_is_optional(void **state)
 {
     struct fixture *f = *state;
@@ -555,6 +675,9 @@ int main(void)
         TEST(test_resolver),
         TEST(test_drafts),
         TEST(test_meta_schemas_are_built_in),
+        TEST(test_unevaluated),
+        TEST(test_references),
+        TEST(test_vocabularies),
         TEST(test_format_is_optional),
         TEST(test_numbers),
         TEST(test_depth),
