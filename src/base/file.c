@@ -225,10 +225,26 @@ static int move_up(struct removal *m, int at, const char *name, struct err *e)
     return 0;
 }
 
+/* An agent may have taken away the permissions of a directory that is ours. Never through a symbolic
+ * link: O_PATH pins what was found, and /proc gives it back to chmod(). */
+static void make_readable(int at, const char *name)
+{
+    char path[64];
+    CLEANUP(fd) int fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        (void)!chmod(path, 0700);
+    }
+}
+
 static int remove_children(struct removal *m, int at, const char *name, int depth, struct err *e)
 {
     CLEANUP(dir) DIR *d = NULL;
-    int r = open_dir(at, name, O_NOFOLLOW, &d, e);
+    int r = open_dir(at, name, O_NOFOLLOW, &d, NULL);
+    if (r < 0) {
+        make_readable(at, name);
+        r = open_dir(at, name, O_NOFOLLOW, &d, e);
+    }
     if (r < 0) {
         return r;
     }

@@ -83,6 +83,15 @@ static int rank(enum reason r)
     return 9;
 }
 
+/* Messages have a limited length, and what was cut may be half a secret: clean from here on. */
+static void format_message(struct run *run, char out[RUN_MESSAGE_MAX], const char *fmt, va_list ap)
+{
+    char text[RUN_MESSAGE_MAX];
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    struct str safe = redact_cut(run->redactor, run->arena, str_of(text), REDACT_CUT_END);
+    (void)snprintf(out, RUN_MESSAGE_MAX, "%.*s", STR_ARG(safe));
+}
+
 void run_fail(struct run *run, enum reason reason, const char *fmt, ...)
 {
     if (rank(reason) >= rank(run->cause.reason)) {
@@ -90,7 +99,7 @@ void run_fail(struct run *run, enum reason reason, const char *fmt, ...)
     }
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(run->cause.message, sizeof run->cause.message, fmt, ap);
+    format_message(run, run->cause.message, fmt, ap);
     va_end(ap);
     run->cause.reason = reason;
 }
@@ -102,10 +111,10 @@ void run_fail_err(struct run *run, const struct err *e)
 
 void run_warn(struct run *run, const char *fmt, ...)
 {
-    char text[480];
+    char text[RUN_MESSAGE_MAX];
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    format_message(run, text, fmt, ap);
     va_end(ap);
     events_warning(&run->record.events, text);
     if (run->warnings == NULL) {
@@ -115,8 +124,7 @@ void run_warn(struct run *run, const char *fmt, ...)
         run->warnings[run->warning_count++] = arena_dup(run->arena, str_of(text));
     }
     if (run->opts->watcher.warning != NULL) {
-        struct str safe = redact_str(run->redactor, run->arena, str_of(text));
-        run->opts->watcher.warning(run->opts->watcher.owner, arena_dup(run->arena, safe));
+        run->opts->watcher.warning(run->opts->watcher.owner, text);
     }
 }
 
@@ -347,8 +355,7 @@ static void summarise(const struct run *run, struct run_summary *ret)
     };
     (void)snprintf(ret->run_id, sizeof ret->run_id, "%s", run->record.state.run_id);
     (void)snprintf(ret->output_dir, sizeof ret->output_dir, "%s", run->record.dir.path);
-    struct str message = redact_str(run->redactor, run->arena, str_of(run->cause.message));
-    (void)snprintf(ret->message, sizeof ret->message, "%.*s", STR_ARG(message));
+    (void)snprintf(ret->message, sizeof ret->message, "%s", run->cause.message);
 }
 
 int run_execute(const struct run_opts *opts, struct run_summary *ret, struct err *e)

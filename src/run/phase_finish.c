@@ -81,17 +81,12 @@ static void tell_call(struct run *run)
                                                .cached_tokens = u->known ? u->cache_read : -1 });
 }
 
-/* Where the driver kept only the end of a text, the cut may have gone through a secret, whose
- * second half no redactor can find. So the rest is cleaned, and then loses as many bytes as a
- * secret can have. */
+/* The driver may have kept only the end of the text: half a secret may stand at the cut. */
 static void make_text_safe(struct run *run)
 {
     struct agent_report *r = &run->report;
-    size_t longest = redactor_longest(run->redactor);
-    r->text = redact_str(run->redactor, run->arena, r->text);
-    if (r->text_truncated && longest > 1) {
-        r->text = str_slice(r->text, longest - 1, r->text.len);
-    }
+    unsigned edges = r->text_truncated ? REDACT_CUT_FRONT : 0;
+    r->text = redact_cut(run->redactor, run->arena, r->text, edges);
 }
 
 int phase_parse(struct run *run, struct err *e)

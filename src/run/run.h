@@ -51,12 +51,14 @@ struct run_opts {
     struct run_watcher watcher;
 };
 
+enum { RUN_MESSAGE_MAX = 480 };
+
 struct run_summary {
     char run_id[40];
     char output_dir[4096];
     enum reason reason;
-    int exit_status;   /* by the exit profile */
-    char message[480]; /* why it failed; empty on success */
+    int exit_status;               /* by the exit profile */
+    char message[RUN_MESSAGE_MAX]; /* why it failed; empty on success */
     nsec took;
 };
 

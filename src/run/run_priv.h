@@ -41,8 +41,8 @@ enum phase {
 
 /* Why the run ends as it does. */
 struct cause {
-    enum reason reason; /* REASON_NONE: nothing went wrong so far */
-    char message[480];
+    enum reason reason;            /* REASON_NONE: nothing went wrong so far */
+    char message[RUN_MESSAGE_MAX]; /* redacted */
     enum timeout_kind timeout;
 };
 

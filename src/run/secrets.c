@@ -49,21 +49,21 @@ static struct secret *add(struct arena *a, struct secrets *list, const char *nam
     return s;
 }
 
-static const char *lookup(const char *const *environ, struct str name)
+static const char *lookup(const char *const *caller, struct str name)
 {
-    for (; environ != NULL && *environ != NULL; environ++) {
-        struct str entry = str_of(*environ);
+    for (; caller != NULL && *caller != NULL; caller++) {
+        struct str entry = str_of(*caller);
         if (entry.len > name.len && entry.ptr[name.len] == '=' && str_starts(entry, name)) {
-            return *environ + name.len + 1;
+            return *caller + name.len + 1;
         }
     }
     return NULL;
 }
 
-static int add_variable(struct arena *a, const char *name, const char *const *environ,
+static int add_variable(struct arena *a, const char *name, const char *const *caller,
                         struct secrets *list, struct err *e)
 {
-    const char *value = lookup(environ, str_of(name));
+    const char *value = lookup(caller, str_of(name));
     if (value == NULL || value[0] == '\0') {
         return ERR(e, ERR_SECRET, "secret '%s' is not set: export it in the environment of cinch",
                    name);
@@ -100,11 +100,11 @@ static void add_api_keys(struct arena *a, const struct json *keys, struct secret
     }
 }
 
-static void add_guessed(struct arena *a, const struct settings *s, const char *const *environ,
+static void add_guessed(struct arena *a, const struct settings *s, const char *const *caller,
                         struct secrets *list)
 {
-    for (; environ != NULL && *environ != NULL; environ++) {
-        struct str value = str_of(*environ);
+    for (; caller != NULL && *caller != NULL; caller++) {
+        struct str value = str_of(*caller);
         struct str name = str_split(&value, '=');
         if (value.ptr != NULL && value.len >= GUESSED_MIN && secret_like_name(name)) {
             (void)add(a, list, arena_dup(a, name), value);
@@ -119,14 +119,14 @@ static void add_guessed(struct arena *a, const struct settings *s, const char *c
     }
 }
 
-int secrets_collect(struct arena *a, const struct settings *s, const char *const *environ,
+int secrets_collect(struct arena *a, const struct settings *s, const char *const *caller,
                     struct secrets *ret, struct err *e)
 {
     *ret = (struct secrets) { 0 };
     int first = 0;
     for (size_t i = 0; i < json_len(s->secret_names); i++) {
         const char *name = json_cstring(json_item(s->secret_names, i), "");
-        int r = add_variable(a, name, environ, ret, first == 0 ? e : NULL);
+        int r = add_variable(a, name, caller, ret, first == 0 ? e : NULL);
         first = first == 0 ? r : first;
     }
     for (size_t i = 0; i < json_len(s->secret_files); i++) {
@@ -138,6 +138,6 @@ int secrets_collect(struct arena *a, const struct settings *s, const char *const
         }
     }
     add_api_keys(a, s->api_keys, ret);
-    add_guessed(a, s, environ, ret);
+    add_guessed(a, s, caller, ret);
     return first;
 }

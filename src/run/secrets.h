@@ -25,8 +25,8 @@ struct secrets {
 };
 
 /* ERR_SECRET (77) when a named variable or file is missing or empty; all the others are in the list
- * even then, so that the record of the failure is clean. `environ` is the caller's. */
-int secrets_collect(struct arena *a, const struct settings *s, const char *const *environ,
+ * even then, so that the record of the failure is clean. `caller` is the caller's environment. */
+int secrets_collect(struct arena *a, const struct settings *s, const char *const *caller,
                     struct secrets *ret, struct err *e) MUST_USE;
 
 /* OPENAI_API_KEY, GH_TOKEN, DB_PASSWORD … but not KEYBOARD or TOKENIZERS_PARALLELISM. */

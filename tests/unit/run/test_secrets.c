@@ -67,8 +67,8 @@ static void test_sources(void **state)
     assert_true(fd >= 0);
     assert_int_equal(file_write_all(fd, STR("file-value-1\n"), NULL), 0);
     (void)close(fd);
-    const char *const environ[] = { "MINE=abc", "X_TOKEN=guessed-value", "Y_TOKEN=short",
-                                    "PLAIN=visible-text", NULL };
+    const char *const caller[] = { "MINE=abc", "X_TOKEN=guessed-value", "Y_TOKEN=short",
+                                   "PLAIN=visible-text", NULL };
     struct settings s = {
         .secret_names = tree("[MINE]"),
         .secret_files = tree(arena_printf(arena, "[%s]", file)),
@@ -77,7 +77,7 @@ static void test_sources(void **state)
     };
     struct secrets list;
     struct err e;
-    assert_int_equal(secrets_collect(arena, &s, environ, &list, &e), 0);
+    assert_int_equal(secrets_collect(arena, &s, caller, &list, &e), 0);
     assert_true(str_eqc(find(&list, "MINE")->value, "abc") && find(&list, "MINE")->to_child);
     assert_true(str_eqc(find(&list, "X_TOKEN")->value, "guessed-value"));
     assert_false(find(&list, "X_TOKEN")->to_child);
@@ -89,10 +89,10 @@ static void test_sources(void **state)
     assert_true(str_eqc(find(&list, strrchr(file, '/') + 1)->value, "file-value-1"));
     assert_int_equal(unlink(file), 0);
 
-    assert_int_equal(secrets_collect(arena, &s, environ, &list, &e), -ERR_SECRET);
+    assert_int_equal(secrets_collect(arena, &s, caller, &list, &e), -ERR_SECRET);
     s.secret_files = NULL;
     s.secret_names = tree("[ABSENT]");
-    assert_int_equal(secrets_collect(arena, &s, environ, &list, &e), -ERR_SECRET);
+    assert_int_equal(secrets_collect(arena, &s, caller, &list, &e), -ERR_SECRET);
     assert_non_null(strstr(e.msg, "'ABSENT' is not set"));
 }
 
