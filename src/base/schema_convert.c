@@ -205,12 +205,8 @@ static struct json *move_reference(struct arena *a, struct json *schema, const v
     return schema;
 }
 
-struct json *schema_wrap(struct arena *a, const struct json *schema)
+struct json *schema_nest(struct arena *a, const struct json *schema, const char *key)
 {
-    if (schema_is_object(schema, schema)) {
-        return json_copy(a, schema);
-    }
-    const char *key = wrap_key(schema);
     struct json *inner = convert(a, schema, move_reference, key, CONVERT_DEPTH);
     struct json *outer = json_object(a);
     struct json *properties = json_object(a);
@@ -231,6 +227,12 @@ struct json *schema_wrap(struct arena *a, const struct json *schema)
         }
     }
     return outer;
+}
+
+struct json *schema_wrap(struct arena *a, const struct json *schema)
+{
+    return schema_is_object(schema, schema) ? json_copy(a, schema)
+                                            : schema_nest(a, schema, wrap_key(schema));
 }
 
 const struct json *schema_unwrap(const struct json *schema, const struct json *value)

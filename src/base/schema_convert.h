@@ -16,9 +16,12 @@
 
 #include "base/json.h"
 
-/* A schema that is not of an object, wrapped in one: {"items": …} for an array, {"value": …} for
- * anything else. Definitions move to the new root, references are adjusted. A schema of an object
- * comes back as a copy. */
+/* {"type": "object", "properties": {key: schema}}, the key required and the only one: how the input
+ * of a tool holds a schema. Definitions move to the new root, references are adjusted. */
+struct json *schema_nest(struct arena *a, const struct json *schema, const char *key);
+
+/* A schema that is not of an object, nested in one: {"items": …} for an array, {"value": …} for
+ * anything else. A schema of an object comes back as a copy. */
 struct json *schema_wrap(struct arena *a, const struct json *schema);
 /* The value without the wrapping that schema_wrap(schema) added, if it has it. */
 const struct json *schema_unwrap(const struct json *schema, const struct json *value);

@@ -46,6 +46,19 @@ const char *structured_repair_name(enum structured_repair repair)
     return "none";
 }
 
+const char *structured_source_name(enum structured_source source)
+{
+    switch (source) {
+    case STRUCTURED_TEXT:
+        return "text";
+    case STRUCTURED_NATIVE:
+        return "native";
+    case STRUCTURED_TOOL:
+        return "tool";
+    }
+    return "text";
+}
+
 static struct str excerpt(struct arena *a, struct str text)
 {
     size_t n = text.len < EXCERPT_BYTES ? text.len : EXCERPT_BYTES;
@@ -113,28 +126,28 @@ static void note_errors(struct ladder *l, struct str text, const struct schema_r
     l->ret->failure.errors = keep_errors(l->a, why);
 }
 
-static bool take(struct ladder *l, const struct json *value, struct str source)
+static bool take(struct ladder *l, const struct json *value, struct str piece)
 {
     l->ret->value = json_copy(l->a, value);
     l->ret->repair = l->repair;
-    l->ret->source = source;
+    l->ret->piece = piece;
     return true;
 }
 
 /* Judges a value; takes it when it is good. */
-static bool try_value(struct ladder *l, const struct json *value, struct str source)
+static bool try_value(struct ladder *l, const struct json *value, struct str piece)
 {
     const struct structured_options *o = l->options;
     if (o->wanted != NULL) {
         value = schema_unwrap(o->wanted, value);
     }
     if (o->schema == NULL) {
-        return (value->type == JSON_OBJECT || value->type == JSON_ARRAY) && take(l, value, source);
+        return (value->type == JSON_OBJECT || value->type == JSON_ARRAY) && take(l, value, piece);
     }
     struct schema_result why;
     struct schema_limits limits = { 0 };
     if (l->repair == STRUCTURED_BALANCED) {
-        limits.max_steps = PROSE_STEPS + PROSE_STEPS_PER_BYTE * (uint64_t)source.len;
+        limits.max_steps = PROSE_STEPS + PROSE_STEPS_PER_BYTE * (uint64_t)piece.len;
     }
     int rc = schema_validate(o->schema, value, &limits, l->scratch, &why, l->e);
     if (rc != 0) {
@@ -143,9 +156,9 @@ static bool try_value(struct ladder *l, const struct json *value, struct str sou
         return false;
     }
     if (why.valid) {
-        return take(l, value, source);
+        return take(l, value, piece);
     }
-    note_errors(l, source, &why);
+    note_errors(l, piece, &why);
     return false;
 }
 
@@ -225,7 +238,7 @@ static bool try_prose(struct ladder *l, struct str text)
 
 /* The value at a pointer, or the JSON in the string there. */
 static bool try_envelope(struct ladder *l, const struct json *whole, const char *pointer,
-                         struct str source)
+                         struct str piece)
 {
     const struct json *inner = json_pointer(whole, str_of(pointer));
     if (inner == NULL) {
@@ -234,7 +247,7 @@ static bool try_envelope(struct ladder *l, const struct json *whole, const char 
     l->repair = STRUCTURED_ENVELOPE;
     l->ret->pointer = pointer;
     if (inner->type != JSON_STRING) {
-        return try_value(l, inner, source);
+        return try_value(l, inner, piece);
     }
     /* the string is a text of its own, and `whole` is gone with the next candidate */
     struct str text = str_trim(arena_str(l->a, inner->string));
@@ -318,7 +331,8 @@ int structured_parse(struct str text, const struct structured_options *options, 
     return finish(&l, climb(&l, text), text);
 }
 
-int structured_accept(struct json *value, const struct structured_options *options, struct arena *a,
+int structured_accept(const struct json *value, enum structured_source source,
+                      const struct structured_options *options, struct arena *a,
                       struct structured_result *ret, struct err *e)
 {
     CLEANUP(arena) struct arena *scratch = arena_new();
@@ -326,6 +340,7 @@ int structured_accept(struct json *value, const struct structured_options *optio
     struct ladder l = ladder_new(options, 0, ret, e);
     l.a = a;
     l.scratch = scratch;
+    ret->source = source;
     if (json_write(value, JSON_COMPACT, &text, NULL) != 0) {
         return ERR(e, ERR_LIMIT, "the value is too large");
     }

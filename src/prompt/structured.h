@@ -11,7 +11,7 @@
  *   struct structured_options o = { .schema = compiled, .wanted = tree };
  *   struct structured_result r;
  *   structured_parse(text, &o, arena, &r, e);           ERR_PARSE: r.failure says why, for a model
- *   r.value, structured_repair_name(r.repair), r.source
+ *   r.value, structured_source_name(r.source), structured_repair_name(r.repair)
  *
  * A text that holds no valid value is an outcome: the result is then OutputParseError in the shape
  * of r.failure, with the raw text and the best reason there is. Bounded: at most the first
@@ -38,6 +38,13 @@ enum structured_repair {
     STRUCTURED_BALANCED, /* "balanced" */
 };
 
+/* Who gave the value; the word goes into the record. */
+enum structured_source {
+    STRUCTURED_TEXT,   /* "text": it was found in the final text */
+    STRUCTURED_NATIVE, /* "native": the harness has a schema of its own */
+    STRUCTURED_TOOL,   /* "tool": the model called structured_output */
+};
+
 struct structured_options {
     struct schema *schema;        /* NULL: any object or array will do */
     const struct json *wanted;    /* the tree of the same schema; lets {"items": […]} stand for an
@@ -57,9 +64,10 @@ struct structured_failure {
 };
 
 struct structured_result {
-    struct json *value;            /* NULL on failure */
+    struct json *value; /* NULL on failure */
+    enum structured_source source;
     enum structured_repair repair; /* of the value */
-    struct str source;             /* the part of the text that it was read from */
+    struct str piece;              /* the part of the text that it was read from */
     const char *pointer;           /* of the envelope; else NULL */
     struct structured_failure failure;
 };
@@ -69,9 +77,12 @@ struct structured_result {
 int structured_parse(struct str text, const struct structured_options *options, struct arena *a,
                      struct structured_result *ret, struct err *e) MUST_USE;
 
-/* The same for a value that came by itself (a native schema, or the structured_output tool): only
- * unwrapped and validated. */
-int structured_accept(struct json *value, const struct structured_options *options, struct arena *a,
+/* The same for a value that came by itself, from a native schema or the structured_output tool:
+ * only unwrapped and validated. `failure.raw` is then the value as text. */
+int structured_accept(const struct json *value, enum structured_source source,
+                      const struct structured_options *options, struct arena *a,
                       struct structured_result *ret, struct err *e) MUST_USE;
+
+const char *structured_source_name(enum structured_source source);
 
 const char *structured_repair_name(enum structured_repair repair);

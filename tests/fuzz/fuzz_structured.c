@@ -21,7 +21,7 @@ static void parse(struct str text, struct structured_options *o, struct arena *a
     if (rc == 0 && o->schema != NULL && schema_check(o->schema, r.value, NULL, NULL) != 1) {
         abort();
     }
-    if (rc == 0 && r.pointer == NULL && str_find(text, r.source) == text.len) {
+    if (rc == 0 && r.pointer == NULL && str_find(text, r.piece) == text.len) {
         abort();
     }
 }

@@ -201,6 +201,28 @@ static void test_wrap(void **state)
                 "'additionalProperties':false}");
 }
 
+/* The input schema of a tool that takes {"data": …}. */
+static void test_nest(void **state)
+{
+    struct arena *a = *state;
+    struct json *nested =
+        schema_nest(a,
+                    tree(a, "{'$schema':'https://json-schema.org/draft/2020-12/schema','type':"
+                            "'object','properties':{'kids':{'items':{'$ref':'#'}},'n':"
+                            "{'$ref':'#/$defs/n'}},'$defs':{'n':{'type':'null'}}}"),
+                    "data");
+    assert_tree(
+        a, nested,
+        "{'type':'object','properties':{'data':{'type':'object','properties':{'kids':{'items':"
+        "{'$ref':'#/properties/data'}},'n':{'$ref':'#/$defs/n'}}}},'required':['data'],"
+        "'additionalProperties':false,'$defs':{'n':{'type':'null'}},"
+        "'$schema':'https://json-schema.org/draft/2020-12/schema'}");
+    CLEANUP(schema) struct schema *s = NULL;
+    assert_int_equal(schema_compile(nested, NULL, &s, NULL), 0);
+    assert_int_equal(schema_check(s, tree(a, "{'data':{'kids':[{'n':null}]}}"), NULL, NULL), 1);
+    assert_int_equal(schema_check(s, tree(a, "{'data':{'kids':[{'n':1}]}}"), NULL, NULL), 0);
+}
+
 static void test_unwrap(void **state)
 {
     struct arena *a = *state;
@@ -271,8 +293,9 @@ int main(void)
         TEST(test_strict_objects), TEST(test_strict_optional_takes_null),
         TEST(test_strict_nested),  TEST(test_strict_refuses),
         TEST(test_from_strict),    TEST(test_round_trip),
-        TEST(test_wrap),           TEST(test_unwrap),
-        TEST(test_fold_null),      TEST(test_bounded),
+        TEST(test_wrap),           TEST(test_nest),
+        TEST(test_unwrap),         TEST(test_fold_null),
+        TEST(test_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,12 +108,13 @@ static void test_strings_are_respected(void **state)
            "{\"name\":\"run ```sh\\nls\\n``` now\"}", "fence");
 }
 
-static void test_source(void **state)
+static void test_piece(void **state)
 {
     struct fixture *f = *state;
     expect(f, "so: " JOE ".", JOE, "balanced");
-    assert_true(str_eqc(f->result.source, JOE));
+    assert_true(str_eqc(f->result.piece, JOE));
     assert_null(f->result.pointer);
+    assert_string_equal(structured_source_name(f->result.source), "text");
 }
 
 static void test_first_valid_wins(void **state)
@@ -215,11 +216,15 @@ static void test_accept(void **state)
 {
     struct fixture *f = *state;
     struct json *good = tree(f, JOE);
-    assert_int_equal(structured_accept(good, &f->options, f->arena, &f->result, &f->e), 0);
+    assert_int_equal(
+        structured_accept(good, STRUCTURED_TOOL, &f->options, f->arena, &f->result, &f->e), 0);
     assert_int_equal(f->result.repair, STRUCTURED_NONE);
+    assert_string_equal(structured_source_name(f->result.source), "tool");
     assert_true(json_equal(f->result.value, good));
     struct json *bad = tree(f, "{\"name\":null}");
-    assert_int_equal(structured_accept(bad, &f->options, f->arena, &f->result, &f->e), -ERR_PARSE);
+    assert_int_equal(
+        structured_accept(bad, STRUCTURED_NATIVE, &f->options, f->arena, &f->result, &f->e),
+        -ERR_PARSE);
     assert_true(str_eqc(f->result.failure.raw, "{\"name\":null}"));
     assert_non_null(strstr(f->e.msg, "/name: expected string, got null"));
 }
@@ -276,7 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_rungs),
         TEST(test_strings_are_respected),
-        TEST(test_source),
+        TEST(test_piece),
         TEST(test_first_valid_wins),
         TEST(test_envelope),
         TEST(test_without_schema),
