@@ -92,14 +92,15 @@ static bool apply_to_member(const struct schema_context *c, size_t i, size_t *re
     return ok;
 }
 
-static bool fail_missing(const struct schema_context *c)
+static bool fail_missing(const struct schema_context *c, size_t missing)
 {
     const struct schema_object *o = c->op->object;
-    for (size_t i = 0; i < o->len && schema_collects(c->run); i++) {
+    for (size_t i = 0; missing > 0 && schema_collects(c->run); i++) {
         const struct schema_property *p = &o->properties[i];
         (void)schema_spend(c->run, 1 + c->at->value->object.len / 8);
         if (p->required && json_find(c->at->value, p->name) == NULL) {
             (void)schema_fail(c, KW_REQUIRED, "missing property '%.*s'", STR_ARG(p->name));
+            missing--;
         }
     }
     return false;
@@ -119,7 +120,7 @@ bool schema_op_object(const struct schema_context *c)
             return false;
         }
     }
-    return required == o->required ? ok : fail_missing(c);
+    return required == o->required ? ok : fail_missing(c, o->required - required);
 }
 
 bool schema_op_property_names(const struct schema_context *c)
