@@ -55,7 +55,9 @@ int main(int argc, char **argv)
     }
     double seconds = now() - start;
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    (void)printf("{\"status\": %d, \"seconds\": %.6f, \"maxrss_kb\": %ld}\n", code, seconds,
-                 usage.ru_maxrss);
+    double cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                 (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+    (void)printf("{\"status\": %d, \"seconds\": %.6f, \"cpu\": %.6f, \"maxrss_kb\": %ld}\n", code,
+                 seconds, cpu, usage.ru_maxrss);
     return 0;
 }

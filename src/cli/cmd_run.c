@@ -103,8 +103,7 @@ static int run_run(struct cli *cli, const struct options *opt, struct err *e)
     if (r < 0) {
         return r;
     }
-    progress_init(&w.progress, &cli->err,
-                  cli->format == CLI_QUIET ? PROGRESS_QUIET : PROGRESS_AUTO);
+    progress_init(&w.progress, &cli->err, cli->format == CLI_TEXT ? PROGRESS_AUTO : PROGRESS_QUIET);
     r = run_execute(&opts, &sum, e);
     progress_done(&w.progress);
     if (r < 0) {

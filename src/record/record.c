@@ -109,7 +109,7 @@ static void add_phase_time(struct record *rec, const char *phase, nsec took)
     rec->phases[rec->phase_count++] = (struct summary_phase) { .name = phase, .took = took };
 }
 
-void record_phase(struct record *rec, const char *phase)
+void record_brief_phase(struct record *rec, const char *phase)
 {
     nsec now = clock_now();
     nsec took = now - rec->phase_started;
@@ -123,6 +123,11 @@ void record_phase(struct record *rec, const char *phase)
     }
     rec->phase_started = now;
     (void)snprintf(rec->state.phase, sizeof rec->state.phase, "%s", phase);
+}
+
+void record_phase(struct record *rec, const char *phase)
+{
+    record_brief_phase(rec, phase);
     write_state(rec);
 }
 

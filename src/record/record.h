@@ -62,6 +62,9 @@ void record_done(
 
 /* `phase` is a static lower-case word. */
 void record_phase(struct record *rec, const char *phase);
+/* The same for a phase that is over at once: told in events.jsonl, but state.json stays as it is, because
+ * replacing a file costs more than such a phase does. */
+void record_brief_phase(struct record *rec, const char *phase);
 void record_beat(struct record *rec);
 
 /* Redacted, then written as a whole. */

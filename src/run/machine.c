@@ -24,18 +24,19 @@ static const struct phase_entry {
     const char *word;
     int (*enter)(struct run *run, struct err *e);
     bool always; /* also after a failure */
+    bool brief;  /* takes no time worth showing in state.json */
 } phases[] = {
-    [PHASE_ADMIT] = { "admit", phase_admit, false },
-    [PHASE_CONFIGURE] = { "configure", phase_configure, false },
-    [PHASE_PREPARE] = { "prepare", phase_prepare, false },
-    [PHASE_CONTEXT] = { "context", phase_context, false },
-    [PHASE_TRUST_ON] = { "trust_on", phase_trust_on, false },
-    [PHASE_EXECUTE] = { "execute", phase_execute, false },
-    [PHASE_TRUST_OFF] = { "trust_off", phase_trust_off, true },
-    [PHASE_PARSE] = { "parse", phase_parse, true },
-    [PHASE_COLLECT] = { "collect", phase_collect, true },
-    [PHASE_GATE] = { "gate", phase_gate, false },
-    [PHASE_FINISH] = { "finish", phase_finish, true },
+    [PHASE_ADMIT] = { "admit", phase_admit, false, false },
+    [PHASE_CONFIGURE] = { "configure", phase_configure, false, true },
+    [PHASE_PREPARE] = { "prepare", phase_prepare, false, true },
+    [PHASE_CONTEXT] = { "context", phase_context, false, true },
+    [PHASE_TRUST_ON] = { "trust_on", phase_trust_on, false, true },
+    [PHASE_EXECUTE] = { "execute", phase_execute, false, false },
+    [PHASE_TRUST_OFF] = { "trust_off", phase_trust_off, true, true },
+    [PHASE_PARSE] = { "parse", phase_parse, true, true },
+    [PHASE_COLLECT] = { "collect", phase_collect, true, false },
+    [PHASE_GATE] = { "gate", phase_gate, false, true },
+    [PHASE_FINISH] = { "finish", phase_finish, true, true },
 };
 
 const char *phase_word(enum phase p)
@@ -177,7 +178,11 @@ static void advance(void *arg);
 
 static void enter(struct run *run, enum phase phase)
 {
-    record_phase(&run->record, phase_word(phase));
+    if (phases[phase].brief) {
+        record_brief_phase(&run->record, phase_word(phase));
+    } else {
+        record_phase(&run->record, phase_word(phase));
+    }
     run->phase = phase;
     stop_for_test(phase);
     if (run->opts->watcher.phase != NULL) {

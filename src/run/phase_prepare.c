@@ -82,10 +82,9 @@ int phase_configure(struct run *run, struct err *e)
 
 int phase_prepare(struct run *run, struct err *e)
 {
-    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
-    int r = json_write(settings_task(run->arena, &run->settings), JSON_PRETTY, &text, e);
-    run->paths.config_file = arena_printf(run->arena, "%s/.cinch/task.json", run->paths.home);
-    return r < 0 ? r : write_below_home(run, ".cinch/task.json", buf_str(&text), e);
+    /* The normalised task is in the record already, without secrets; the program may read it there. */
+    run->paths.config_file = arena_printf(run->arena, "%s/task.json", run->record.dir.path);
+    return 0;
 }
 
 static int load_prompt(struct run *run, struct err *e)

@@ -19,6 +19,7 @@ int phase_trust_on(struct run *run, struct err *e)
     if (!is_needed(run)) {
         return 0;
     }
+    record_beat(&run->record); /* the lock may have to be waited for */
     const struct profile_trust *t = &run->settings.profile->trust;
     const char *home = getenv("HOME");
     if (home == NULL) {
@@ -42,6 +43,7 @@ int phase_trust_off(struct run *run, struct err *e)
 {
     if (run->trust != NULL) {
         struct err why;
+        record_beat(&run->record);
         if (trust_remove(run->trust, run->record.state.run_id, &why) < 0) {
             run_warn(run, "the trust entry for '%s' is still there: %s", run->trust->dir, why.msg);
         }
