@@ -118,7 +118,8 @@ class Secrets(harness.Case):
             r = self.run_command("sh", "-c", f'printf "%s" "$TOK"; head -c {size - inside} /dev/zero | tr "\\0" y',
                                  options=["--secret", "TOK"], env={"TOK": self.SECRET})
             self.assertTrue(r.result["truncated"])
-            self.assertEqual(set(r.result["text"]), {"y"})
+            for i in range(n - 3):
+                self.assertNotIn(self.SECRET[i:i + 4], r.result["text"])
 
     def test_variables_named_like_keys(self):
         r = self.run_command("sh", "-c", 'echo "$MY_API_KEY"; echo "$OTHER"',
