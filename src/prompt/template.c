@@ -70,11 +70,11 @@ enum template_fault template_set_fault(const struct template_set *set)
 static int compile(struct compile *c, struct str text, struct template *t)
 {
     if (text.len > c->set->limits.max_source) {
-        return compile_fail(c, TEMPLATE_FAULT_LIMIT, 1, "the template is larger than %zu bytes",
-                            c->set->limits.max_source);
+        return tpl_compile_fail(c, TEMPLATE_FAULT_LIMIT, 1, "the template is larger than %zu bytes",
+                                c->set->limits.max_source);
     }
     if (!str_is_utf8(text)) {
-        return compile_fail(c, TEMPLATE_FAULT_SYNTAX, 1, "the template is not valid UTF-8");
+        return tpl_compile_fail(c, TEMPLATE_FAULT_SYNTAX, 1, "the template is not valid UTF-8");
     }
     struct arena *scratch = arena_new();
     struct token_list tokens;
@@ -94,7 +94,7 @@ int template_parse(struct template_set *set, const char *name, struct str text,
     struct compile c = { .set = set, .arena = set->arena, .name = t->name, .e = e ? e : &local };
     c.names.arena = set->arena;
     int r = compile(&c, text, t);
-    name_table_done(&c.names);
+    tpl_name_table_done(&c.names);
     if (r == 0) {
         set->fault = TEMPLATE_FAULT_NONE;
         *ret = t;
@@ -179,7 +179,7 @@ int template_render(const struct template *t, struct template_vars *vars, struct
     if (max > before && max - before > t->set->limits.max_output) {
         out->max = before + t->set->limits.max_output;
     }
-    int rc = exec_template(&r, t, &context);
+    int rc = tpl_exec_template(&r, t, &context);
     out->max = max;
     if (rc < 0 && out->ptr != NULL) {
         out->len = before;

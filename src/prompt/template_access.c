@@ -13,7 +13,7 @@
 static struct value not_found(struct render *r, const struct value *owner, const struct value *key)
 {
     struct undefined *u = ARENA_NEW(r->arena, struct undefined);
-    *u = (struct undefined) { .owner = value_type(owner), .strict = true };
+    *u = (struct undefined) { .owner = tpl_value_type(owner), .strict = true };
     if (key->kind == VALUE_STRING) {
         u->name = key->string;
     } else {
@@ -26,7 +26,7 @@ static struct value unsafe(struct render *r, const struct value *owner, struct s
 {
     struct undefined *u = ARENA_NEW(r->arena, struct undefined);
     *u = (struct undefined) {
-        .owner = value_type(owner), .name = name, .strict = true, .unsafe = true
+        .owner = tpl_value_type(owner), .name = name, .strict = true, .unsafe = true
     };
     return (struct value) { .kind = VALUE_UNDEFINED, .undefined = u };
 }
@@ -36,13 +36,13 @@ static bool is_dunder(struct str name)
     return name.len > 4 && str_starts(name, STR("__")) && str_ends(name, STR("__"));
 }
 
-uint32_t value_kinds_with(struct str name)
+uint32_t tpl_value_kinds_with(struct str name)
 {
     uint32_t kinds = 0;
     for (unsigned kind = 0; kind < VALUE_KIND_MAX; kind++) {
         bool refused = false;
         struct value v = { .kind = (enum value_kind)kind };
-        if (method_find(&v, name, &refused) != NULL || refused) {
+        if (tpl_method_find(&v, name, &refused) != NULL || refused) {
             kinds |= 1u << kind;
         }
     }
@@ -78,16 +78,16 @@ static int property(struct render *r, const struct value *v, struct str name, st
 {
     switch ((int)v->kind) {
     case VALUE_NAMESPACE: {
-        const struct value *found = dict_find_text(v->names, name);
+        const struct value *found = tpl_dict_find_text(v->names, name);
         if (found != NULL) {
             *out = *found;
         }
         return 0;
     }
     case VALUE_LOOP:
-        return loop_attribute(r, v->loop, name, out);
+        return tpl_loop_attribute(r, v->loop, name, out);
     case VALUE_MACRO:
-        return macro_attribute(r, v->macro, name, out);
+        return tpl_macro_attribute(r, v->macro, name, out);
     case VALUE_CYCLER:
         return cycler_attribute(v->cycler, name, out);
     case VALUE_RANGE:
@@ -113,7 +113,7 @@ static int attribute(struct render *r, const struct value *v, struct str name, s
         return rc;
     }
     bool refused = false;
-    const struct method *m = method_find(v, name, &refused);
+    const struct method *m = tpl_method_find(v, name, &refused);
     if (m != NULL) {
         struct bound *bound = ARENA_NEW(r->arena, struct bound);
         *bound = (struct bound) { *v, m };
@@ -124,26 +124,26 @@ static int attribute(struct render *r, const struct value *v, struct str name, s
     return 0;
 }
 
-int value_attribute(struct render *r, const struct value *v, struct str name, struct value *out)
+int tpl_value_attribute(struct render *r, const struct value *v, struct str name, struct value *out)
 {
     if (v->kind == VALUE_UNDEFINED) {
-        return render_fail_undefined(r, v);
+        return tpl_render_fail_undefined(r, v);
     }
     int rc = attribute(r, v, name, out);
     if (rc < 0 || out->kind != VALUE_MISSING) {
         return rc;
     }
-    const struct value *found = v->kind == VALUE_DICT ? dict_find_text(v->dict, name) : NULL;
+    const struct value *found = v->kind == VALUE_DICT ? tpl_dict_find_text(v->dict, name) : NULL;
     struct value key = value_text(name);
     *out = found != NULL ? *found : is_dunder(name) ? unsafe(r, v, name) : not_found(r, v, &key);
     return 0;
 }
 
-int value_attribute_only(struct render *r, const struct value *v, struct str name,
-                         struct value *out)
+int tpl_value_attribute_only(struct render *r, const struct value *v, struct str name,
+                             struct value *out)
 {
     if (v->kind == VALUE_UNDEFINED) {
-        return render_fail_undefined(r, v);
+        return tpl_render_fail_undefined(r, v);
     }
     int rc = attribute(r, v, name, out);
     if (rc == 0 && out->kind == VALUE_MISSING) {
@@ -174,14 +174,15 @@ static bool at_index(const struct value *v, int64_t i, struct value *out)
     if (i < 0 || i >= len) {
         return false;
     }
-    *out = v->kind == VALUE_RANGE ? range_at(v->range, i) : v->list->items[i];
+    *out = v->kind == VALUE_RANGE ? tpl_range_at(v->range, i) : v->list->items[i];
     return true;
 }
 
-int value_item(struct render *r, const struct value *v, const struct value *key, struct value *out)
+int tpl_value_item(struct render *r, const struct value *v, const struct value *key,
+                   struct value *out)
 {
     if (v->kind == VALUE_UNDEFINED) {
-        return render_fail_undefined(r, v);
+        return tpl_render_fail_undefined(r, v);
     }
     if (v->kind == VALUE_DICT) {
         if (value_is_sequence(key) || key->kind == VALUE_DICT) {
@@ -191,7 +192,7 @@ int value_item(struct render *r, const struct value *v, const struct value *key,
             }
         }
         struct value *found;
-        int rc = dict_find(r, v->dict, key, &found);
+        int rc = tpl_dict_find(r, v->dict, key, &found);
         if (rc < 0 || found != NULL) {
             *out = rc < 0 ? VALUE_OF_NONE : *found;
             return rc;
@@ -225,8 +226,8 @@ static int slice_number(struct render *r, const struct value *v, int64_t otherwi
     }
     if (!value_is_integral(v)) {
         /* Python says TypeError even for an undefined value: it has no __index__. */
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "slices need integers, not a %s",
-                           value_type(v));
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "slices need integers, not a %s",
+                               tpl_value_type(v));
     }
     *ret = value_integer(v);
     return 0;
@@ -253,7 +254,7 @@ static int slice_span(struct render *r, const struct slice_bounds *b, int64_t le
         return rc;
     }
     if (step == 0) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "the step of a slice cannot be zero");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "the step of a slice cannot be zero");
     }
     step = step < -INT64_MAX ? -INT64_MAX : step;
     int64_t low = step < 0 ? -1 : 0;
@@ -287,17 +288,17 @@ static int slice_text(struct render *r, const struct value *v, const struct span
         return 0;
     }
     struct list *chars;
-    int rc = value_to_list(r, v, &chars);
+    int rc = tpl_value_to_list(r, v, &chars);
     if (rc < 0) {
         return rc;
     }
-    struct buf *b = render_capture(r);
+    struct buf *b = tpl_render_capture(r);
     for (int64_t i = 0; i < s->len && rc == 0; i++) {
         rc = buf_append(b, chars->items[s->start + i * s->step].string, NULL);
     }
-    *out = render_captured(r);
+    *out = tpl_render_captured(r);
     out->markup = v->markup;
-    return rc < 0 ? render_fail_output(r) : 0;
+    return rc < 0 ? tpl_render_fail_output(r) : 0;
 }
 
 static void slice_range(struct render *r, const struct range *range, const struct span *s,
@@ -313,16 +314,16 @@ static void slice_range(struct render *r, const struct range *range, const struc
     *out = (struct value) { .kind = VALUE_RANGE, .range = part };
 }
 
-int value_slice(struct render *r, const struct value *v, const struct slice_bounds *b,
-                struct value *out)
+int tpl_value_slice(struct render *r, const struct value *v, const struct slice_bounds *b,
+                    struct value *out)
 {
     bool can = v->kind == VALUE_STRING || value_is_sequence(v) || v->kind == VALUE_RANGE;
     if (!can) {
-        return render_fail_type(r, v, "a %s has no slices", value_type(v));
+        return tpl_render_fail_type(r, v, "a %s has no slices", tpl_value_type(v));
     }
     size_t len;
     struct span s = { 0 };
-    int rc = value_len(r, v, &len);
+    int rc = tpl_value_len(r, v, &len);
     rc = rc < 0 ? rc : slice_span(r, b, (int64_t)len, &s);
     if (rc < 0) {
         return rc;
@@ -334,9 +335,9 @@ int value_slice(struct render *r, const struct value *v, const struct slice_boun
         slice_range(r, v->range, &s, out);
         return 0;
     }
-    struct list *l = list_new(r->arena, (size_t)s.len);
+    struct list *l = tpl_list_new(r->arena, (size_t)s.len);
     for (int64_t i = 0; i < s.len; i++) {
-        list_add(r->arena, l, &v->list->items[s.start + i * s.step]);
+        tpl_list_add(r->arena, l, &v->list->items[s.start + i * s.step]);
     }
     *out = v->kind == VALUE_TUPLE ? value_tuple(l) : value_list(l);
     return 0;
@@ -358,15 +359,15 @@ static int path_step(struct render *r, const struct value *part, const struct va
                      struct value *out)
 {
     struct value from = *out;
-    int rc = value_item(r, &from, part, out);
+    int rc = tpl_value_item(r, &from, part, out);
     if (rc == 0 && out->kind == VALUE_UNDEFINED && otherwise->kind != VALUE_NONE) {
         *out = *otherwise;
     }
     return rc;
 }
 
-int value_path(struct render *r, const struct value *v, const struct value *path,
-               const struct value *otherwise, struct value *out)
+int tpl_value_path(struct render *r, const struct value *v, const struct value *path,
+                   const struct value *otherwise, struct value *out)
 {
     *out = *v;
     if (path->kind == VALUE_NONE) {

@@ -247,8 +247,8 @@ struct name_table {
     size_t cap;
     uint32_t len;
 };
-const struct name *name_intern(struct name_table *t, struct str text);
-void name_table_done(struct name_table *t);
+const struct name *tpl_name_intern(struct name_table *t, struct str text);
+void tpl_name_table_done(struct name_table *t);
 
 /* --- lexer (template_lexer.c) --- */
 
@@ -316,13 +316,13 @@ struct compile {
 };
 
 /* Fills the error with "name:line: …" and the fault; returns a negative code. */
-int compile_fail(struct compile *c, enum template_fault fault, uint32_t line, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
+int tpl_compile_fail(struct compile *c, enum template_fault fault, uint32_t line, const char *fmt,
+                     ...) PRINTF_LIKE(4, 5);
 
 int template_lex(struct compile *c, struct arena *scratch, struct str text,
                  struct token_list *ret) MUST_USE;
 /* What messages call a token. */
-const char *token_describe(enum token_kind kind);
+const char *tpl_token_describe(enum token_kind kind);
 
 /* --- parser (template_parser.c, template_expr.c) --- */
 
@@ -337,18 +337,18 @@ struct parser {
 int template_parse_tokens(struct compile *c, const struct token_list *tokens,
                           struct node_list *ret) MUST_USE;
 
-struct node *node_new(struct compile *c, enum node_kind kind, uint32_t line);
-void node_list_add(struct compile *c, struct node_list *l, struct node *n);
+struct node *tpl_node_new(struct compile *c, enum node_kind kind, uint32_t line);
+void tpl_node_list_add(struct compile *c, struct node_list *l, struct node *n);
 /* Raises the depth of n above that of its child; ERR_LIMIT when too deep. */
-int node_adopt(struct parser *p, struct node *n, const struct node *child) MUST_USE;
-int node_adopt_list(struct parser *p, struct node *n, const struct node_list *l) MUST_USE;
+int tpl_node_adopt(struct parser *p, struct node *n, const struct node *child) MUST_USE;
+int tpl_node_adopt_list(struct parser *p, struct node *n, const struct node_list *l) MUST_USE;
 
-bool parser_is_name(const struct parser *p, const char *word);
-bool parser_skip_name(struct parser *p, const char *word);
-bool parser_skip(struct parser *p, enum token_kind kind);
-int parser_expect(struct parser *p, enum token_kind kind) MUST_USE;
-int parser_expect_name(struct parser *p, const char *word) MUST_USE;
-int parser_enter(struct parser *p) MUST_USE;
+bool tpl_parser_is_name(const struct parser *p, const char *word);
+bool tpl_parser_skip_name(struct parser *p, const char *word);
+bool tpl_parser_skip(struct parser *p, enum token_kind kind);
+int tpl_parser_expect(struct parser *p, enum token_kind kind) MUST_USE;
+int tpl_parser_expect_name(struct parser *p, const char *word) MUST_USE;
+int tpl_parser_enter(struct parser *p) MUST_USE;
 static inline void parser_leave(struct parser *p)
 {
     p->depth--;
@@ -359,16 +359,16 @@ enum tuple_flags {
     TUPLE_NO_COND = 1u << 1, /* no inline if */
     TUPLE_PARENS = 1u << 2,  /* may be empty */
 };
-int parse_tuple(struct parser *p, unsigned flags, struct node **ret) MUST_USE;
-int parse_expression(struct parser *p, bool with_cond, struct node **ret) MUST_USE;
+int tpl_parse_tuple(struct parser *p, unsigned flags, struct node **ret) MUST_USE;
+int tpl_parse_expression(struct parser *p, bool with_cond, struct node **ret) MUST_USE;
 /* One or more filters on subject; `inline_start`: the first has no '|'. */
-int parse_filters(struct parser *p, struct node *subject, bool inline_start,
-                  struct node **ret) MUST_USE;
+int tpl_parse_filters(struct parser *p, struct node *subject, bool inline_start,
+                      struct node **ret) MUST_USE;
 
 /* --- scopes (template_scope.c) --- */
 
 int template_resolve(struct compile *c, struct template *t) MUST_USE;
 /* Calls visit for each direct child. */
 typedef int node_visit_fn(void *self, struct node *n);
-int node_each_child(struct node *n, node_visit_fn *visit, void *self) MUST_USE;
-int arg_nodes_each(struct arg_nodes *args, node_visit_fn *visit, void *self) MUST_USE;
+int tpl_node_each_child(struct node *n, node_visit_fn *visit, void *self) MUST_USE;
+int tpl_arg_nodes_each(struct arg_nodes *args, node_visit_fn *visit, void *self) MUST_USE;

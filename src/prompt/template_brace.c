@@ -33,7 +33,7 @@ static int write_format(struct brace *b, struct str format, unsigned depth, stru
 
 static int fail_brace(struct brace *b, const char *why)
 {
-    return render_fail(b->r, TEMPLATE_FAULT_VALUE, "format(): %s", why);
+    return tpl_render_fail(b->r, TEMPLATE_FAULT_VALUE, "format(): %s", why);
 }
 
 /* --- the specification --- */
@@ -50,7 +50,7 @@ static int read_count(struct brace *b, struct str s, size_t *at, int64_t *ret)
     while (*at < s.len && s.ptr[*at] >= '0' && s.ptr[*at] <= '9') {
         n = n * 10 + (s.ptr[(*at)++] - '0');
         if (n > FORMAT_WIDTH) {
-            return render_fail(b->r, TEMPLATE_FAULT_LIMIT, "a width beyond %d", FORMAT_WIDTH);
+            return tpl_render_fail(b->r, TEMPLATE_FAULT_LIMIT, "a width beyond %d", FORMAT_WIDTH);
         }
     }
     *ret = *at == from ? -1 : n;
@@ -139,7 +139,7 @@ static int put_text(struct brace *b, struct brace_spec *spec, struct str s, stru
     if (!spec->has_align) {
         spec->layout.align = '<';
     }
-    return format_place(b->r, out, &spec->layout, STR_EMPTY, s);
+    return tpl_format_place(b->r, out, &spec->layout, STR_EMPTY, s);
 }
 
 static int put_number(struct brace *b, struct brace_spec *spec, struct str sign, struct str digits,
@@ -147,13 +147,13 @@ static int put_number(struct brace *b, struct brace_spec *spec, struct str sign,
 {
     CLEANUP(buf) struct buf body = BUF_INIT(2 * FORMAT_PRECISION + 2000);
     size_t size = spec->type == 'b' || spec->type == 'o' || (spec->type | 0x20) == 'x' ? 4 : 3;
-    int rc = spec->group != '\0' ? format_grouped(&body, digits, spec->group, size)
+    int rc = spec->group != '\0' ? tpl_format_grouped(&body, digits, spec->group, size)
                                  : buf_append(&body, digits, NULL);
     if (spec->layout.align == '\0') {
         spec->layout.align = '>';
     }
-    return rc < 0 ? render_fail_output(b->r)
-                  : format_place(b->r, out, &spec->layout, sign, buf_str(&body));
+    return rc < 0 ? tpl_render_fail_output(b->r)
+                  : tpl_format_place(b->r, out, &spec->layout, sign, buf_str(&body));
 }
 
 /* General format without a type: as str(), or %g with a precision, but with a point. */
@@ -161,7 +161,7 @@ static int general_real(struct buf *out, double d, int64_t precision)
 {
     if (precision < 0) {
         char text[FLOAT_TEXT];
-        size_t n = float_write(fabs(d), text);
+        size_t n = tpl_float_write(fabs(d), text);
         return buf_append(out, str_n(text, n), NULL);
     }
     int digits = precision == 0 ? 1 : (int)precision;
@@ -169,7 +169,7 @@ static int general_real(struct buf *out, double d, int64_t precision)
     (void)snprintf(probe, sizeof probe, "%.*e", digits - 1, fabs(d));
     const char *mark = strchr(probe, 'e');
     int exp = mark == NULL ? 0 : (int)strtol(mark + 1, NULL, 10);
-    int rc = format_real(out, d, 'g', digits, false);
+    int rc = tpl_format_real(out, d, 'g', digits, false);
     bool plain = isfinite(d) && exp >= -4 && exp < digits;
     /* %g drops ".0"; Python keeps one digit after the point where it fits. */
     if (rc == 0 && plain && memchr(out->ptr, '.', out->len) == NULL) {
@@ -203,11 +203,12 @@ static int put_real(struct brace *b, struct brace_spec *spec, double d, struct b
     } else {
         int precision = spec->precision < 0 ? 6 : (int)spec->precision;
         bool percent = type == '%';
-        rc = format_real(&body, percent ? d * 100 : d, percent ? 'f' : type, precision, spec->alt);
+        rc = tpl_format_real(&body, percent ? d * 100 : d, percent ? 'f' : type, precision,
+                             spec->alt);
         rc = rc < 0 || !percent ? rc : buf_append_c(&body, '%', NULL);
     }
     if (rc < 0) {
-        return render_fail_output(b->r);
+        return tpl_render_fail_output(b->r);
     }
     return put_number(b, spec, sign_text(spec, signbit(d) && !isnan(d)), buf_str(&body), out);
 }
@@ -220,7 +221,7 @@ static int put_char(struct brace *b, struct brace_spec *spec, int64_t i, struct 
     }
     struct str c = str_n(bytes, unicode_encode((uint32_t)i, bytes));
     spec->layout.align = spec->layout.align == '\0' ? '<' : spec->layout.align;
-    return format_place(b->r, out, &spec->layout, STR_EMPTY, c);
+    return tpl_format_place(b->r, out, &spec->layout, STR_EMPTY, c);
 }
 
 static int put_integer(struct brace *b, struct brace_spec *spec, int64_t i, struct buf *out)
@@ -251,7 +252,7 @@ static int put_integer(struct brace *b, struct brace_spec *spec, int64_t i, stru
     struct str mark = sign_text(spec, i < 0);
     (void)snprintf(sign, sizeof sign, "%.*s%s", STR_ARG(mark), spec->alt ? bases[at].prefix : "");
     char digits[72];
-    size_t n = format_digits(i, bases[at].base, type == 'X', digits);
+    size_t n = tpl_format_digits(i, bases[at].base, type == 'X', digits);
     return put_number(b, spec, str_of(sign), str_n(digits, n), out);
 }
 
@@ -259,7 +260,7 @@ static int put_value(struct brace *b, const struct value *v, struct str spec_tex
 {
     struct brace_spec spec;
     if (spec_text.len == 0) {
-        return value_write_str(b->r, v, out);
+        return tpl_value_write_str(b->r, v, out);
     }
     int rc = parse_spec(b, spec_text, &spec);
     if (rc < 0) {
@@ -275,8 +276,8 @@ static int put_value(struct brace *b, const struct value *v, struct str spec_tex
         return put_real(b, &spec, v->real, out);
     }
     /* TypeError in Python, also for an undefined value */
-    return render_fail(b->r, TEMPLATE_FAULT_VALUE, "a %s takes no format specification",
-                       value_type(v));
+    return tpl_render_fail(b->r, TEMPLATE_FAULT_VALUE, "a %s takes no format specification",
+                           tpl_value_type(v));
 }
 
 /* In markup, what comes from outside is escaped. */
@@ -285,11 +286,11 @@ static int put_escaped(struct brace *b, const struct value *v, struct str spec, 
     if (!b->markup || (v->kind == VALUE_STRING && v->markup && spec.len == 0)) {
         return put_value(b, v, spec, out);
     }
-    int rc = put_value(b, v, spec, render_capture(b->r));
-    struct value text = render_captured(b->r);
+    int rc = put_value(b, v, spec, tpl_render_capture(b->r));
+    struct value text = tpl_render_captured(b->r);
     struct value escaped;
-    rc = rc < 0 ? rc : value_escape(b->r, &text, &escaped);
-    return rc < 0 ? rc : value_write_str(b->r, &escaped, out);
+    rc = rc < 0 ? rc : tpl_value_escape(b->r, &text, &escaped);
+    return rc < 0 ? rc : tpl_value_write_str(b->r, &escaped, out);
 }
 
 /* --- fields --- */
@@ -338,11 +339,11 @@ static int field_step(struct brace *b, struct str *s, struct value *v)
     }
     *s = str_slice(*s, end + bracket, s->len);
     if (!bracket) {
-        return value_attribute(b->r, &from, name, v);
+        return tpl_value_attribute(b->r, &from, name, v);
     }
     int64_t n;
     struct value key = str_to_i64(name, &n) && n >= 0 ? value_int(n) : value_text(name);
-    return value_item(b->r, &from, &key, v);
+    return tpl_value_item(b->r, &from, &key, v);
 }
 
 static int field_value(struct brace *b, struct str name, struct value *ret)
@@ -363,13 +364,13 @@ static int convert(struct brace *b, char how, struct value *v)
 {
     if (how == 's') {
         struct value from = *v;
-        return value_to_text(b->r, &from, v);
+        return tpl_value_to_text(b->r, &from, v);
     }
     if (how != 'r') {
         return fail_brace(b, "an unknown conversion");
     }
-    int rc = value_write_repr(b->r, v, render_capture(b->r));
-    *v = render_captured(b->r);
+    int rc = tpl_value_write_repr(b->r, v, tpl_render_capture(b->r));
+    *v = tpl_render_captured(b->r);
     return rc;
 }
 
@@ -396,9 +397,9 @@ static int write_field(struct brace *b, struct str field, unsigned depth, struct
         return rc;
     }
     spec = str_slice(spec, 1, spec.len);
-    struct buf *made = render_capture(b->r);
+    struct buf *made = tpl_render_capture(b->r);
     rc = write_format(b, spec, depth + 1, made);
-    struct value made_spec = render_captured(b->r);
+    struct value made_spec = tpl_render_captured(b->r);
     return rc < 0 ? rc : put_escaped(b, &v, made_spec.string, out);
 }
 
@@ -436,19 +437,19 @@ static int write_format(struct brace *b, struct str format, unsigned depth, stru
             return fail_brace(b, "a '}' was not opened");
         } else {
             at += c == '{' || c == '}';
-            rc = buf_append_c(out, c, NULL) < 0 ? render_fail_output(b->r) : 0;
+            rc = buf_append_c(out, c, NULL) < 0 ? tpl_render_fail_output(b->r) : 0;
         }
         rc = rc < 0 ? rc : render_step(b->r);
     }
     return rc;
 }
 
-int value_brace_format(struct render *r, const struct value *format, const struct call_args *args,
-                       struct value *out)
+int tpl_value_brace_format(struct render *r, const struct value *format,
+                           const struct call_args *args, struct value *out)
 {
     struct brace b = { .r = r, .args = args, .markup = format->markup };
-    int rc = write_format(&b, format->string, 0, render_capture(r));
-    *out = render_captured(r);
+    int rc = write_format(&b, format->string, 0, tpl_render_capture(r));
+    *out = tpl_render_captured(r);
     out->markup = format->markup;
     return rc;
 }

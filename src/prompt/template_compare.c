@@ -11,14 +11,14 @@
 #include "prompt/template_render_priv.h"
 #include "prompt/template_unicode_priv.h"
 
-int value_truth(struct render *r, const struct value *v, bool *ret)
+int tpl_value_truth(struct render *r, const struct value *v, bool *ret)
 {
     size_t n = 1;
     int rc = 0;
     switch ((int)v->kind) {
     case VALUE_UNDEFINED:
         if (v->undefined->strict) {
-            return render_fail_undefined(r, v);
+            return tpl_render_fail_undefined(r, v);
         }
         n = 0;
         break;
@@ -43,7 +43,7 @@ int value_truth(struct render *r, const struct value *v, bool *ret)
     case VALUE_VIEW:
     case VALUE_RANGE:
     case VALUE_LOOP:
-        rc = value_len(r, v, &n);
+        rc = tpl_value_len(r, v, &n);
         break;
     default: /* objects without a length are true */
         break;
@@ -106,7 +106,7 @@ static const void *identity(const struct value *v)
     }
 }
 
-bool value_same(const struct value *a, const struct value *b)
+bool tpl_value_same(const struct value *a, const struct value *b)
 {
     if (a->kind != b->kind) {
         return false;
@@ -131,8 +131,8 @@ static int equal_lists(struct render *r, const struct list *a, const struct list
 {
     *ret = a->len == b->len;
     for (size_t i = 0; i < a->len && *ret; i++) {
-        bool same = value_same(&a->items[i], &b->items[i]); /* Python looks at that first */
-        int rc = same ? 0 : value_equal(r, &a->items[i], &b->items[i], ret);
+        bool same = tpl_value_same(&a->items[i], &b->items[i]); /* Python looks at that first */
+        int rc = same ? 0 : tpl_value_equal(r, &a->items[i], &b->items[i], ret);
         if (rc < 0) {
             return rc;
         }
@@ -145,12 +145,12 @@ static int equal_dicts(struct render *r, const struct dict *a, const struct dict
     *ret = a->len == b->len;
     for (size_t i = 0; i < a->len && *ret; i++) {
         struct value *other;
-        int rc = dict_find(r, b, &a->entries[i].key, &other);
+        int rc = tpl_dict_find(r, b, &a->entries[i].key, &other);
         if (rc < 0) {
             return rc;
         }
         *ret = other != NULL;
-        rc = other == NULL ? 0 : value_equal(r, &a->entries[i].value, other, ret);
+        rc = other == NULL ? 0 : tpl_value_equal(r, &a->entries[i].value, other, ret);
         if (rc < 0) {
             return rc;
         }
@@ -176,12 +176,12 @@ static int equal_deep(struct render *r, const struct value *a, const struct valu
         *ret = equal_ranges(a->range, b->range);
         return 0;
     default:
-        *ret = value_same(a, b);
+        *ret = tpl_value_same(a, b);
         return 0;
     }
 }
 
-int value_equal(struct render *r, const struct value *a, const struct value *b, bool *ret)
+int tpl_value_equal(struct render *r, const struct value *a, const struct value *b, bool *ret)
 {
     if (a->kind == VALUE_STRING && b->kind == VALUE_STRING) {
         *ret = str_eq(a->string, b->string);
@@ -197,14 +197,14 @@ int value_equal(struct render *r, const struct value *a, const struct value *b, 
             u = b;
         }
         *ret = a->kind == b->kind;
-        return u->undefined->strict ? render_fail_undefined(r, u) : 0;
+        return u->undefined->strict ? tpl_render_fail_undefined(r, u) : 0;
     }
     if (a->kind != b->kind) {
         *ret = false;
         return 0;
     }
     int rc = render_step(r);
-    rc = rc < 0 ? rc : render_enter(r);
+    rc = rc < 0 ? rc : tpl_render_enter(r);
     if (rc < 0) {
         return rc;
     }
@@ -216,10 +216,10 @@ int value_equal(struct render *r, const struct value *a, const struct value *b, 
 static int fail_order(struct render *r, const struct value *a, const struct value *b)
 {
     if (a->kind == VALUE_UNDEFINED || b->kind == VALUE_UNDEFINED) {
-        return render_fail_undefined(r, a->kind == VALUE_UNDEFINED ? a : b);
+        return tpl_render_fail_undefined(r, a->kind == VALUE_UNDEFINED ? a : b);
     }
-    return render_fail(r, TEMPLATE_FAULT_VALUE, "a %s and a %s have no order", value_type(a),
-                       value_type(b));
+    return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "a %s and a %s have no order",
+                           tpl_value_type(a), tpl_value_type(b));
 }
 
 /* Lists order by their first difference, which is found by equality. */
@@ -228,18 +228,18 @@ static int order_lists(struct render *r, const struct value *a, const struct val
 {
     size_t n = a->list->len < b->list->len ? a->list->len : b->list->len;
     for (size_t i = 0; i < n; i++) {
-        bool same = value_same(&a->list->items[i], &b->list->items[i]);
-        int rc = same ? 0 : value_equal(r, &a->list->items[i], &b->list->items[i], &same);
+        bool same = tpl_value_same(&a->list->items[i], &b->list->items[i]);
+        int rc = same ? 0 : tpl_value_equal(r, &a->list->items[i], &b->list->items[i], &same);
         if (rc < 0) {
             return rc;
         }
         if (!same) {
-            return value_compare_op(r, &a->list->items[i], &b->list->items[i], op, ret);
+            return tpl_value_compare_op(r, &a->list->items[i], &b->list->items[i], op, ret);
         }
     }
     struct value x = value_int((int64_t)a->list->len);
     struct value y = value_int((int64_t)b->list->len);
-    return value_compare_op(r, &x, &y, op, ret);
+    return tpl_value_compare_op(r, &x, &y, op, ret);
 }
 
 static bool holds(int order, int op)
@@ -253,16 +253,16 @@ static bool holds(int order, int op)
                           : order >= 0;
 }
 
-int value_compare_op(struct render *r, const struct value *a, const struct value *b, int op,
-                     bool *ret)
+int tpl_value_compare_op(struct render *r, const struct value *a, const struct value *b, int op,
+                         bool *ret)
 {
     if (op == CMP_EQ || op == CMP_NE) {
-        int rc = value_equal(r, a, b, ret);
+        int rc = tpl_value_equal(r, a, b, ret);
         *ret = rc == 0 && *ret == (op == CMP_EQ);
         return rc;
     }
     if (op == CMP_IN || op == CMP_NOT_IN) {
-        int rc = value_contains(r, b, a, ret);
+        int rc = tpl_value_contains(r, b, a, ret);
         *ret = rc == 0 && *ret == (op == CMP_IN);
         return rc;
     }
@@ -279,7 +279,7 @@ int value_compare_op(struct render *r, const struct value *a, const struct value
         return fail_order(r, a, b);
     }
     int rc = render_step(r);
-    rc = rc < 0 ? rc : render_enter(r);
+    rc = rc < 0 ? rc : tpl_render_enter(r);
     if (rc < 0) {
         return rc;
     }
@@ -288,17 +288,17 @@ int value_compare_op(struct render *r, const struct value *a, const struct value
     return rc;
 }
 
-int value_less(struct render *r, const struct value *a, const struct value *b, bool *ret)
+int tpl_value_less(struct render *r, const struct value *a, const struct value *b, bool *ret)
 {
-    return value_compare_op(r, a, b, CMP_LT, ret);
+    return tpl_value_compare_op(r, a, b, CMP_LT, ret);
 }
 
 static int text_contains(struct render *r, const struct value *box, const struct value *v,
                          bool *ret)
 {
     if (v->kind != VALUE_STRING) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "'in' a string needs a string, not a %s",
-                           value_type(v));
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "'in' a string needs a string, not a %s",
+                               tpl_value_type(v));
     }
     *ret = v->string.len == 0 || str_find(box->string, v->string) < box->string.len;
     return 0;
@@ -309,11 +309,11 @@ static int walk_contains(struct render *r, const struct value *box, const struct
 {
     struct iter it;
     struct value item;
-    int rc = iter_start(r, box, &it);
+    int rc = tpl_iter_start(r, box, &it);
     *ret = false;
     while (rc == 0 && (rc = iter_next(r, &it, &item)) > 0) {
-        *ret = value_same(&item, v);
-        rc = *ret ? 0 : value_equal(r, &item, v, ret);
+        *ret = tpl_value_same(&item, v);
+        rc = *ret ? 0 : tpl_value_equal(r, &item, v, ret);
         if (rc < 0 || *ret) {
             return rc;
         }
@@ -321,31 +321,31 @@ static int walk_contains(struct render *r, const struct value *box, const struct
     return rc;
 }
 
-int value_contains(struct render *r, const struct value *box, const struct value *v, bool *ret)
+int tpl_value_contains(struct render *r, const struct value *box, const struct value *v, bool *ret)
 {
     if (box->kind == VALUE_STRING) {
         return text_contains(r, box, v, ret);
     }
     if (box->kind == VALUE_DICT || (box->kind == VALUE_VIEW && box->view->what == VIEW_KEYS)) {
         struct value *found;
-        int rc = dict_find(r, box->kind == VALUE_DICT ? box->dict : box->view->dict, v, &found);
+        int rc = tpl_dict_find(r, box->kind == VALUE_DICT ? box->dict : box->view->dict, v, &found);
         *ret = rc == 0 && found != NULL;
         return rc;
     }
-    if (box->kind == VALUE_UNDEFINED || !value_is_iterable(box)) {
+    if (box->kind == VALUE_UNDEFINED || !tpl_value_is_iterable(box)) {
         if (box->kind == VALUE_UNDEFINED && !box->undefined->strict) {
             *ret = false;
             return 0;
         }
-        return render_fail_type(r, box, "'in' needs something to look into, not a %s",
-                                value_type(box));
+        return tpl_render_fail_type(r, box, "'in' needs something to look into, not a %s",
+                                    tpl_value_type(box));
     }
     return walk_contains(r, box, v, ret);
 }
 
 /* --- hashes --- */
 
-uint64_t value_hash_text(struct str s)
+uint64_t tpl_value_hash_text(struct str s)
 {
     uint64_t h = 0xcbf29ce484222325u; /* FNV-1a, then mixed: short keys need spread low bits */
     for (size_t i = 0; i < s.len; i++) {
@@ -378,13 +378,13 @@ static int hash_tuple(struct render *r, const struct list *l, uint64_t *ret)
 {
     uint64_t h = 0x345678;
     int rc = render_step(r);
-    rc = rc < 0 ? rc : render_enter(r);
+    rc = rc < 0 ? rc : tpl_render_enter(r);
     if (rc < 0) {
         return rc;
     }
     for (size_t i = 0; i < l->len && rc == 0; i++) {
         uint64_t item = 0;
-        rc = value_hash(r, &l->items[i], &item);
+        rc = tpl_value_hash(r, &l->items[i], &item);
         h = mix(h ^ item) + i;
     }
     render_leave(r);
@@ -392,11 +392,11 @@ static int hash_tuple(struct render *r, const struct list *l, uint64_t *ret)
     return rc;
 }
 
-int value_hash(struct render *r, const struct value *v, uint64_t *ret)
+int tpl_value_hash(struct render *r, const struct value *v, uint64_t *ret)
 {
     switch ((int)v->kind) {
     case VALUE_STRING:
-        *ret = value_hash_text(v->string);
+        *ret = tpl_value_hash_text(v->string);
         return 0;
     case VALUE_BOOL:
     case VALUE_INT:
@@ -413,14 +413,14 @@ int value_hash(struct render *r, const struct value *v, uint64_t *ret)
         return 0;
     case VALUE_UNDEFINED:
         if (v->undefined->strict) {
-            return render_fail_undefined(r, v);
+            return tpl_render_fail_undefined(r, v);
         }
         *ret = 1;
         return 0;
     case VALUE_LIST:
     case VALUE_DICT:
     case VALUE_VIEW:
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "a %s cannot be a key", value_type(v));
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "a %s cannot be a key", tpl_value_type(v));
     default:
         *ret = mix((uint64_t)(uintptr_t)identity(v));
         return 0;
@@ -445,7 +445,8 @@ static int merge(struct sorting *s, size_t from, size_t mid, size_t to)
         if (a < mid && b < to) {
             const struct value *x = &s->keys[s->order[a]];
             const struct value *y = &s->keys[s->order[b]];
-            int rc = s->reverse ? value_less(s->r, x, y, &take_b) : value_less(s->r, y, x, &take_b);
+            int rc = s->reverse ? tpl_value_less(s->r, x, y, &take_b)
+                                : tpl_value_less(s->r, y, x, &take_b);
             rc = rc < 0 ? rc : render_step(s->r);
             if (rc < 0) {
                 return rc;
@@ -457,7 +458,8 @@ static int merge(struct sorting *s, size_t from, size_t mid, size_t to)
     return 0;
 }
 
-int value_sort(struct render *r, struct value *items, struct value *keys, size_t len, bool reverse)
+int tpl_value_sort(struct render *r, struct value *items, struct value *keys, size_t len,
+                   bool reverse)
 {
     struct sorting s = { .r = r, .keys = keys, .reverse = reverse };
     s.order = arena_array(r->arena, len, sizeof *s.order);

@@ -9,7 +9,7 @@
 
 enum { SMALL = 8 };
 
-struct dict *dict_new(struct arena *a)
+struct dict *tpl_dict_new(struct arena *a)
 {
     return ARENA_NEW(a, struct dict);
 }
@@ -85,20 +85,20 @@ static struct dict_entry *find_text(const struct dict *d, struct str key, uint64
     return NULL;
 }
 
-struct value *dict_find_hashed(const struct dict *d, struct str key, uint64_t hash)
+struct value *tpl_dict_find_hashed(const struct dict *d, struct str key, uint64_t hash)
 {
     struct dict_entry *entry = find_text(d, key, hash);
     return entry == NULL ? NULL : &entry->value;
 }
 
-struct value *dict_find_text(const struct dict *d, struct str key)
+struct value *tpl_dict_find_text(const struct dict *d, struct str key)
 {
-    return dict_find_hashed(d, key, value_hash_text(key));
+    return tpl_dict_find_hashed(d, key, tpl_value_hash_text(key));
 }
 
-void dict_set_text(struct arena *a, struct dict *d, struct str key, const struct value *value)
+void tpl_dict_set_text(struct arena *a, struct dict *d, struct str key, const struct value *value)
 {
-    uint64_t hash = value_hash_text(key);
+    uint64_t hash = tpl_value_hash_text(key);
     struct dict_entry *entry = find_text(d, key, hash);
     if (entry != NULL) {
         entry->value = *value;
@@ -114,7 +114,7 @@ static int find(struct render *r, const struct dict *d, const struct value *key,
     struct dict_entry *entry;
     while ((entry = candidate(d, hash, &at)) != NULL) {
         bool same = false;
-        int rc = value_equal(r, &entry->key, key, &same);
+        int rc = tpl_value_equal(r, &entry->key, key, &same);
         if (rc < 0) {
             return rc;
         }
@@ -126,21 +126,23 @@ static int find(struct render *r, const struct dict *d, const struct value *key,
     return 0;
 }
 
-int dict_find(struct render *r, const struct dict *d, const struct value *key, struct value **ret)
+int tpl_dict_find(struct render *r, const struct dict *d, const struct value *key,
+                  struct value **ret)
 {
     uint64_t hash;
     struct dict_entry *entry = NULL;
-    int rc = value_hash(r, key, &hash);
+    int rc = tpl_value_hash(r, key, &hash);
     rc = rc < 0 ? rc : find(r, d, key, hash, &entry);
     *ret = entry == NULL ? NULL : &entry->value;
     return rc;
 }
 
-int dict_set(struct render *r, struct dict *d, const struct value *key, const struct value *value)
+int tpl_dict_set(struct render *r, struct dict *d, const struct value *key,
+                 const struct value *value)
 {
     uint64_t hash;
     struct dict_entry *entry = NULL;
-    int rc = value_hash(r, key, &hash);
+    int rc = tpl_value_hash(r, key, &hash);
     rc = rc < 0 ? rc : find(r, d, key, hash, &entry);
     if (rc < 0) {
         return rc;

@@ -8,14 +8,14 @@
 typedef int eval_fn(struct render *r, struct activation *act, const struct node *n,
                     struct value *out);
 
-struct value undefined_name(struct render *r, struct str name)
+struct value tpl_undefined_name(struct render *r, struct str name)
 {
     struct undefined *u = ARENA_NEW(r->arena, struct undefined);
     *u = (struct undefined) { .name = name, .strict = true };
     return (struct value) { .kind = VALUE_UNDEFINED, .undefined = u };
 }
 
-struct value undefined_hint(struct render *r, const char *hint)
+struct value tpl_undefined_hint(struct render *r, const char *hint)
 {
     struct undefined *u = ARENA_NEW(r->arena, struct undefined);
     *u = (struct undefined) { .hint = hint, .strict = true };
@@ -34,7 +34,7 @@ static int eval_name(struct render *r, struct activation *act, const struct node
 {
     *out = *slot_at(act, n->name.ref);
     if (out->kind == VALUE_MISSING) {
-        *out = undefined_name(r, n->name.name->text);
+        *out = tpl_undefined_name(r, n->name.name->text);
     }
     return 0;
 }
@@ -42,9 +42,9 @@ static int eval_name(struct render *r, struct activation *act, const struct node
 static int eval_list(struct render *r, struct activation *act, const struct node *n,
                      struct value *out)
 {
-    struct list *l = list_new(r->arena, n->items.len);
+    struct list *l = tpl_list_new(r->arena, n->items.len);
     for (size_t i = 0; i < n->items.len; i++) {
-        int rc = eval(r, act, n->items.items[i], &l->items[i]);
+        int rc = tpl_eval(r, act, n->items.items[i], &l->items[i]);
         if (rc < 0) {
             return rc;
         }
@@ -57,12 +57,12 @@ static int eval_list(struct render *r, struct activation *act, const struct node
 static int eval_dict(struct render *r, struct activation *act, const struct node *n,
                      struct value *out)
 {
-    struct dict *d = dict_new(r->arena);
+    struct dict *d = tpl_dict_new(r->arena);
     struct value all;
     int rc = eval_list(r, act, n, &all); /* everything is evaluated before the first key is used */
     r->line = n->line;
     for (size_t i = 0; i < n->items.len && rc == 0; i += 2) {
-        rc = dict_set(r, d, &all.list->items[i], &all.list->items[i + 1]);
+        rc = tpl_dict_set(r, d, &all.list->items[i], &all.list->items[i + 1]);
     }
     *out = value_dict(d);
     return rc;
@@ -71,24 +71,24 @@ static int eval_dict(struct render *r, struct activation *act, const struct node
 static int eval_concat(struct render *r, struct activation *act, const struct node *n,
                        struct value *out)
 {
-    struct list *parts = list_new(r->arena, n->items.len);
+    struct list *parts = tpl_list_new(r->arena, n->items.len);
     int rc = 0;
     for (size_t i = 0; i < n->items.len && rc == 0; i++) {
-        rc = eval(r, act, n->items.items[i], &parts->items[i]);
+        rc = tpl_eval(r, act, n->items.items[i], &parts->items[i]);
     }
     if (rc < 0) {
         return rc;
     }
     r->line = n->line;
-    struct buf *b = render_capture(r);
+    struct buf *b = tpl_render_capture(r);
     for (size_t i = 0; i < n->items.len && rc == 0; i++) {
-        rc = value_write_str(r, &parts->items[i], b);
+        rc = tpl_value_write_str(r, &parts->items[i], b);
     }
     if (rc < 0) {
-        render_drop(r);
+        tpl_render_drop(r);
         return rc;
     }
-    *out = render_captured(r);
+    *out = tpl_render_captured(r);
     return 0;
 }
 
@@ -97,26 +97,27 @@ static int eval_binary(struct render *r, struct activation *act, const struct no
 {
     struct value left;
     struct value right;
-    int rc = eval(r, act, n->binary.left, &left);
-    rc = rc < 0 ? rc : eval(r, act, n->binary.right, &right);
+    int rc = tpl_eval(r, act, n->binary.left, &left);
+    rc = rc < 0 ? rc : tpl_eval(r, act, n->binary.right, &right);
     r->line = n->line;
-    return rc < 0 ? rc : value_binary(r, n->binary.op, &left, &right, out);
+    return rc < 0 ? rc : tpl_value_binary(r, n->binary.op, &left, &right, out);
 }
 
 static int eval_unary(struct render *r, struct activation *act, const struct node *n,
                       struct value *out)
 {
     struct value v;
-    int rc = eval(r, act, n->expr, &v);
+    int rc = tpl_eval(r, act, n->expr, &v);
     r->line = n->line;
     if (rc < 0) {
         return rc;
     }
     if (n->kind != NODE_NOT) {
-        return n->kind == NODE_NEGATIVE ? value_negate(r, &v, out) : value_positive(r, &v, out);
+        return n->kind == NODE_NEGATIVE ? tpl_value_negate(r, &v, out)
+                                        : tpl_value_positive(r, &v, out);
     }
     bool truth;
-    rc = value_truth(r, &v, &truth);
+    rc = tpl_value_truth(r, &v, &truth);
     *out = value_bool(rc == 0 && !truth);
     return rc;
 }
@@ -125,26 +126,27 @@ static int eval_logic(struct render *r, struct activation *act, const struct nod
                       struct value *out)
 {
     bool truth;
-    int rc = eval(r, act, n->binary.left, out);
+    int rc = tpl_eval(r, act, n->binary.left, out);
     r->line = n->line;
-    rc = rc < 0 ? rc : value_truth(r, out, &truth);
+    rc = rc < 0 ? rc : tpl_value_truth(r, out, &truth);
     if (rc < 0 || truth == (n->kind == NODE_OR)) {
         return rc;
     }
-    return eval(r, act, n->binary.right, out);
+    return tpl_eval(r, act, n->binary.right, out);
 }
 
 static int eval_compare(struct render *r, struct activation *act, const struct node *n,
                         struct value *out)
 {
     struct value left;
-    int rc = eval(r, act, n->compare.first, &left);
+    int rc = tpl_eval(r, act, n->compare.first, &left);
     bool holds = true;
     for (size_t i = 0; i < n->compare.len && rc == 0 && holds; i++) {
         struct value right;
-        rc = eval(r, act, n->compare.ops[i].expr, &right);
+        rc = tpl_eval(r, act, n->compare.ops[i].expr, &right);
         r->line = n->line;
-        rc = rc < 0 ? rc : value_compare_op(r, &left, &right, (int)n->compare.ops[i].op, &holds);
+        rc =
+            rc < 0 ? rc : tpl_value_compare_op(r, &left, &right, (int)n->compare.ops[i].op, &holds);
         if (rc == 0) {
             left = right;
         }
@@ -158,36 +160,36 @@ static int eval_cond(struct render *r, struct activation *act, const struct node
 {
     struct value test;
     bool truth;
-    int rc = eval(r, act, n->cond.test, &test);
+    int rc = tpl_eval(r, act, n->cond.test, &test);
     r->line = n->line;
-    rc = rc < 0 ? rc : value_truth(r, &test, &truth);
+    rc = rc < 0 ? rc : tpl_value_truth(r, &test, &truth);
     if (rc < 0) {
         return rc;
     }
     if (!truth && n->cond.otherwise == NULL) {
-        *out = undefined_hint(r, "the inline if was false and has no else");
+        *out = tpl_undefined_hint(r, "the inline if was false and has no else");
         out->undefined->strict = false; /* Jinja2 prints nothing here, strict or not */
         return 0;
     }
-    return eval(r, act, truth ? n->cond.then : n->cond.otherwise, out);
+    return tpl_eval(r, act, truth ? n->cond.then : n->cond.otherwise, out);
 }
 
 static int eval_attribute(struct render *r, struct activation *act, const struct node *n,
                           struct value *out)
 {
     struct value object;
-    int rc = eval(r, act, n->attribute.object, &object);
+    int rc = tpl_eval(r, act, n->attribute.object, &object);
     r->line = n->line;
     bool key = object.kind == VALUE_DICT && !(n->attribute.special & 1u << VALUE_DICT);
     if (rc == 0 && key) { /* the common case, quickly */
         const struct value *found =
-            dict_find_hashed(object.dict, n->attribute.name, n->attribute.hash);
+            tpl_dict_find_hashed(object.dict, n->attribute.name, n->attribute.hash);
         if (found != NULL) {
             *out = *found;
             return 0;
         }
     }
-    return rc < 0 ? rc : value_attribute(r, &object, n->attribute.name, out);
+    return rc < 0 ? rc : tpl_value_attribute(r, &object, n->attribute.name, out);
 }
 
 static int eval_slice(struct render *r, struct activation *act, const struct value *object,
@@ -198,7 +200,7 @@ static int eval_slice(struct render *r, struct activation *act, const struct val
     const struct value *given[3] = { NULL, NULL, NULL };
     for (size_t i = 0; i < 3; i++) {
         if (parts[i] != NULL) {
-            int rc = eval(r, act, parts[i], &values[i]);
+            int rc = tpl_eval(r, act, parts[i], &values[i]);
             if (rc < 0) {
                 return rc;
             }
@@ -206,14 +208,14 @@ static int eval_slice(struct render *r, struct activation *act, const struct val
         }
     }
     r->line = key->line;
-    return value_slice(r, object, &(struct slice_bounds) { given[0], given[1], given[2] }, out);
+    return tpl_value_slice(r, object, &(struct slice_bounds) { given[0], given[1], given[2] }, out);
 }
 
 static int eval_item(struct render *r, struct activation *act, const struct node *n,
                      struct value *out)
 {
     struct value object;
-    int rc = eval(r, act, n->item.object, &object);
+    int rc = tpl_eval(r, act, n->item.object, &object);
     if (rc < 0) {
         return rc;
     }
@@ -221,9 +223,9 @@ static int eval_item(struct render *r, struct activation *act, const struct node
         return eval_slice(r, act, &object, n->item.key, out);
     }
     struct value key;
-    rc = eval(r, act, n->item.key, &key);
+    rc = tpl_eval(r, act, n->item.key, &key);
     r->line = n->line;
-    return rc < 0 ? rc : value_item(r, &object, &key, out);
+    return rc < 0 ? rc : tpl_value_item(r, &object, &key, out);
 }
 
 static int eval_call(struct render *r, struct activation *act, const struct node *n,
@@ -231,10 +233,10 @@ static int eval_call(struct render *r, struct activation *act, const struct node
 {
     struct value callee;
     struct call_args args;
-    int rc = eval(r, act, n->call.callee, &callee);
-    rc = rc < 0 ? rc : call_eval_args(r, act, &n->call.args, &args);
+    int rc = tpl_eval(r, act, n->call.callee, &callee);
+    rc = rc < 0 ? rc : tpl_call_eval_args(r, act, &n->call.args, &args);
     r->line = n->line;
-    return rc < 0 ? rc : call_value(r, &callee, &args, out);
+    return rc < 0 ? rc : tpl_call_value(r, &callee, &args, out);
 }
 
 static int eval_filter(struct render *r, struct activation *act, const struct node *n,
@@ -242,14 +244,14 @@ static int eval_filter(struct render *r, struct activation *act, const struct no
 {
     struct value subject;
     struct call_args args;
-    int rc = eval(r, act, n->apply.subject, &subject);
-    rc = rc < 0 ? rc : call_eval_args(r, act, &n->apply.args, &args);
+    int rc = tpl_eval(r, act, n->apply.subject, &subject);
+    rc = rc < 0 ? rc : tpl_call_eval_args(r, act, &n->apply.args, &args);
     r->line = n->line;
     if (rc == 0 && n->apply.filter == NULL) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "there is no filter named '%.*s'",
-                           STR_ARG(n->apply.name));
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "there is no filter named '%.*s'",
+                               STR_ARG(n->apply.name));
     }
-    return rc < 0 ? rc : filter_apply(r, n->apply.filter, &subject, &args, out);
+    return rc < 0 ? rc : tpl_filter_apply(r, n->apply.filter, &subject, &args, out);
 }
 
 static int eval_test(struct render *r, struct activation *act, const struct node *n,
@@ -257,15 +259,15 @@ static int eval_test(struct render *r, struct activation *act, const struct node
 {
     struct value subject;
     struct call_args args;
-    int rc = eval(r, act, n->apply.subject, &subject);
-    rc = rc < 0 ? rc : call_eval_args(r, act, &n->apply.args, &args);
+    int rc = tpl_eval(r, act, n->apply.subject, &subject);
+    rc = rc < 0 ? rc : tpl_call_eval_args(r, act, &n->apply.args, &args);
     r->line = n->line;
     if (rc == 0 && n->apply.test == NULL) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "there is no test named '%.*s'",
-                           STR_ARG(n->apply.name));
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "there is no test named '%.*s'",
+                               STR_ARG(n->apply.name));
     }
     bool holds = false;
-    rc = rc < 0 ? rc : predicate_apply(r, n->apply.test, &subject, &args, &holds);
+    rc = rc < 0 ? rc : tpl_predicate_apply(r, n->apply.test, &subject, &args, &holds);
     *out = value_bool(holds);
     return rc;
 }
@@ -280,7 +282,7 @@ static eval_fn *const table[NODE_KIND_MAX] = {
     [NODE_TEST] = eval_test,
 };
 
-int eval(struct render *r, struct activation *act, const struct node *n, struct value *out)
+int tpl_eval(struct render *r, struct activation *act, const struct node *n, struct value *out)
 {
     int rc = render_step(r);
     if (rc < 0) {
@@ -289,7 +291,7 @@ int eval(struct render *r, struct activation *act, const struct node *n, struct 
     if (n->kind <= NODE_NAME) { /* leaves need no depth */
         return table[n->kind](r, act, n, out);
     }
-    rc = render_enter(r);
+    rc = tpl_render_enter(r);
     if (rc < 0) {
         return rc;
     }

@@ -7,14 +7,14 @@
 
 typedef int exec_fn(struct render *r, struct activation *act, const struct node *n);
 
-void scope_enter(struct render *r, struct activation *act, const struct scope *s)
+void tpl_scope_enter(struct render *r, struct activation *act, const struct scope *s)
 {
     r->steps += s->len; /* a loop body with many variables pays for each round */
     for (size_t i = 0; i < s->len; i++) {
         const struct scope_load *load = &s->loads[i];
         struct value *slot = &act->slots[load->slot];
         if (load->action == SCOPE_RESOLVE) {
-            *slot = context_find(r->context, load->name);
+            *slot = tpl_context_find(r->context, load->name);
         } else if (load->action == SCOPE_ALIAS) {
             *slot = *slot_at(act, load->from);
         } else {
@@ -28,29 +28,29 @@ static int assign_tuple(struct render *r, struct activation *act, const struct n
 {
     struct iter it;
     struct value item;
-    int rc = iter_start(r, v, &it);
-    struct list *got = list_new(r->arena, target->items.len);
+    int rc = tpl_iter_start(r, v, &it);
+    struct list *got = tpl_list_new(r->arena, target->items.len);
     while (rc == 0 && got->len <= target->items.len && (rc = iter_next(r, &it, &item)) > 0) {
-        list_add(r->arena, got, &item);
+        tpl_list_add(r->arena, got, &item);
         rc = 0;
     }
     if (rc < 0) {
         return rc;
     }
     if (got->len != target->items.len) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "cannot unpack %s%zu values into %zu names",
-                           got->len > target->items.len ? "more than " : "",
-                           got->len > target->items.len ? target->items.len : got->len,
-                           target->items.len);
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "cannot unpack %s%zu values into %zu names",
+                               got->len > target->items.len ? "more than " : "",
+                               got->len > target->items.len ? target->items.len : got->len,
+                               target->items.len);
     }
     for (size_t i = 0; i < got->len && rc == 0; i++) {
-        rc = exec_assign(r, act, target->items.items[i], &got->items[i]);
+        rc = tpl_exec_assign(r, act, target->items.items[i], &got->items[i]);
     }
     return rc;
 }
 
-int exec_assign(struct render *r, struct activation *act, const struct node *target,
-                const struct value *v)
+int tpl_exec_assign(struct render *r, struct activation *act, const struct node *target,
+                    const struct value *v)
 {
     if (target->kind == NODE_NAME) {
         *slot_at(act, target->name.ref) = *v;
@@ -61,12 +61,12 @@ int exec_assign(struct render *r, struct activation *act, const struct node *tar
     }
     const struct value *ns = slot_at(act, target->nsref.ref);
     if (ns->kind != VALUE_NAMESPACE) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE,
-                           "cannot assign '%.*s.%.*s': '%.*s' is no namespace",
-                           STR_ARG(target->nsref.name->text), STR_ARG(target->nsref.attr),
-                           STR_ARG(target->nsref.name->text));
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE,
+                               "cannot assign '%.*s.%.*s': '%.*s' is no namespace",
+                               STR_ARG(target->nsref.name->text), STR_ARG(target->nsref.attr),
+                               STR_ARG(target->nsref.name->text));
     }
-    dict_set_text(r->arena, ns->names, target->nsref.attr, v);
+    tpl_dict_set_text(r->arena, ns->names, target->nsref.attr, v);
     return 0;
 }
 
@@ -78,17 +78,17 @@ static int exec_text(struct render *r, struct activation *act, const struct node
 static int exec_print(struct render *r, struct activation *act, const struct node *n)
 {
     struct value v;
-    int rc = eval(r, act, n->expr, &v);
+    int rc = tpl_eval(r, act, n->expr, &v);
     r->line = n->line;
-    return rc < 0 ? rc : value_write_str(r, &v, r->out);
+    return rc < 0 ? rc : tpl_value_write_str(r, &v, r->out);
 }
 
 static int test_branch(struct render *r, struct activation *act, const struct node *n, bool *ret)
 {
     struct value v;
-    int rc = eval(r, act, n->branch->test, &v);
+    int rc = tpl_eval(r, act, n->branch->test, &v);
     r->line = n->line;
-    return rc < 0 ? rc : value_truth(r, &v, ret);
+    return rc < 0 ? rc : tpl_value_truth(r, &v, ret);
 }
 
 static int exec_if(struct render *r, struct activation *act, const struct node *n)
@@ -96,24 +96,24 @@ static int exec_if(struct render *r, struct activation *act, const struct node *
     bool truth = false;
     int rc = test_branch(r, act, n, &truth);
     if (rc < 0 || truth) {
-        return rc < 0 ? rc : exec_body(r, act, &n->branch->body);
+        return rc < 0 ? rc : tpl_exec_body(r, act, &n->branch->body);
     }
     for (size_t i = 0; i < n->branch->elifs.len; i++) {
         const struct node *elif = n->branch->elifs.items[i];
         rc = test_branch(r, act, elif, &truth);
         if (rc < 0 || truth) {
-            return rc < 0 ? rc : exec_body(r, act, &elif->branch->body);
+            return rc < 0 ? rc : tpl_exec_body(r, act, &elif->branch->body);
         }
     }
-    return exec_body(r, act, &n->branch->otherwise);
+    return tpl_exec_body(r, act, &n->branch->otherwise);
 }
 
 static int exec_set(struct render *r, struct activation *act, const struct node *n)
 {
     struct value v;
-    int rc = eval(r, act, n->set.value, &v);
+    int rc = tpl_eval(r, act, n->set.value, &v);
     r->line = n->line;
-    return rc < 0 ? rc : exec_assign(r, act, n->set.target, &v);
+    return rc < 0 ? rc : tpl_exec_assign(r, act, n->set.target, &v);
 }
 
 /* The body as text. */
@@ -121,10 +121,10 @@ static int capture_body(struct render *r, struct activation *act, const struct n
                         struct value *out)
 {
     struct buf *saved = r->out;
-    r->out = render_capture(r);
-    int rc = exec_body(r, act, body);
+    r->out = tpl_render_capture(r);
+    int rc = tpl_exec_body(r, act, body);
     r->out = saved;
-    *out = render_captured(r);
+    *out = tpl_render_captured(r);
     return rc;
 }
 
@@ -134,17 +134,17 @@ static int apply_filters(struct render *r, struct activation *act, const struct 
 {
     struct value subject = *text;
     struct call_args args;
-    int rc = render_enter(r);
+    int rc = tpl_render_enter(r);
     if (rc == 0 && n->apply.subject != NULL) {
         rc = apply_filters(r, act, n->apply.subject, text, &subject);
     }
-    rc = rc < 0 ? rc : call_eval_args(r, act, &n->apply.args, &args);
+    rc = rc < 0 ? rc : tpl_call_eval_args(r, act, &n->apply.args, &args);
     r->line = n->line;
     if (rc == 0 && n->apply.filter == NULL) {
-        rc = render_fail(r, TEMPLATE_FAULT_VALUE, "there is no filter named '%.*s'",
-                         STR_ARG(n->apply.name));
+        rc = tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "there is no filter named '%.*s'",
+                             STR_ARG(n->apply.name));
     }
-    rc = rc < 0 ? rc : filter_apply(r, n->apply.filter, &subject, &args, out);
+    rc = rc < 0 ? rc : tpl_filter_apply(r, n->apply.filter, &subject, &args, out);
     render_leave(r);
     return rc;
 }
@@ -153,16 +153,16 @@ static int apply_filters(struct render *r, struct activation *act, const struct 
 static int write_text(struct render *r, const struct value *v)
 {
     if (v->kind != VALUE_STRING) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "a block must give text, not a %s",
-                           value_type(v));
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "a block must give text, not a %s",
+                               tpl_value_type(v));
     }
-    return value_write_str(r, v, r->out);
+    return tpl_value_write_str(r, v, r->out);
 }
 
 static int exec_capture(struct render *r, struct activation *act, const struct node *n)
 {
     struct value v;
-    scope_enter(r, act, &n->capture.scope);
+    tpl_scope_enter(r, act, &n->capture.scope);
     int rc = capture_body(r, act, &n->capture.body, &v);
     if (rc == 0 && n->capture.filter != NULL) {
         struct value text = v;
@@ -173,7 +173,7 @@ static int exec_capture(struct render *r, struct activation *act, const struct n
         return rc;
     }
     return n->kind == NODE_FILTER_BLOCK ? write_text(r, &v)
-                                        : exec_assign(r, act, n->capture.target, &v);
+                                        : tpl_exec_assign(r, act, n->capture.target, &v);
 }
 
 static struct value macro_value(struct render *r, struct activation *act,
@@ -198,14 +198,14 @@ static int exec_call_block(struct render *r, struct activation *act, const struc
     struct value callee;
     struct call_args args;
     struct value v;
-    int rc = eval(r, act, call->call.callee, &callee);
-    rc = rc < 0 ? rc : call_eval_args(r, act, &call->call.args, &args);
+    int rc = tpl_eval(r, act, call->call.callee, &callee);
+    rc = rc < 0 ? rc : tpl_call_eval_args(r, act, &call->call.args, &args);
     r->line = n->line;
     if (rc < 0) {
         return rc;
     }
-    if (call_named(&args, "caller") != NULL) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "argument 'caller' given twice");
+    if (tpl_call_named(&args, "caller") != NULL) {
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "argument 'caller' given twice");
     }
     struct named_value *named = arena_array(r->arena, args.named_len + 1, sizeof *named);
     if (args.named_len > 0) {
@@ -213,23 +213,23 @@ static int exec_call_block(struct render *r, struct activation *act, const struc
     }
     named[args.named_len++] = (struct named_value) { STR("caller"), caller };
     args.named = named;
-    rc = call_value(r, &callee, &args, &v);
+    rc = tpl_call_value(r, &callee, &args, &v);
     return rc < 0 ? rc : write_text(r, &v);
 }
 
 static int exec_with(struct render *r, struct activation *act, const struct node *n)
 {
-    scope_enter(r, act, &n->with.scope);
+    tpl_scope_enter(r, act, &n->with.scope);
     for (size_t i = 0; i < n->with.targets.len; i++) {
         struct value v;
-        int rc = eval(r, act, n->with.values.items[i], &v);
+        int rc = tpl_eval(r, act, n->with.values.items[i], &v);
         r->line = n->line;
-        rc = rc < 0 ? rc : exec_assign(r, act, n->with.targets.items[i], &v);
+        rc = rc < 0 ? rc : tpl_exec_assign(r, act, n->with.targets.items[i], &v);
         if (rc < 0) {
             return rc;
         }
     }
-    return exec_body(r, act, &n->with.body);
+    return tpl_exec_body(r, act, &n->with.body);
 }
 
 /* --- include --- */
@@ -237,8 +237,8 @@ static int exec_with(struct render *r, struct activation *act, const struct node
 static int load_one(struct render *r, const struct value *name, const struct template **ret)
 {
     if (name->kind != VALUE_STRING) {
-        return render_fail_type(r, name, "include needs the name of a template, not a %s",
-                                value_type(name));
+        return tpl_render_fail_type(r, name, "include needs the name of a template, not a %s",
+                                    tpl_value_type(name));
     }
     enum template_fault before = r->set->fault;
     int rc = template_load(r->set, arena_dup(r->arena, name->string), ret, r->e);
@@ -260,7 +260,7 @@ static int load_any(struct render *r, const struct value *names, const struct te
             return rc;
         }
     }
-    (void)render_fail(r, TEMPLATE_FAULT_MISSING, "none of the templates to include was found");
+    (void)tpl_render_fail(r, TEMPLATE_FAULT_MISSING, "none of the templates to include was found");
     return -ERR_INPUT;
 }
 
@@ -298,7 +298,7 @@ static int exec_include(struct render *r, struct activation *act, const struct n
 {
     struct value name;
     const struct template *t = NULL;
-    int rc = eval(r, act, n->include.name, &name);
+    int rc = tpl_eval(r, act, n->include.name, &name);
     r->line = n->line;
     rc = rc < 0 ? rc : load_any(r, &name, &t);
     if (rc == -ERR_INPUT && t == NULL) {
@@ -308,7 +308,7 @@ static int exec_include(struct render *r, struct activation *act, const struct n
         r->set->fault = TEMPLATE_FAULT_MISSING;
     }
     if (rc == 0) {
-        rc = exec_template(r, t, include_context(r, act, n));
+        rc = tpl_exec_template(r, t, include_context(r, act, n));
         r->line = n->line;
     }
     return rc < 0 ? say_included(r, n, rc) : rc;
@@ -320,7 +320,7 @@ static exec_fn *const table[NODE_KIND_MAX] = {
     [NODE_TEXT] = exec_text,
     [NODE_PRINT] = exec_print,
     [NODE_IF] = exec_if,
-    [NODE_FOR] = exec_for,
+    [NODE_FOR] = tpl_exec_for,
     [NODE_SET] = exec_set,
     [NODE_SET_BLOCK] = exec_capture,
     [NODE_MACRO] = exec_macro,
@@ -330,9 +330,9 @@ static exec_fn *const table[NODE_KIND_MAX] = {
     [NODE_INCLUDE] = exec_include,
 };
 
-int exec_body(struct render *r, struct activation *act, const struct node_list *body)
+int tpl_exec_body(struct render *r, struct activation *act, const struct node_list *body)
 {
-    int rc = body->len == 0 ? 0 : render_enter(r);
+    int rc = body->len == 0 ? 0 : tpl_render_enter(r);
     if (rc < 0 || body->len == 0) {
         return rc;
     }
@@ -344,23 +344,23 @@ int exec_body(struct render *r, struct activation *act, const struct node_list *
     return rc;
 }
 
-int exec_template(struct render *r, const struct template *t, const struct context *ctx)
+int tpl_exec_template(struct render *r, const struct template *t, const struct context *ctx)
 {
     if (r->calls >= r->set->limits.max_calls) {
-        return render_fail(r, TEMPLATE_FAULT_LIMIT, "includes nest deeper than %u",
-                           r->set->limits.max_calls);
+        return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "includes nest deeper than %u",
+                               r->set->limits.max_calls);
     }
     const struct template *template = r->template;
     const struct context *context = r->context;
-    struct activation *act = activation_new(r, t, t->func, NULL);
+    struct activation *act = tpl_activation_new(r, t, t->func, NULL);
     r->calls++;
     r->template = t;
     r->context = ctx;
-    scope_enter(r, act, &t->scope);
-    int rc = exec_body(r, act, &t->body);
+    tpl_scope_enter(r, act, &t->scope);
+    int rc = tpl_exec_body(r, act, &t->body);
     r->context = context;
     r->template = template;
     r->calls--;
-    activation_release(r, t, t->func, act);
+    tpl_activation_release(r, t, t->func, act);
     return rc;
 }

@@ -14,65 +14,65 @@ static int fail_token(struct parser *p, const char *what)
 {
     const struct token *t = p->at;
     if (t->kind == TOKEN_NAME) {
-        return compile_fail(p->c, TEMPLATE_FAULT_SYNTAX, t->line, "%s, got '%.*s'", what,
-                            STR_ARG(t->text));
+        return tpl_compile_fail(p->c, TEMPLATE_FAULT_SYNTAX, t->line, "%s, got '%.*s'", what,
+                                STR_ARG(t->text));
     }
-    return compile_fail(p->c, TEMPLATE_FAULT_SYNTAX, t->line, "%s, got '%s'", what,
-                        token_describe(t->kind));
+    return tpl_compile_fail(p->c, TEMPLATE_FAULT_SYNTAX, t->line, "%s, got '%s'", what,
+                            tpl_token_describe(t->kind));
 }
 
 /* --- the ends of the grammar --- */
 
 static int parse_list(struct parser *p, struct node **ret)
 {
-    struct node *n = node_new(p->c, NODE_LIST, p->at->line);
+    struct node *n = tpl_node_new(p->c, NODE_LIST, p->at->line);
     p->at++;
     while (p->at->kind != TOKEN_RBRACKET) {
-        int r = n->items.len > 0 ? parser_expect(p, TOKEN_COMMA) : 0;
+        int r = n->items.len > 0 ? tpl_parser_expect(p, TOKEN_COMMA) : 0;
         if (r == 0 && p->at->kind == TOKEN_RBRACKET) {
             break;
         }
         struct node *item = NULL;
-        r = r < 0 ? r : parse_expression(p, true, &item);
-        r = r < 0 ? r : node_adopt(p, n, item);
+        r = r < 0 ? r : tpl_parse_expression(p, true, &item);
+        r = r < 0 ? r : tpl_node_adopt(p, n, item);
         if (r < 0) {
             return r;
         }
-        node_list_add(p->c, &n->items, item);
+        tpl_node_list_add(p->c, &n->items, item);
     }
     *ret = n;
-    return parser_expect(p, TOKEN_RBRACKET);
+    return tpl_parser_expect(p, TOKEN_RBRACKET);
 }
 
 static int parse_dict(struct parser *p, struct node **ret)
 {
-    struct node *n = node_new(p->c, NODE_DICT, p->at->line);
+    struct node *n = tpl_node_new(p->c, NODE_DICT, p->at->line);
     p->at++;
     while (p->at->kind != TOKEN_RBRACE) {
-        int r = n->items.len > 0 ? parser_expect(p, TOKEN_COMMA) : 0;
+        int r = n->items.len > 0 ? tpl_parser_expect(p, TOKEN_COMMA) : 0;
         if (r == 0 && p->at->kind == TOKEN_RBRACE) {
             break;
         }
         struct node *key = NULL;
         struct node *value = NULL;
-        r = r < 0 ? r : parse_expression(p, true, &key);
-        r = r < 0 ? r : parser_expect(p, TOKEN_COLON);
-        r = r < 0 ? r : parse_expression(p, true, &value);
-        r = r < 0 ? r : node_adopt(p, n, key);
-        r = r < 0 ? r : node_adopt(p, n, value);
+        r = r < 0 ? r : tpl_parse_expression(p, true, &key);
+        r = r < 0 ? r : tpl_parser_expect(p, TOKEN_COLON);
+        r = r < 0 ? r : tpl_parse_expression(p, true, &value);
+        r = r < 0 ? r : tpl_node_adopt(p, n, key);
+        r = r < 0 ? r : tpl_node_adopt(p, n, value);
         if (r < 0) {
             return r;
         }
-        node_list_add(p->c, &n->items, key);
-        node_list_add(p->c, &n->items, value);
+        tpl_node_list_add(p->c, &n->items, key);
+        tpl_node_list_add(p->c, &n->items, value);
     }
     *ret = n;
-    return parser_expect(p, TOKEN_RBRACE);
+    return tpl_parser_expect(p, TOKEN_RBRACE);
 }
 
 static struct node *const_node(struct parser *p, struct value v)
 {
-    struct node *n = node_new(p->c, NODE_CONST, p->at->line);
+    struct node *n = tpl_node_new(p->c, NODE_CONST, p->at->line);
     n->constant = v;
     p->at++;
     return n;
@@ -90,8 +90,8 @@ static struct node *parse_name(struct parser *p)
     if (str_eqc(text, "none") || str_eqc(text, "None")) {
         return const_node(p, VALUE_OF_NONE);
     }
-    struct node *n = node_new(p->c, NODE_NAME, p->at->line);
-    n->name.name = name_intern(&p->c->names, text);
+    struct node *n = tpl_node_new(p->c, NODE_NAME, p->at->line);
+    n->name.name = tpl_name_intern(&p->c->names, text);
     p->at++;
     return n;
 }
@@ -131,8 +131,8 @@ static int parse_primary(struct parser *p, struct node **ret)
         return 0;
     case TOKEN_LPAREN: {
         p->at++;
-        int r = parse_tuple(p, TUPLE_PARENS, ret);
-        return r < 0 ? r : parser_expect(p, TOKEN_RPAREN);
+        int r = tpl_parse_tuple(p, TUPLE_PARENS, ret);
+        return r < 0 ? r : tpl_parser_expect(p, TOKEN_RPAREN);
     }
     case TOKEN_LBRACKET:
         return parse_list(p, ret);
@@ -149,12 +149,12 @@ static bool is_tuple_end(const struct parser *p)
            p->at->kind == TOKEN_RPAREN;
 }
 
-int parse_tuple(struct parser *p, unsigned flags, struct node **ret)
+int tpl_parse_tuple(struct parser *p, unsigned flags, struct node **ret)
 {
-    struct node *tuple = node_new(p->c, NODE_TUPLE, p->at->line);
+    struct node *tuple = tpl_node_new(p->c, NODE_TUPLE, p->at->line);
     bool is_tuple = false;
     for (;;) {
-        int r = tuple->items.len > 0 ? parser_expect(p, TOKEN_COMMA) : 0;
+        int r = tuple->items.len > 0 ? tpl_parser_expect(p, TOKEN_COMMA) : 0;
         if (r < 0) {
             return r;
         }
@@ -163,12 +163,12 @@ int parse_tuple(struct parser *p, unsigned flags, struct node **ret)
         }
         struct node *item = NULL;
         r = (flags & TUPLE_SIMPLE) ? parse_primary(p, &item)
-                                   : parse_expression(p, !(flags & TUPLE_NO_COND), &item);
-        r = r < 0 ? r : node_adopt(p, tuple, item);
+                                   : tpl_parse_expression(p, !(flags & TUPLE_NO_COND), &item);
+        r = r < 0 ? r : tpl_node_adopt(p, tuple, item);
         if (r < 0) {
             return r;
         }
-        node_list_add(p->c, &tuple->items, item);
+        tpl_node_list_add(p->c, &tuple->items, item);
         if (p->at->kind != TOKEN_COMMA) {
             break;
         }
@@ -202,13 +202,13 @@ static int add_keyword(struct parser *p, struct arg_nodes *args, struct node **r
     struct str name = p->at->text;
     uint32_t line = p->at->line;
     p->at += 2;
-    int r = parse_expression(p, true, ret);
+    int r = tpl_parse_expression(p, true, ret);
     if (r < 0) {
         return r;
     }
     if (has_keyword(args, name)) {
-        return compile_fail(p->c, TEMPLATE_FAULT_SYNTAX, line, "argument '%.*s' given twice",
-                            STR_ARG(name));
+        return tpl_compile_fail(p->c, TEMPLATE_FAULT_SYNTAX, line, "argument '%.*s' given twice",
+                                STR_ARG(name));
     }
     if ((args->named_len & (args->named_len - 1)) == 0) { /* grows at powers of two */
         size_t cap = args->named_len == 0 ? 1 : args->named_len * 2;
@@ -230,14 +230,14 @@ static int parse_arg(struct parser *p, struct arg_nodes *args, struct node **ret
     bool ok = args->star_star == NULL && (args->star == NULL || star_star || named) &&
               (args->named_len == 0 || named || star || star_star);
     if (!ok) {
-        return compile_fail(p->c, TEMPLATE_FAULT_SYNTAX, p->at->line,
-                            "invalid order of arguments in a call");
+        return tpl_compile_fail(p->c, TEMPLATE_FAULT_SYNTAX, p->at->line,
+                                "invalid order of arguments in a call");
     }
     if (named) {
         return add_keyword(p, args, ret);
     }
     p->at += star || star_star;
-    int r = parse_expression(p, true, ret);
+    int r = tpl_parse_expression(p, true, ret);
     if (r < 0) {
         return r;
     }
@@ -246,7 +246,7 @@ static int parse_arg(struct parser *p, struct arg_nodes *args, struct node **ret
     } else if (star_star) {
         args->star_star = *ret;
     } else {
-        node_list_add(p->c, &args->plain, *ret);
+        tpl_node_list_add(p->c, &args->plain, *ret);
     }
     return 0;
 }
@@ -254,48 +254,48 @@ static int parse_arg(struct parser *p, struct arg_nodes *args, struct node **ret
 /* owner gets the depth of the arguments. */
 static int parse_args(struct parser *p, struct node *owner, struct arg_nodes *args)
 {
-    int r = parser_expect(p, TOKEN_LPAREN);
+    int r = tpl_parser_expect(p, TOKEN_LPAREN);
     bool first = true;
     while (r == 0 && p->at->kind != TOKEN_RPAREN) {
         if (!first) {
-            r = parser_expect(p, TOKEN_COMMA);
+            r = tpl_parser_expect(p, TOKEN_COMMA);
             if (r < 0 || p->at->kind == TOKEN_RPAREN) {
                 break;
             }
         }
         struct node *arg = NULL;
         r = parse_arg(p, args, &arg);
-        r = r < 0 ? r : node_adopt(p, owner, arg);
+        r = r < 0 ? r : tpl_node_adopt(p, owner, arg);
         first = false;
     }
-    return r < 0 ? r : parser_expect(p, TOKEN_RPAREN);
+    return r < 0 ? r : tpl_parser_expect(p, TOKEN_RPAREN);
 }
 
 static int parse_call(struct parser *p, struct node *callee, struct node **ret)
 {
-    struct node *n = node_new(p->c, NODE_CALL, p->at->line);
+    struct node *n = tpl_node_new(p->c, NODE_CALL, p->at->line);
     n->call.callee = callee;
     *ret = n;
-    int r = node_adopt(p, n, callee);
+    int r = tpl_node_adopt(p, n, callee);
     return r < 0 ? r : parse_args(p, n, &n->call.args);
 }
 
 /* "a", "a:b", ":b:c" … inside brackets. */
 static int parse_subscript_part(struct parser *p, struct node **ret)
 {
-    struct node *n = node_new(p->c, NODE_SLICE, p->at->line);
+    struct node *n = tpl_node_new(p->c, NODE_SLICE, p->at->line);
     struct node **parts[] = { &n->slice.start, &n->slice.stop, &n->slice.step };
     for (size_t i = 0; i < 3; i++) {
         bool empty = p->at->kind == TOKEN_COLON ||
                      (i > 0 && (p->at->kind == TOKEN_RBRACKET || p->at->kind == TOKEN_COMMA));
         if (!empty) {
-            int r = parse_expression(p, true, parts[i]);
-            r = r < 0 ? r : node_adopt(p, n, *parts[i]);
+            int r = tpl_parse_expression(p, true, parts[i]);
+            r = r < 0 ? r : tpl_node_adopt(p, n, *parts[i]);
             if (r < 0) {
                 return r;
             }
         }
-        if (i == 2 || !parser_skip(p, TOKEN_COLON)) {
+        if (i == 2 || !tpl_parser_skip(p, TOKEN_COLON)) {
             *ret = i == 0 ? n->slice.start : n;
             return 0;
         }
@@ -305,31 +305,31 @@ static int parse_subscript_part(struct parser *p, struct node **ret)
 
 static int parse_subscript(struct parser *p, struct node *object, struct node **ret)
 {
-    struct node *n = node_new(p->c, NODE_ITEM, p->at->line);
-    struct node *keys = node_new(p->c, NODE_TUPLE, p->at->line);
+    struct node *n = tpl_node_new(p->c, NODE_ITEM, p->at->line);
+    struct node *keys = tpl_node_new(p->c, NODE_TUPLE, p->at->line);
     p->at++;
     while (p->at->kind != TOKEN_RBRACKET) {
         struct node *key = NULL;
-        int r = keys->items.len > 0 ? parser_expect(p, TOKEN_COMMA) : 0;
+        int r = keys->items.len > 0 ? tpl_parser_expect(p, TOKEN_COMMA) : 0;
         r = r < 0 ? r : parse_subscript_part(p, &key);
-        r = r < 0 ? r : node_adopt(p, keys, key);
+        r = r < 0 ? r : tpl_node_adopt(p, keys, key);
         if (r < 0) {
             return r;
         }
-        node_list_add(p->c, &keys->items, key);
+        tpl_node_list_add(p->c, &keys->items, key);
     }
     p->at++;
     for (size_t i = 0; keys->items.len > 1 && i < keys->items.len; i++) {
         if (keys->items.items[i]->kind == NODE_SLICE) {
-            return compile_fail(p->c, TEMPLATE_FAULT_SYNTAX, n->line,
-                                "a slice cannot stand among several subscripts");
+            return tpl_compile_fail(p->c, TEMPLATE_FAULT_SYNTAX, n->line,
+                                    "a slice cannot stand among several subscripts");
         }
     }
     n->item.object = object;
     n->item.key = keys->items.len == 1 ? keys->items.items[0] : keys;
     *ret = n;
-    int r = node_adopt(p, n, object);
-    return r < 0 ? r : node_adopt(p, n, n->item.key);
+    int r = tpl_node_adopt(p, n, object);
+    return r < 0 ? r : tpl_node_adopt(p, n, n->item.key);
 }
 
 static int parse_dot(struct parser *p, struct node *object, struct node **ret)
@@ -338,21 +338,21 @@ static int parse_dot(struct parser *p, struct node *object, struct node **ret)
     p->at++;
     struct node *n;
     if (p->at->kind == TOKEN_NAME) {
-        n = node_new(p->c, NODE_ATTRIBUTE, line);
+        n = tpl_node_new(p->c, NODE_ATTRIBUTE, line);
         n->attribute.object = object;
         n->attribute.name = arena_str(p->c->arena, p->at->text);
-        n->attribute.hash = value_hash_text(n->attribute.name);
-        n->attribute.special = value_kinds_with(n->attribute.name);
+        n->attribute.hash = tpl_value_hash_text(n->attribute.name);
+        n->attribute.special = tpl_value_kinds_with(n->attribute.name);
         p->at++;
     } else if (p->at->kind == TOKEN_INTEGER) {
-        n = node_new(p->c, NODE_ITEM, line);
+        n = tpl_node_new(p->c, NODE_ITEM, line);
         n->item.object = object;
         n->item.key = const_node(p, value_int(p->at->integer));
     } else {
         return fail_token(p, "expected a name or number after '.'");
     }
     *ret = n;
-    return node_adopt(p, n, object);
+    return tpl_node_adopt(p, n, object);
 }
 
 static int parse_postfix(struct parser *p, struct node *n, struct node **ret)
@@ -380,14 +380,14 @@ static int parse_postfix(struct parser *p, struct node *n, struct node **ret)
 static int parse_dotted(struct parser *p, struct str *ret)
 {
     const struct token *first = p->at;
-    int r = parser_expect(p, TOKEN_NAME);
+    int r = tpl_parser_expect(p, TOKEN_NAME);
     if (r < 0) {
         return r;
     }
     *ret = arena_str(p->c->arena, first->text);
-    while (r == 0 && parser_skip(p, TOKEN_DOT)) {
+    while (r == 0 && tpl_parser_skip(p, TOKEN_DOT)) {
         const struct token *part = p->at;
-        r = parser_expect(p, TOKEN_NAME);
+        r = tpl_parser_expect(p, TOKEN_NAME);
         if (r == 0) {
             *ret =
                 str_of(arena_printf(p->c->arena, "%.*s.%.*s", STR_ARG(*ret), STR_ARG(part->text)));
@@ -396,19 +396,19 @@ static int parse_dotted(struct parser *p, struct str *ret)
     return r;
 }
 
-int parse_filters(struct parser *p, struct node *subject, bool inline_start, struct node **ret)
+int tpl_parse_filters(struct parser *p, struct node *subject, bool inline_start, struct node **ret)
 {
     while (p->at->kind == TOKEN_PIPE || inline_start) {
         p->at += !inline_start;
         inline_start = false;
-        struct node *n = node_new(p->c, NODE_FILTER, p->at->line);
+        struct node *n = tpl_node_new(p->c, NODE_FILTER, p->at->line);
         int r = parse_dotted(p, &n->apply.name);
         if (r < 0) {
             return r;
         }
-        n->apply.filter = filter_find(n->apply.name);
+        n->apply.filter = tpl_filter_find(n->apply.name);
         n->apply.subject = subject;
-        r = subject != NULL ? node_adopt(p, n, subject) : 0;
+        r = subject != NULL ? tpl_node_adopt(p, n, subject) : 0;
         if (r == 0 && p->at->kind == TOKEN_LPAREN) {
             r = parse_args(p, n, &n->apply.args);
         }
@@ -425,7 +425,8 @@ static bool test_has_argument(const struct parser *p)
 {
     enum token_kind k = p->at->kind;
     if (k == TOKEN_NAME) {
-        return !parser_is_name(p, "else") && !parser_is_name(p, "or") && !parser_is_name(p, "and");
+        return !tpl_parser_is_name(p, "else") && !tpl_parser_is_name(p, "or") &&
+               !tpl_parser_is_name(p, "and");
     }
     return k == TOKEN_STRING || k == TOKEN_INTEGER || k == TOKEN_FLOAT || k == TOKEN_LBRACKET ||
            k == TOKEN_LBRACE;
@@ -433,34 +434,34 @@ static bool test_has_argument(const struct parser *p)
 
 static int parse_test(struct parser *p, struct node *subject, struct node **ret)
 {
-    struct node *n = node_new(p->c, NODE_TEST, p->at->line);
+    struct node *n = tpl_node_new(p->c, NODE_TEST, p->at->line);
     p->at++;
-    bool negated = parser_skip_name(p, "not");
+    bool negated = tpl_parser_skip_name(p, "not");
     int r = parse_dotted(p, &n->apply.name);
     if (r < 0) {
         return r;
     }
-    n->apply.test = predicate_find(n->apply.name);
+    n->apply.test = tpl_predicate_find(n->apply.name);
     n->apply.subject = subject;
-    r = node_adopt(p, n, subject);
+    r = tpl_node_adopt(p, n, subject);
     if (r == 0 && p->at->kind == TOKEN_LPAREN) {
         r = parse_args(p, n, &n->apply.args);
     } else if (r == 0 && test_has_argument(p)) {
-        if (parser_is_name(p, "is")) {
-            return compile_fail(p->c, TEMPLATE_FAULT_SYNTAX, p->at->line,
-                                "tests with 'is' cannot be chained");
+        if (tpl_parser_is_name(p, "is")) {
+            return tpl_compile_fail(p->c, TEMPLATE_FAULT_SYNTAX, p->at->line,
+                                    "tests with 'is' cannot be chained");
         }
         struct node *arg = NULL;
         r = parse_primary(p, &arg);
         r = r < 0 ? r : parse_postfix(p, arg, &arg);
-        r = r < 0 ? r : node_adopt(p, n, arg);
-        node_list_add(p->c, &n->apply.args.plain, arg);
+        r = r < 0 ? r : tpl_node_adopt(p, n, arg);
+        tpl_node_list_add(p->c, &n->apply.args.plain, arg);
     }
     *ret = n;
     if (r == 0 && negated) {
-        *ret = node_new(p->c, NODE_NOT, n->line);
+        *ret = tpl_node_new(p->c, NODE_NOT, n->line);
         (*ret)->expr = n;
-        r = node_adopt(p, *ret, n);
+        r = tpl_node_adopt(p, *ret, n);
     }
     return r;
 }
@@ -470,8 +471,8 @@ static int parse_filter_expr(struct parser *p, struct node *n, struct node **ret
     int r = 0;
     for (;;) {
         if (p->at->kind == TOKEN_PIPE) {
-            r = parse_filters(p, n, false, &n);
-        } else if (parser_is_name(p, "is")) {
+            r = tpl_parse_filters(p, n, false, &n);
+        } else if (tpl_parser_is_name(p, "is")) {
             r = parse_test(p, n, &n);
         } else if (p->at->kind == TOKEN_LPAREN) {
             r = parse_call(p, n, &n);
@@ -491,13 +492,13 @@ static int parse_filter_expr(struct parser *p, struct node *n, struct node **ret
 static int parse_sign(struct parser *p, struct node **ret)
 {
     bool negative = p->at->kind == TOKEN_SUB;
-    struct node *n = node_new(p->c, negative ? NODE_NEGATIVE : NODE_POSITIVE, p->at->line);
+    struct node *n = tpl_node_new(p->c, negative ? NODE_NEGATIVE : NODE_POSITIVE, p->at->line);
     p->at++;
-    int r = parser_enter(p); /* "- - - x" recurses without a bracket */
+    int r = tpl_parser_enter(p); /* "- - - x" recurses without a bracket */
     r = r < 0 ? r : parse_unary(p, false, &n->expr);
     parser_leave(p);
     *ret = n;
-    return r < 0 ? r : node_adopt(p, n, n->expr);
+    return r < 0 ? r : tpl_node_adopt(p, n, n->expr);
 }
 
 static int parse_unary(struct parser *p, bool with_filter, struct node **ret)
@@ -537,13 +538,13 @@ static int parse_binary(struct parser *p, parse_fn *operand, const struct operat
         if (op == NULL) {
             break;
         }
-        struct node *n = node_new(p->c, NODE_BINARY, p->at->line);
+        struct node *n = tpl_node_new(p->c, NODE_BINARY, p->at->line);
         p->at++;
         n->binary.op = op->op;
         n->binary.left = left;
         r = operand(p, &n->binary.right);
-        r = r < 0 ? r : node_adopt(p, n, left);
-        r = r < 0 ? r : node_adopt(p, n, n->binary.right);
+        r = r < 0 ? r : tpl_node_adopt(p, n, left);
+        r = r < 0 ? r : tpl_node_adopt(p, n, n->binary.right);
         left = n;
     }
     *ret = left;
@@ -572,14 +573,14 @@ static int parse_product(struct parser *p, struct node **ret)
 
 static int parse_concat(struct parser *p, struct node **ret)
 {
-    struct node *n = node_new(p->c, NODE_CONCAT, p->at->line);
+    struct node *n = tpl_node_new(p->c, NODE_CONCAT, p->at->line);
     int r;
     do {
         struct node *item = NULL;
         r = parse_product(p, &item);
-        r = r < 0 ? r : node_adopt(p, n, item);
-        node_list_add(p->c, &n->items, item);
-    } while (r == 0 && parser_skip(p, TOKEN_TILDE));
+        r = r < 0 ? r : tpl_node_adopt(p, n, item);
+        tpl_node_list_add(p->c, &n->items, item);
+    } while (r == 0 && tpl_parser_skip(p, TOKEN_TILDE));
     *ret = n->items.len == 1 ? n->items.items[0] : n;
     return r;
 }
@@ -599,16 +600,17 @@ static bool compare_op(struct parser *p, enum compare_op *ret)
     } ops[] = { { TOKEN_EQ, CMP_EQ },   { TOKEN_NE, CMP_NE }, { TOKEN_LT, CMP_LT },
                 { TOKEN_LTEQ, CMP_LE }, { TOKEN_GT, CMP_GT }, { TOKEN_GTEQ, CMP_GE } };
     for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
-        if (parser_skip(p, ops[i].token)) {
+        if (tpl_parser_skip(p, ops[i].token)) {
             *ret = ops[i].op;
             return true;
         }
     }
-    if (parser_skip_name(p, "in")) {
+    if (tpl_parser_skip_name(p, "in")) {
         *ret = CMP_IN;
         return true;
     }
-    if (parser_is_name(p, "not") && p->at[1].kind == TOKEN_NAME && str_eqc(p->at[1].text, "in")) {
+    if (tpl_parser_is_name(p, "not") && p->at[1].kind == TOKEN_NAME &&
+        str_eqc(p->at[1].text, "in")) {
         p->at += 2;
         *ret = CMP_NOT_IN;
         return true;
@@ -624,9 +626,9 @@ static int parse_compare(struct parser *p, struct node **ret)
     enum compare_op op;
     while (r == 0 && compare_op(p, &op)) {
         if (n == NULL) {
-            n = node_new(p->c, NODE_COMPARE, first->line);
+            n = tpl_node_new(p->c, NODE_COMPARE, first->line);
             n->compare.first = first;
-            r = node_adopt(p, n, first);
+            r = tpl_node_adopt(p, n, first);
         }
         size_t len = n->compare.len;
         if ((len & (len - 1)) == 0) {
@@ -639,7 +641,7 @@ static int parse_compare(struct parser *p, struct node **ret)
         struct operand *o = &n->compare.ops[n->compare.len++];
         o->op = op;
         r = r < 0 ? r : parse_sum(p, &o->expr);
-        r = r < 0 ? r : node_adopt(p, n, o->expr);
+        r = r < 0 ? r : tpl_node_adopt(p, n, o->expr);
     }
     *ret = n == NULL ? first : n;
     return r;
@@ -647,16 +649,16 @@ static int parse_compare(struct parser *p, struct node **ret)
 
 static int parse_not(struct parser *p, struct node **ret)
 {
-    if (!parser_is_name(p, "not")) {
+    if (!tpl_parser_is_name(p, "not")) {
         return parse_compare(p, ret);
     }
-    struct node *n = node_new(p->c, NODE_NOT, p->at->line);
+    struct node *n = tpl_node_new(p->c, NODE_NOT, p->at->line);
     p->at++;
-    int r = parser_enter(p);
+    int r = tpl_parser_enter(p);
     r = r < 0 ? r : parse_not(p, &n->expr);
     parser_leave(p);
     *ret = n;
-    return r < 0 ? r : node_adopt(p, n, n->expr);
+    return r < 0 ? r : tpl_node_adopt(p, n, n->expr);
 }
 
 static int parse_logic(struct parser *p, bool is_or, struct node **ret);
@@ -671,12 +673,12 @@ static int parse_logic(struct parser *p, bool is_or, struct node **ret)
     parse_fn *operand = is_or ? parse_and : parse_not;
     struct node *left = NULL;
     int r = operand(p, &left);
-    while (r == 0 && parser_skip_name(p, is_or ? "or" : "and")) {
-        struct node *n = node_new(p->c, is_or ? NODE_OR : NODE_AND, left->line);
+    while (r == 0 && tpl_parser_skip_name(p, is_or ? "or" : "and")) {
+        struct node *n = tpl_node_new(p->c, is_or ? NODE_OR : NODE_AND, left->line);
         n->binary.left = left;
         r = operand(p, &n->binary.right);
-        r = r < 0 ? r : node_adopt(p, n, left);
-        r = r < 0 ? r : node_adopt(p, n, n->binary.right);
+        r = r < 0 ? r : tpl_node_adopt(p, n, left);
+        r = r < 0 ? r : tpl_node_adopt(p, n, n->binary.right);
         left = n;
     }
     *ret = left;
@@ -687,25 +689,25 @@ static int parse_cond(struct parser *p, struct node **ret)
 {
     struct node *then = NULL;
     int r = parse_logic(p, true, &then);
-    while (r == 0 && parser_skip_name(p, "if")) {
-        struct node *n = node_new(p->c, NODE_COND, then->line);
+    while (r == 0 && tpl_parser_skip_name(p, "if")) {
+        struct node *n = tpl_node_new(p->c, NODE_COND, then->line);
         n->cond.then = then;
         r = parse_logic(p, true, &n->cond.test);
-        if (r == 0 && parser_skip_name(p, "else")) {
-            r = parse_expression(p, true, &n->cond.otherwise);
-            r = r < 0 ? r : node_adopt(p, n, n->cond.otherwise);
+        if (r == 0 && tpl_parser_skip_name(p, "else")) {
+            r = tpl_parse_expression(p, true, &n->cond.otherwise);
+            r = r < 0 ? r : tpl_node_adopt(p, n, n->cond.otherwise);
         }
-        r = r < 0 ? r : node_adopt(p, n, then);
-        r = r < 0 ? r : node_adopt(p, n, n->cond.test);
+        r = r < 0 ? r : tpl_node_adopt(p, n, then);
+        r = r < 0 ? r : tpl_node_adopt(p, n, n->cond.test);
         then = n;
     }
     *ret = then;
     return r;
 }
 
-int parse_expression(struct parser *p, bool with_cond, struct node **ret)
+int tpl_parse_expression(struct parser *p, bool with_cond, struct node **ret)
 {
-    int r = parser_enter(p);
+    int r = tpl_parser_enter(p);
     if (r == 0) {
         r = with_cond ? parse_cond(p, ret) : parse_logic(p, true, ret);
     }

@@ -14,32 +14,33 @@ static const struct filter *find_in(const struct filter *table, size_t len, stru
     return NULL;
 }
 
-const struct filter *filter_find(struct str name)
+const struct filter *tpl_filter_find(struct str name)
 {
-    const struct filter *f = find_in(filters_text, filters_text_len, name);
-    f = f != NULL ? f : find_in(filters_select, filters_select_len, name);
-    f = f != NULL ? f : find_in(filters_list, filters_list_len, name);
-    f = f != NULL ? f : find_in(filters_number, filters_number_len, name);
-    return f != NULL ? f : find_in(filters_html, filters_html_len, name);
+    const struct filter *f = find_in(tpl_filters_text, tpl_filters_text_len, name);
+    f = f != NULL ? f : find_in(tpl_filters_select, tpl_filters_select_len, name);
+    f = f != NULL ? f : find_in(tpl_filters_list, tpl_filters_list_len, name);
+    f = f != NULL ? f : find_in(tpl_filters_number, tpl_filters_number_len, name);
+    return f != NULL ? f : find_in(tpl_filters_html, tpl_filters_html_len, name);
 }
 
-int filter_apply(struct render *r, const struct filter *f, const struct value *in,
-                 const struct call_args *args, struct value *out)
+int tpl_filter_apply(struct render *r, const struct filter *f, const struct value *in,
+                     const struct call_args *args, struct value *out)
 {
     if (f->raw != NULL) {
         return f->raw(r, in, args, out);
     }
     struct value values[PARAMS_MAX];
-    int rc = call_bind(r, args, &f->params, f->name, values);
+    int rc = tpl_call_bind(r, args, &f->params, f->name, values);
     return rc < 0 ? rc : f->run(r, in, values, out);
 }
 
-int key_get(struct render *r, const struct key_of *k, const struct value *item, struct value *out)
+int tpl_key_get(struct render *r, const struct key_of *k, const struct value *item,
+                struct value *out)
 {
-    int rc = value_path(r, item, k->attribute, k->otherwise, out);
+    int rc = tpl_value_path(r, item, k->attribute, k->otherwise, out);
     if (rc == 0 && k->ignore_case && out->kind == VALUE_STRING) {
         struct value text = *out;
-        rc = text_case(r, &text, 0, out);
+        rc = tpl_text_case(r, &text, 0, out);
     }
     return rc;
 }

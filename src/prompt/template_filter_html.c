@@ -11,22 +11,22 @@
 static int filter_escape(struct render *r, const struct value *in, const struct value *args,
                          struct value *out)
 {
-    return value_escape(r, in, out);
+    return tpl_value_escape(r, in, out);
 }
 
 static int filter_forceescape(struct render *r, const struct value *in, const struct value *args,
                               struct value *out)
 {
     struct value s;
-    int rc = value_to_text(r, in, &s);
+    int rc = tpl_value_to_text(r, in, &s);
     s.markup = false;
-    return rc < 0 ? rc : value_escape(r, &s, out);
+    return rc < 0 ? rc : tpl_value_escape(r, &s, out);
 }
 
 static int filter_safe(struct render *r, const struct value *in, const struct value *args,
                        struct value *out)
 {
-    int rc = value_to_text(r, in, out);
+    int rc = tpl_value_to_text(r, in, out);
     out->markup = true;
     return rc;
 }
@@ -35,7 +35,7 @@ static int filter_safe(struct render *r, const struct value *in, const struct va
 static int drop_between(struct render *r, struct str s, struct str open, struct str close,
                         struct value *out)
 {
-    struct buf *b = render_capture(r);
+    struct buf *b = tpl_render_capture(r);
     int rc = 0;
     while (rc == 0 && s.len > 0) {
         size_t from = str_find(s, open);
@@ -48,8 +48,8 @@ static int drop_between(struct render *r, struct str s, struct str open, struct 
         s = str_slice(tail, to + close.len, tail.len);
     }
     rc = rc < 0 ? rc : buf_append(b, s, NULL);
-    *out = render_captured(r);
-    return rc < 0 ? render_fail_output(r) : 0;
+    *out = tpl_render_captured(r);
+    return rc < 0 ? tpl_render_fail_output(r) : 0;
 }
 
 /* The code point of the entity at s ("&#65;", "&amp;" …) and its length; 0 when there is none. */
@@ -89,14 +89,14 @@ static int filter_striptags(struct render *r, const struct value *in, const stru
                             struct value *out)
 {
     struct value s;
-    int rc = value_to_text(r, in, &s);
+    int rc = tpl_value_to_text(r, in, &s);
     rc = rc < 0 ? rc : drop_between(r, s.string, STR("<!--"), STR("-->"), &s);
     rc = rc < 0 ? rc : drop_between(r, s.string, STR("<"), STR(">"), &s);
     if (rc < 0) {
         return rc;
     }
     struct str text = unicode_strip(s.string, true, true);
-    struct buf *b = render_capture(r);
+    struct buf *b = tpl_render_capture(r);
     bool blank = false;
     for (size_t at = 0; at < text.len && rc == 0;) {
         size_t from = at;
@@ -112,8 +112,8 @@ static int filter_striptags(struct render *r, const struct value *in, const stru
         at = n > 0 ? from + n : at;
         rc = buf_append(b, str_n(bytes, unicode_encode(c, bytes)), NULL);
     }
-    *out = render_captured(r);
-    return rc < 0 ? render_fail_output(r) : 0;
+    *out = tpl_render_captured(r);
+    return rc < 0 ? tpl_render_fail_output(r) : 0;
 }
 
 static int quote_to(struct render *r, struct buf *b, const struct value *v, bool query)
@@ -121,7 +121,7 @@ static int quote_to(struct render *r, struct buf *b, const struct value *v, bool
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-~";
     struct value text;
-    int rc = value_to_text(r, v, &text);
+    int rc = tpl_value_to_text(r, v, &text);
     for (size_t i = 0; rc == 0 && i < text.string.len; i++) {
         char c = text.string.ptr[i];
         char hex[4];
@@ -130,7 +130,7 @@ static int quote_to(struct render *r, struct buf *b, const struct value *v, bool
         rc = as_is               ? buf_append_c(b, c, NULL)
              : c == ' ' && query ? buf_append_c(b, '+', NULL)
                                  : buf_append(b, str_of(hex), NULL);
-        rc = rc < 0 ? render_fail_output(r) : 0;
+        rc = rc < 0 ? tpl_render_fail_output(r) : 0;
     }
     return rc;
 }
@@ -138,9 +138,9 @@ static int quote_to(struct render *r, struct buf *b, const struct value *v, bool
 static int encode_pair(struct render *r, struct buf *b, const struct value *pair)
 {
     struct list *l;
-    int rc = value_to_list(r, pair, &l);
+    int rc = tpl_value_to_list(r, pair, &l);
     if (rc == 0 && l->len != 2) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "filter 'urlencode' needs pairs");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "filter 'urlencode' needs pairs");
     }
     rc = rc < 0 || b->len == 0 ? rc : buf_append_c(b, '&', NULL);
     rc = rc < 0 ? rc : quote_to(r, b, &l->items[0], true);
@@ -152,9 +152,9 @@ static int filter_urlencode(struct render *r, const struct value *in, const stru
                             struct value *out)
 {
     int rc = 0;
-    if (in->kind == VALUE_STRING || (in->kind != VALUE_UNDEFINED && !value_is_iterable(in))) {
-        rc = quote_to(r, render_capture(r), in, false);
-        *out = render_captured(r);
+    if (in->kind == VALUE_STRING || (in->kind != VALUE_UNDEFINED && !tpl_value_is_iterable(in))) {
+        rc = quote_to(r, tpl_render_capture(r), in, false);
+        *out = tpl_render_captured(r);
         return rc;
     }
     struct value pairs = *in;
@@ -163,15 +163,15 @@ static int filter_urlencode(struct render *r, const struct value *in, const stru
         pairs = (struct value) { .kind = VALUE_VIEW, .view = &view };
     }
     struct list *l;
-    rc = value_to_list(r, &pairs, &l);
+    rc = tpl_value_to_list(r, &pairs, &l);
     if (rc < 0) {
         return rc;
     }
-    struct buf *b = render_capture(r);
+    struct buf *b = tpl_render_capture(r);
     for (size_t i = 0; i < l->len && rc == 0; i++) {
         rc = encode_pair(r, b, &l->items[i]);
     }
-    *out = render_captured(r);
+    *out = tpl_render_captured(r);
     return rc;
 }
 
@@ -181,28 +181,29 @@ static int attribute_to(struct render *r, struct buf *b, const struct dict_entry
     struct value value;
     if (entry->key.kind != VALUE_STRING ||
         strcspn(arena_dup(r->arena, entry->key.string), " \t\n\r\f\v/>=") < entry->key.string.len) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "not the name of an attribute in 'xmlattr'");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE,
+                               "not the name of an attribute in 'xmlattr'");
     }
-    int rc = value_escape(r, &entry->key, &key);
-    rc = rc < 0 ? rc : value_escape(r, &entry->value, &value);
+    int rc = tpl_value_escape(r, &entry->key, &key);
+    rc = rc < 0 ? rc : tpl_value_escape(r, &entry->value, &value);
     if (rc < 0) {
         return rc;
     }
     rc = buf_printf(b, NULL, "%s%.*s=\"", b->len > 0 ? " " : "", STR_ARG(key.string));
     rc = rc < 0 ? rc : buf_append(b, value.string, NULL);
     rc = rc < 0 ? rc : buf_append_c(b, '"', NULL);
-    return rc < 0 ? render_fail_output(r) : 0;
+    return rc < 0 ? tpl_render_fail_output(r) : 0;
 }
 
 static int filter_xmlattr(struct render *r, const struct value *in, const struct value *args,
                           struct value *out)
 {
     bool space;
-    int rc = arg_bool(r, &args[0], true, &space);
+    int rc = tpl_arg_bool(r, &args[0], true, &space);
     if (rc < 0 || in->kind != VALUE_DICT) {
         return rc < 0 ? rc
-                      : render_fail_type(r, in, "filter 'xmlattr' needs a dict, not a %s",
-                                         value_type(in));
+                      : tpl_render_fail_type(r, in, "filter 'xmlattr' needs a dict, not a %s",
+                                             tpl_value_type(in));
     }
     CLEANUP(buf) struct buf b = BUF_INIT(r->set->limits.max_output);
     for (size_t i = 0; i < in->dict->len && rc == 0; i++) {
@@ -215,12 +216,12 @@ static int filter_xmlattr(struct render *r, const struct value *in, const struct
     if (b.len > 0) {
         struct value blank = value_text(space ? STR(" ") : STR_EMPTY);
         struct value text = value_text(buf_str(&b));
-        rc = rc < 0 ? rc : value_binary(r, OP_ADD, &blank, &text, out);
+        rc = rc < 0 ? rc : tpl_value_binary(r, OP_ADD, &blank, &text, out);
     }
     return rc;
 }
 
-const struct filter filters_html[] = {
+const struct filter tpl_filters_html[] = {
     { .name = "escape", .run = filter_escape },
     { .name = "e", .run = filter_escape },
     { .name = "forceescape", .run = filter_forceescape },
@@ -229,4 +230,4 @@ const struct filter filters_html[] = {
     { .name = "urlencode", .run = filter_urlencode },
     { .name = "xmlattr", .run = filter_xmlattr, .params = { { "autospace" }, 1, 0 } },
 };
-const size_t filters_html_len = ARRAY_LEN(filters_html);
+const size_t tpl_filters_html_len = ARRAY_LEN(tpl_filters_html);

@@ -16,7 +16,7 @@ static int filter_length(struct render *r, const struct value *in, const struct 
                          struct value *out)
 {
     size_t n;
-    int rc = value_len(r, in, &n);
+    int rc = tpl_value_len(r, in, &n);
     *out = value_int((int64_t)n);
     return rc;
 }
@@ -25,7 +25,7 @@ static int filter_list(struct render *r, const struct value *in, const struct va
                        struct value *out)
 {
     struct list *l;
-    int rc = value_to_list(r, in, &l);
+    int rc = tpl_value_to_list(r, in, &l);
     *out = value_list(l);
     return rc;
 }
@@ -34,10 +34,10 @@ static int filter_first(struct render *r, const struct value *in, const struct v
                         struct value *out)
 {
     struct iter it;
-    int rc = iter_start(r, in, &it);
+    int rc = tpl_iter_start(r, in, &it);
     rc = rc < 0 ? rc : iter_next(r, &it, out);
     if (rc == 0) {
-        *out = undefined_hint(r, "there is no first item, the sequence was empty");
+        *out = tpl_undefined_hint(r, "there is no first item, the sequence was empty");
     }
     return rc < 0 ? rc : 0;
 }
@@ -46,10 +46,10 @@ static int filter_last(struct render *r, const struct value *in, const struct va
                        struct value *out)
 {
     struct value reversed;
-    int rc = iter_reverse(r, in, &reversed);
+    int rc = tpl_iter_reverse(r, in, &reversed);
     rc = rc < 0 ? rc : iter_next(r, reversed.iter, out);
     if (rc == 0) {
-        *out = undefined_hint(r, "there is no last item, the sequence was empty");
+        *out = tpl_undefined_hint(r, "there is no last item, the sequence was empty");
     }
     return rc < 0 ? rc : 0;
 }
@@ -59,13 +59,13 @@ static int filter_reverse(struct render *r, const struct value *in, const struct
 {
     if (in->kind == VALUE_STRING) {
         struct value back = value_int(-1);
-        return value_slice(r, in, &(struct slice_bounds) { .step = &back }, out);
+        return tpl_value_slice(r, in, &(struct slice_bounds) { .step = &back }, out);
     }
     if (in->kind != VALUE_ITER) {
-        return iter_reverse(r, in, out);
+        return tpl_iter_reverse(r, in, out);
     }
     struct list *l;
-    int rc = value_to_list(r, in, &l);
+    int rc = tpl_value_to_list(r, in, &l);
     for (size_t i = 0; rc == 0 && i < l->len / 2; i++) {
         struct value swap = l->items[i];
         l->items[i] = l->items[l->len - 1 - i];
@@ -81,7 +81,7 @@ static int filter_reverse(struct render *r, const struct value *in, const struct
 static int sort_key(struct render *r, const struct value *attribute, bool ignore_case,
                     const struct value *item, struct value *out)
 {
-    struct list *l = list_new(r->arena, 1);
+    struct list *l = tpl_list_new(r->arena, 1);
     struct str left = attribute->kind == VALUE_STRING ? attribute->string : STR("");
     int rc = 0;
     do {
@@ -92,8 +92,8 @@ static int sort_key(struct render *r, const struct value *attribute, bool ignore
         } else {
             left.ptr = NULL;
         }
-        rc = key_get(r, &(struct key_of) { &part, &none, ignore_case }, item, &key);
-        list_add(r->arena, l, &key);
+        rc = tpl_key_get(r, &(struct key_of) { &part, &none, ignore_case }, item, &key);
+        tpl_list_add(r->arena, l, &key);
     } while (rc == 0 && left.ptr != NULL);
     *out = value_list(l);
     return rc;
@@ -105,9 +105,9 @@ static int filter_sort(struct render *r, const struct value *in, const struct va
     bool reverse;
     bool case_sensitive;
     struct list *l = NULL;
-    int rc = arg_bool(r, &args[0], false, &reverse);
-    rc = rc < 0 ? rc : arg_bool(r, &args[1], false, &case_sensitive);
-    rc = rc < 0 ? rc : value_to_list(r, in, &l);
+    int rc = tpl_arg_bool(r, &args[1], false, &case_sensitive);
+    rc = rc < 0 ? rc : tpl_value_to_list(r, in, &l);
+    rc = rc < 0 ? rc : tpl_arg_bool(r, &args[0], false, &reverse);
     if (rc < 0) {
         return rc;
     }
@@ -115,7 +115,7 @@ static int filter_sort(struct render *r, const struct value *in, const struct va
     for (size_t i = 0; i < l->len && rc == 0; i++) {
         rc = sort_key(r, or_none(&args[2]), !case_sensitive, &l->items[i], &keys[i]);
     }
-    rc = rc < 0 ? rc : value_sort(r, l->items, keys, l->len, reverse);
+    rc = rc < 0 ? rc : tpl_value_sort(r, l->items, keys, l->len, reverse);
     *out = value_list(l);
     return rc;
 }
@@ -126,29 +126,31 @@ static int filter_dictsort(struct render *r, const struct value *in, const struc
     bool case_sensitive;
     bool reverse;
     struct str by = STR("key");
-    int rc = arg_bool(r, &args[0], false, &case_sensitive);
-    rc = rc < 0 || args[1].kind == VALUE_MISSING ? rc : arg_text(r, &args[1], "'by'", &by);
-    rc = rc < 0 ? rc : arg_bool(r, &args[2], false, &reverse);
+    int rc = tpl_arg_bool(r, &args[0], false, &case_sensitive);
+    rc = rc < 0 || args[1].kind == VALUE_MISSING ? rc : tpl_arg_text(r, &args[1], "'by'", &by);
+    rc = rc < 0 ? rc : tpl_arg_bool(r, &args[2], false, &reverse);
     if (rc == 0 && !str_eqc(by, "key") && !str_eqc(by, "value")) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "filter 'dictsort' sorts by 'key' or 'value'");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE,
+                               "filter 'dictsort' sorts by 'key' or 'value'");
     }
     if (rc == 0 && in->kind != VALUE_DICT) {
-        return render_fail_type(r, in, "filter 'dictsort' needs a dict, not a %s", value_type(in));
+        return tpl_render_fail_type(r, in, "filter 'dictsort' needs a dict, not a %s",
+                                    tpl_value_type(in));
     }
     struct view view = { in->dict, VIEW_ITEMS };
     struct value items = { .kind = VALUE_VIEW, .view = &view };
     struct value position = value_int(str_eqc(by, "value"));
     struct list *l = NULL;
-    rc = rc < 0 ? rc : value_to_list(r, &items, &l);
+    rc = rc < 0 ? rc : tpl_value_to_list(r, &items, &l);
     if (rc < 0) {
         return rc;
     }
     struct value *keys = arena_array(r->arena, l->len, sizeof *keys);
     struct key_of k = { &position, &none, !case_sensitive };
     for (size_t i = 0; i < l->len && rc == 0; i++) {
-        rc = key_get(r, &k, &l->items[i], &keys[i]);
+        rc = tpl_key_get(r, &k, &l->items[i], &keys[i]);
     }
-    rc = rc < 0 ? rc : value_sort(r, l->items, keys, l->len, reverse);
+    rc = rc < 0 ? rc : tpl_value_sort(r, l->items, keys, l->len, reverse);
     *out = value_list(l);
     return rc;
 }
@@ -156,25 +158,25 @@ static int filter_dictsort(struct render *r, const struct value *in, const struc
 static int group_from(struct render *r, const struct key_of *k, const struct list *l,
                       const struct value *keys, size_t *at, struct value *out)
 {
-    struct list *members = list_new(r->arena, 0);
+    struct list *members = tpl_list_new(r->arena, 0);
     size_t first = *at;
     bool same = true;
     int rc = 0;
     while (*at < l->len && same && rc == 0) {
-        list_add(r->arena, members, &l->items[*at]);
+        tpl_list_add(r->arena, members, &l->items[*at]);
         ++*at;
         if (*at < l->len) {
-            rc = value_equal(r, &keys[first], &keys[*at], &same);
+            rc = tpl_value_equal(r, &keys[first], &keys[*at], &same);
         }
     }
     /* The key as it is written in the first member, not in lower case. */
     struct key_of plain = { k->attribute, k->otherwise, false };
     struct value grouper;
-    rc = rc < 0 ? rc : key_get(r, &plain, &members->items[0], &grouper);
+    rc = rc < 0 ? rc : tpl_key_get(r, &plain, &members->items[0], &grouper);
     struct value list = value_list(members);
-    struct list *pair = list_new(r->arena, 2);
-    list_add(r->arena, pair, &grouper);
-    list_add(r->arena, pair, &list);
+    struct list *pair = tpl_list_new(r->arena, 2);
+    tpl_list_add(r->arena, pair, &grouper);
+    tpl_list_add(r->arena, pair, &list);
     pair->group = true;
     *out = value_tuple(pair);
     return rc;
@@ -185,22 +187,22 @@ static int filter_groupby(struct render *r, const struct value *in, const struct
 {
     bool case_sensitive;
     struct list *l = NULL;
-    int rc = arg_bool(r, &args[2], false, &case_sensitive);
-    rc = rc < 0 ? rc : value_to_list(r, in, &l);
+    int rc = tpl_arg_bool(r, &args[2], false, &case_sensitive);
+    rc = rc < 0 ? rc : tpl_value_to_list(r, in, &l);
     if (rc < 0) {
         return rc;
     }
     struct key_of k = { &args[0], or_none(&args[1]), !case_sensitive };
     struct value *keys = arena_array(r->arena, l->len, sizeof *keys);
     for (size_t i = 0; i < l->len && rc == 0; i++) {
-        rc = key_get(r, &k, &l->items[i], &keys[i]);
+        rc = tpl_key_get(r, &k, &l->items[i], &keys[i]);
     }
-    rc = rc < 0 ? rc : value_sort(r, l->items, keys, l->len, false);
-    struct list *groups = list_new(r->arena, 0);
+    rc = rc < 0 ? rc : tpl_value_sort(r, l->items, keys, l->len, false);
+    struct list *groups = tpl_list_new(r->arena, 0);
     for (size_t at = 0; rc == 0 && at < l->len;) {
         struct value group;
         rc = group_from(r, &k, l, keys, &at, &group);
-        list_add(r->arena, groups, &group);
+        tpl_list_add(r->arena, groups, &group);
     }
     *out = value_list(groups);
     return rc;
@@ -213,20 +215,21 @@ static int extreme(struct render *r, const struct value *in, const struct value 
     struct iter it;
     struct value best_key;
     struct value item;
-    int rc = iter_start(r, in, &it);
-    rc = rc < 0 ? rc : arg_bool(r, &args[0], false, &case_sensitive);
+    int rc = tpl_iter_start(r, in, &it);
+    rc = rc < 0 ? rc : tpl_arg_bool(r, &args[0], false, &case_sensitive);
     rc = rc < 0 ? rc : iter_next(r, &it, out);
     if (rc <= 0) {
-        *out = undefined_hint(r, "there is no smallest or largest item, the sequence was empty");
+        *out =
+            tpl_undefined_hint(r, "there is no smallest or largest item, the sequence was empty");
         return rc;
     }
     struct key_of k = { or_none(&args[1]), &none, !case_sensitive };
-    rc = key_get(r, &k, out, &best_key);
+    rc = tpl_key_get(r, &k, out, &best_key);
     while (rc == 0 && (rc = iter_next(r, &it, &item)) > 0) {
         struct value key;
         bool better = false;
-        rc = key_get(r, &k, &item, &key);
-        rc = rc < 0 ? rc : value_compare_op(r, &key, &best_key, op, &better);
+        rc = tpl_key_get(r, &k, &item, &key);
+        rc = rc < 0 ? rc : tpl_value_compare_op(r, &key, &best_key, op, &better);
         if (better) {
             *out = item;
             best_key = key;
@@ -253,15 +256,16 @@ static int filter_sum(struct render *r, const struct value *in, const struct val
     struct iter it;
     struct value item;
     *out = args[1].kind == VALUE_MISSING ? value_int(0) : args[1];
-    int rc = iter_start(r, in, &it);
+    int rc = tpl_iter_start(r, in, &it);
     if (rc == 0 && out->kind == VALUE_STRING) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "filter 'sum' cannot add strings, use 'join'");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE,
+                               "filter 'sum' cannot add strings, use 'join'");
     }
     while (rc == 0 && (rc = iter_next(r, &it, &item)) > 0) {
         struct value term;
         struct value total = *out;
-        rc = value_path(r, &item, or_none(&args[0]), &none, &term);
-        rc = rc < 0 ? rc : value_binary(r, OP_ADD, &total, &term, out);
+        rc = tpl_value_path(r, &item, or_none(&args[0]), &none, &term);
+        rc = rc < 0 ? rc : tpl_value_binary(r, OP_ADD, &total, &term, out);
     }
     return rc;
 }
@@ -279,15 +283,15 @@ struct uniqueness {
 static int next_unique(struct render *r, struct iter *it, struct value *out)
 {
     struct uniqueness *u = it->state;
-    int rc = u->started ? 0 : iter_start(r, &it->source, &u->inner);
+    int rc = u->started ? 0 : tpl_iter_start(r, &it->source, &u->inner);
     u->started = true;
     while (rc == 0 && (rc = iter_next(r, &u->inner, out)) > 0) {
         struct value key;
         struct value *found = NULL;
-        rc = key_get(r, &u->key, out, &key);
-        rc = rc < 0 ? rc : dict_find(r, u->seen, &key, &found);
+        rc = tpl_key_get(r, &u->key, out, &key);
+        rc = rc < 0 ? rc : tpl_dict_find(r, u->seen, &key, &found);
         if (rc == 0 && found == NULL) {
-            rc = dict_set(r, u->seen, &key, &none);
+            rc = tpl_dict_set(r, u->seen, &key, &none);
             return rc < 0 ? rc : 1;
         }
     }
@@ -299,11 +303,11 @@ static int filter_unique(struct render *r, const struct value *in, const struct 
 {
     struct uniqueness *u = ARENA_NEW(r->arena, struct uniqueness);
     bool case_sensitive;
-    int rc = arg_bool(r, &args[0], false, &case_sensitive);
-    u->seen = dict_new(r->arena);
+    int rc = tpl_arg_bool(r, &args[0], false, &case_sensitive);
+    u->seen = tpl_dict_new(r->arena);
     u->attribute = *or_none(&args[1]);
     u->key = (struct key_of) { &u->attribute, &none, !case_sensitive };
-    *out = value_iter(iter_new(r, next_unique, in, u));
+    *out = value_iter(tpl_iter_new(r, next_unique, in, u));
     return rc;
 }
 
@@ -321,14 +325,14 @@ static int last_batch(struct render *r, struct batching *b, struct value *out)
     bool short_of = false;
     int rc = 0;
     if (b->fill.kind != VALUE_NONE && b->pending->len > 0) {
-        rc = value_compare_op(r, &len, &b->count, CMP_LT, &short_of);
+        rc = tpl_value_compare_op(r, &len, &b->count, CMP_LT, &short_of);
     }
     if (rc == 0 && short_of) {
         int64_t n;
-        rc = arg_int(r, &b->count, 0, &n);
-        rc = rc < 0 ? rc : render_check_size(r, (uint64_t)n, sizeof(struct value));
+        rc = tpl_arg_int(r, &b->count, 0, &n);
+        rc = rc < 0 ? rc : tpl_render_check_size(r, (uint64_t)n, sizeof(struct value));
         while (rc == 0 && (int64_t)b->pending->len < n) {
-            list_add(r->arena, b->pending, &b->fill);
+            tpl_list_add(r->arena, b->pending, &b->fill);
         }
     }
     *out = value_list(b->pending);
@@ -338,7 +342,7 @@ static int last_batch(struct render *r, struct batching *b, struct value *out)
 static int next_batch(struct render *r, struct iter *it, struct value *out)
 {
     struct batching *b = it->state;
-    int rc = b->started ? 0 : iter_start(r, &it->source, &b->inner);
+    int rc = b->started ? 0 : tpl_iter_start(r, &it->source, &b->inner);
     struct value item;
     b->started = true;
     if (rc < 0 || b->done) {
@@ -348,14 +352,14 @@ static int next_batch(struct render *r, struct iter *it, struct value *out)
         struct value len = value_int((int64_t)b->pending->len);
         struct list *full = b->pending;
         bool is_full;
-        rc = value_equal(r, &len, &b->count, &is_full);
+        rc = tpl_value_equal(r, &len, &b->count, &is_full);
         if (rc < 0) {
             return rc;
         }
         if (is_full) {
-            b->pending = list_new(r->arena, 4);
+            b->pending = tpl_list_new(r->arena, 4);
         }
-        list_add(r->arena, b->pending, &item);
+        tpl_list_add(r->arena, b->pending, &item);
         if (is_full) {
             *out = value_list(full);
             return 1;
@@ -370,8 +374,8 @@ static int filter_batch(struct render *r, const struct value *in, const struct v
     struct batching *b = ARENA_NEW(r->arena, struct batching);
     b->count = args[0];
     b->fill = *or_none(&args[1]);
-    b->pending = list_new(r->arena, 4);
-    *out = value_iter(iter_new(r, next_batch, in, b));
+    b->pending = tpl_list_new(r->arena, 4);
+    *out = value_iter(tpl_iter_new(r, next_batch, in, b));
     return 0;
 }
 
@@ -385,10 +389,10 @@ static int start_slices(struct render *r, struct iter *it, struct slicing *s)
 {
     struct value zero = value_int(0);
     struct value unused;
-    int rc = value_to_list(r, &it->source, &s->all);
-    rc = rc < 0 ? rc : arg_int(r, &s->count, 0, &s->slices);
+    int rc = tpl_value_to_list(r, &it->source, &s->all);
+    rc = rc < 0 ? rc : tpl_arg_int(r, &s->count, 0, &s->slices);
     if (rc == 0 && s->slices == 0) {
-        rc = value_binary(r, OP_FLOORDIV, &zero, &zero, &unused); /* fails: division by zero */
+        rc = tpl_value_binary(r, OP_FLOORDIV, &zero, &zero, &unused); /* fails: division by zero */
     }
     return rc;
 }
@@ -406,12 +410,12 @@ static int next_slice(struct render *r, struct iter *it, struct value *out)
     int64_t start = s->offset + s->number * each;
     s->offset += s->number < extra;
     int64_t end = s->offset + (s->number + 1) * each;
-    struct list *part = list_new(r->arena, (size_t)(end - start) + 1);
+    struct list *part = tpl_list_new(r->arena, (size_t)(end - start) + 1);
     for (int64_t i = start; i < end; i++) {
-        list_add(r->arena, part, &s->all->items[i]);
+        tpl_list_add(r->arena, part, &s->all->items[i]);
     }
     if (s->fill.kind != VALUE_NONE && s->number >= extra) {
-        list_add(r->arena, part, &s->fill);
+        tpl_list_add(r->arena, part, &s->fill);
     }
     s->number++;
     *out = value_list(part);
@@ -425,7 +429,7 @@ static int filter_slice(struct render *r, const struct value *in, const struct v
     struct slicing *s = ARENA_NEW(r->arena, struct slicing);
     s->count = args[0];
     s->fill = *or_none(&args[1]);
-    *out = value_iter(iter_new(r, next_slice, in, s));
+    *out = value_iter(tpl_iter_new(r, next_slice, in, s));
     return 0;
 }
 
@@ -435,16 +439,16 @@ static int next_pair(struct render *r, struct iter *it, struct value *out)
         it->state = ARENA_NEW(r->arena, struct iter);
         struct view *view = ARENA_NEW(r->arena, struct view);
         if (it->source.kind == VALUE_UNDEFINED) {
-            view->dict = dict_new(r->arena);
+            view->dict = tpl_dict_new(r->arena);
         } else if (it->source.kind == VALUE_DICT) {
             view->dict = it->source.dict;
         } else {
-            return render_fail(r, TEMPLATE_FAULT_VALUE, "filter 'items' needs a dict, not a %s",
-                               value_type(&it->source));
+            return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "filter 'items' needs a dict, not a %s",
+                                   tpl_value_type(&it->source));
         }
         view->what = VIEW_ITEMS;
         struct value items = { .kind = VALUE_VIEW, .view = view };
-        int rc = iter_start(r, &items, it->state);
+        int rc = tpl_iter_start(r, &items, it->state);
         if (rc < 0) {
             return rc;
         }
@@ -455,11 +459,11 @@ static int next_pair(struct render *r, struct iter *it, struct value *out)
 static int filter_items(struct render *r, const struct value *in, const struct value *args,
                         struct value *out)
 {
-    *out = value_iter(iter_new(r, next_pair, in, NULL));
+    *out = value_iter(tpl_iter_new(r, next_pair, in, NULL));
     return 0;
 }
 
-const struct filter filters_list[] = {
+const struct filter tpl_filters_list[] = {
     { .name = "length", .run = filter_length },
     { .name = "count", .run = filter_length },
     { .name = "list", .run = filter_list },
@@ -485,4 +489,4 @@ const struct filter filters_list[] = {
     { .name = "slice", .run = filter_slice, .params = { { "slices", "fill_with" }, 2, 1 } },
     { .name = "items", .run = filter_items },
 };
-const size_t filters_list_len = ARRAY_LEN(filters_list);
+const size_t tpl_filters_list_len = ARRAY_LEN(tpl_filters_list);

@@ -18,12 +18,12 @@ static int filter_abs(struct render *r, const struct value *in, const struct val
         return 0;
     }
     if (!value_is_integral(in)) { /* TypeError in Python, also for an undefined value */
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "filter 'abs' needs a number, not a %s",
-                           value_type(in));
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "filter 'abs' needs a number, not a %s",
+                               tpl_value_type(in));
     }
     struct value n = value_int(value_integer(in));
     *out = n;
-    return n.integer < 0 ? value_negate(r, &n, out) : 0;
+    return n.integer < 0 ? tpl_value_negate(r, &n, out) : 0;
 }
 
 /* --- reading --- */
@@ -121,7 +121,7 @@ static enum reading read_int(struct str s, int64_t base, int64_t *ret)
 
 static int fail_large(struct render *r)
 {
-    return render_fail(r, TEMPLATE_FAULT_LIMIT, "the number has more than 64 bits");
+    return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "the number has more than 64 bits");
 }
 
 /* int(float): towards zero. *ret_nan: Python's ValueError, for which a default stands in. */
@@ -132,7 +132,7 @@ static int truncate_float(struct render *r, double d, bool *ret_nan, struct valu
         return 0;
     }
     if (isinf(d)) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "infinity is no integer");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "infinity is no integer");
     }
     if (d >= 0x1p63 || d < -0x1p63) {
         return fail_large(r);
@@ -147,9 +147,9 @@ static int filter_int(struct render *r, const struct value *in, const struct val
     int64_t base;
     bool nan = false;
     double d;
-    int rc = arg_int(r, &args[1], 10, &base);
+    int rc = tpl_arg_int(r, &args[1], 10, &base);
     if (rc < 0 || in->kind == VALUE_UNDEFINED) {
-        return rc < 0 ? rc : render_fail_undefined(r, in);
+        return rc < 0 ? rc : tpl_render_fail_undefined(r, in);
     }
     if (value_is_integral(in)) {
         *out = value_int(value_integer(in));
@@ -184,7 +184,7 @@ static int filter_float(struct render *r, const struct value *in, const struct v
 {
     double d;
     if (in->kind == VALUE_UNDEFINED) {
-        return render_fail_undefined(r, in);
+        return tpl_render_fail_undefined(r, in);
     }
     if (value_is_number(in)) {
         *out = value_float(value_real(in));
@@ -262,23 +262,24 @@ static int round_towards(struct render *r, const struct value *in, const struct 
     struct value ten = value_int(10);
     struct value scale;
     struct value scaled;
-    int rc = value_binary(r, OP_POW, &ten, precision, &scale);
-    rc = rc < 0 ? rc : value_binary(r, OP_MUL, in, &scale, &scaled);
+    int rc = tpl_value_binary(r, OP_POW, &ten, precision, &scale);
+    rc = rc < 0 ? rc : tpl_value_binary(r, OP_MUL, in, &scale, &scaled);
     if (rc < 0) {
         return rc;
     }
     if (!value_is_number(&scaled)) {
-        return render_fail_type(r, in, "filter 'round' needs a number, not a %s", value_type(in));
+        return tpl_render_fail_type(r, in, "filter 'round' needs a number, not a %s",
+                                    tpl_value_type(in));
     }
     struct value whole = scaled;
     if (scaled.kind == VALUE_FLOAT) {
         bool nan;
         rc = truncate_float(r, up ? ceil(scaled.real) : floor(scaled.real), &nan, &whole);
         if (rc == 0 && nan) {
-            return render_fail(r, TEMPLATE_FAULT_VALUE, "not a number cannot be rounded");
+            return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "not a number cannot be rounded");
         }
     }
-    return rc < 0 ? rc : value_binary(r, OP_DIV, &whole, &scale, out);
+    return rc < 0 ? rc : tpl_value_binary(r, OP_DIV, &whole, &scale, out);
 }
 
 static int filter_round(struct render *r, const struct value *in, const struct value *args,
@@ -286,7 +287,7 @@ static int filter_round(struct render *r, const struct value *in, const struct v
 {
     struct str method = STR("common");
     struct value precision = args[0].kind == VALUE_MISSING ? value_int(0) : args[0];
-    int rc = args[1].kind == VALUE_MISSING ? 0 : arg_text(r, &args[1], "the method", &method);
+    int rc = args[1].kind == VALUE_MISSING ? 0 : tpl_arg_text(r, &args[1], "the method", &method);
     if (rc < 0) {
         return rc;
     }
@@ -294,23 +295,24 @@ static int filter_round(struct render *r, const struct value *in, const struct v
         return round_towards(r, in, &precision, str_eqc(method, "ceil"), out);
     }
     if (!str_eqc(method, "common")) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE,
-                           "filter 'round' knows the methods common, ceil and floor");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE,
+                               "filter 'round' knows the methods common, ceil and floor");
     }
     if (!value_is_number(in)) { /* TypeError in Python, also for an undefined value */
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "filter 'round' needs a number, not a %s",
-                           value_type(in));
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "filter 'round' needs a number, not a %s",
+                               tpl_value_type(in));
     }
     if (precision.kind == VALUE_NONE) { /* round(x): an integer */
         bool nan = false;
         double d = value_real(in);
         *out = value_int(in->kind == VALUE_FLOAT ? 0 : value_integer(in));
         rc = in->kind == VALUE_FLOAT ? truncate_float(r, round_float(d, 0), &nan, out) : 0;
-        return rc == 0 && nan ? render_fail(r, TEMPLATE_FAULT_VALUE, "not a number has no integer")
-                              : rc;
+        return rc == 0 && nan
+                   ? tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "not a number has no integer")
+                   : rc;
     }
     if (!value_is_integral(&precision)) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "the precision must be an integer");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "the precision must be an integer");
     }
     int64_t digits = value_integer(&precision);
     if (in->kind != VALUE_FLOAT) {
@@ -327,12 +329,12 @@ static int filter_filesizeformat(struct render *r, const struct value *in, const
     static const char *const binary[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB" };
     bool is_binary;
     double bytes = 0;
-    int rc = arg_bool(r, &args[0], false, &is_binary);
+    int rc = tpl_arg_bool(r, &args[0], false, &is_binary);
     if (rc == 0 && value_is_number(in)) {
         bytes = value_real(in);
     } else if (rc == 0 && (in->kind != VALUE_STRING || !read_float(in->string, &bytes))) {
-        return render_fail_type(r, in, "filter 'filesizeformat' needs a number, not a %s",
-                                value_type(in));
+        return tpl_render_fail_type(r, in, "filter 'filesizeformat' needs a number, not a %s",
+                                    tpl_value_type(in));
     }
     double base = is_binary ? 1024 : 1000;
     char text[64];
@@ -353,15 +355,15 @@ static int filter_filesizeformat(struct render *r, const struct value *in, const
         (void)snprintf(text, sizeof text, "%.1f %s", base * bytes / unit,
                        is_binary ? binary[i - 1] : decimal[i - 1]);
     }
-    *out = render_copy_text(r, str_of(text));
+    *out = tpl_render_copy_text(r, str_of(text));
     return rc;
 }
 
-const struct filter filters_number[] = {
+const struct filter tpl_filters_number[] = {
     { .name = "abs", .run = filter_abs },
     { .name = "int", .run = filter_int, .params = { { "default", "base" }, 2, 0 } },
     { .name = "float", .run = filter_float, .params = { { "default" }, 1, 0 } },
     { .name = "round", .run = filter_round, .params = { { "precision", "method" }, 2, 0 } },
     { .name = "filesizeformat", .run = filter_filesizeformat, .params = { { "binary" }, 1, 0 } },
 };
-const size_t filters_number_len = ARRAY_LEN(filters_number);
+const size_t tpl_filters_number_len = ARRAY_LEN(tpl_filters_number);

@@ -42,25 +42,25 @@ static int start(struct render *r, struct iter *it, struct selecting *s)
 {
     bool truth;
     s->started = true;
-    int rc = value_truth(r, &it->source, &truth);
+    int rc = tpl_value_truth(r, &it->source, &truth);
     if (rc < 0 || !truth) {
         s->empty = true;
         return rc;
     }
     if (s->complaint != NULL) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "%s", s->complaint);
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "%s", s->complaint);
     }
-    return iter_start(r, &it->source, &s->inner);
+    return tpl_iter_start(r, &it->source, &s->inner);
 }
 
 static int fail_name(struct render *r, const char *what, const struct value *name)
 {
     if (name->kind != VALUE_STRING) {
-        return render_fail_type(r, name, "the name of a %s must be a string, not a %s", what,
-                                value_type(name));
+        return tpl_render_fail_type(r, name, "the name of a %s must be a string, not a %s", what,
+                                    tpl_value_type(name));
     }
-    return render_fail(r, TEMPLATE_FAULT_VALUE, "there is no %s named '%.*s'", what,
-                       STR_ARG(name->string));
+    return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "there is no %s named '%.*s'", what,
+                           STR_ARG(name->string));
 }
 
 /* --- map --- */
@@ -78,11 +78,11 @@ static int next_mapped(struct render *r, struct iter *it, struct value *out)
         return rc;
     }
     if (s->by_attribute) {
-        rc = value_path(r, &item, &s->attribute, &s->otherwise, out);
+        rc = tpl_value_path(r, &item, &s->attribute, &s->otherwise, out);
     } else if (s->filter == NULL) {
         return fail_name(r, "filter", &s->name);
     } else {
-        rc = filter_apply(r, s->filter, &item, &s->args, out);
+        rc = tpl_filter_apply(r, s->filter, &item, &s->args, out);
     }
     return rc < 0 ? rc : 1;
 }
@@ -91,8 +91,8 @@ static int filter_map(struct render *r, const struct value *in, const struct cal
                       struct value *out)
 {
     struct selecting *s = ARENA_NEW(r->arena, struct selecting);
-    const struct value *attribute = call_named(args, "attribute");
-    const struct value *otherwise = call_named(args, "default");
+    const struct value *attribute = tpl_call_named(args, "attribute");
+    const struct value *otherwise = tpl_call_named(args, "default");
     if (args->plain_len == 0 && attribute != NULL) {
         s->by_attribute = true;
         s->attribute = *attribute;
@@ -104,10 +104,10 @@ static int filter_map(struct render *r, const struct value *in, const struct cal
         s->complaint = "filter 'map' needs the name of a filter, or attribute=";
     } else {
         s->name = args->plain[0];
-        s->filter = s->name.kind == VALUE_STRING ? filter_find(s->name.string) : NULL;
+        s->filter = s->name.kind == VALUE_STRING ? tpl_filter_find(s->name.string) : NULL;
         keep_args(r, args, 1, &s->args);
     }
-    *out = value_iter(iter_new(r, next_mapped, in, s));
+    *out = value_iter(tpl_iter_new(r, next_mapped, in, s));
     return 0;
 }
 
@@ -116,16 +116,16 @@ static int filter_map(struct render *r, const struct value *in, const struct cal
 static int wanted(struct render *r, struct selecting *s, const struct value *item, bool *ret)
 {
     struct value subject = *item;
-    int rc = s->by_attribute ? value_path(r, item, &s->attribute, &none, &subject) : 0;
+    int rc = s->by_attribute ? tpl_value_path(r, item, &s->attribute, &none, &subject) : 0;
     if (rc < 0) {
         return rc;
     }
     if (s->name.kind == VALUE_MISSING) {
-        rc = value_truth(r, &subject, ret);
+        rc = tpl_value_truth(r, &subject, ret);
     } else if (s->test == NULL) {
         return fail_name(r, "test", &s->name);
     } else {
-        rc = predicate_apply(r, s->test, &subject, &s->args, ret);
+        rc = tpl_predicate_apply(r, s->test, &subject, &s->args, ret);
     }
     *ret = *ret != s->negate;
     return rc;
@@ -162,10 +162,10 @@ static struct value selection(struct render *r, const struct value *in,
     }
     if (args->plain_len > at) {
         s->name = args->plain[at];
-        s->test = s->name.kind == VALUE_STRING ? predicate_find(s->name.string) : NULL;
+        s->test = s->name.kind == VALUE_STRING ? tpl_predicate_find(s->name.string) : NULL;
         keep_args(r, args, at + 1, &s->args);
     }
-    return value_iter(iter_new(r, next_selected, in, s));
+    return value_iter(tpl_iter_new(r, next_selected, in, s));
 }
 
 static int filter_select(struct render *r, const struct value *in, const struct call_args *args,
@@ -202,8 +202,8 @@ static int filter_attr(struct render *r, const struct value *in, const struct va
                        struct value *out)
 {
     struct str name;
-    int rc = arg_text(r, &args[0], "the name of an attribute", &name);
-    return rc < 0 ? rc : value_attribute_only(r, in, name, out);
+    int rc = tpl_arg_text(r, &args[0], "the name of an attribute", &name);
+    return rc < 0 ? rc : tpl_value_attribute_only(r, in, name, out);
 }
 
 static int filter_default(struct render *r, const struct value *in, const struct value *args,
@@ -214,8 +214,8 @@ static int filter_default(struct render *r, const struct value *in, const struct
     int rc = 0;
     bool missing = in->kind == VALUE_UNDEFINED;
     if (!missing) {
-        rc = arg_bool(r, &args[1], false, &also_false);
-        rc = rc < 0 || !also_false ? rc : value_truth(r, in, &truth);
+        rc = tpl_arg_bool(r, &args[1], false, &also_false);
+        rc = rc < 0 || !also_false ? rc : tpl_value_truth(r, in, &truth);
     }
     if (missing || !truth) {
         *out = args[0].kind == VALUE_MISSING ? value_text(STR_EMPTY) : args[0];
@@ -225,7 +225,7 @@ static int filter_default(struct render *r, const struct value *in, const struct
     return rc;
 }
 
-const struct filter filters_select[] = {
+const struct filter tpl_filters_select[] = {
     { .name = "default",
       .run = filter_default,
       .params = { { "default_value", "boolean" }, 2, 0 } },
@@ -237,4 +237,4 @@ const struct filter filters_select[] = {
     { .name = "rejectattr", .raw = filter_rejectattr },
     { .name = "attr", .run = filter_attr, .params = { { "name" }, 1, 1 } },
 };
-const size_t filters_select_len = ARRAY_LEN(filters_select);
+const size_t tpl_filters_select_len = ARRAY_LEN(tpl_filters_select);

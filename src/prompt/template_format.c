@@ -13,7 +13,7 @@
 #include "prompt/template_render_priv.h"
 #include "prompt/template_unicode_priv.h"
 
-size_t format_digits(int64_t i, unsigned base, bool upper, char out[72])
+size_t tpl_format_digits(int64_t i, unsigned base, bool upper, char out[72])
 {
     const char *symbols = upper ? "0123456789ABCDEF" : "0123456789abcdef";
     uint64_t n = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
@@ -29,7 +29,7 @@ size_t format_digits(int64_t i, unsigned base, bool upper, char out[72])
     return len;
 }
 
-int format_grouped(struct buf *out, struct str digits, char mark, size_t size)
+int tpl_format_grouped(struct buf *out, struct str digits, char mark, size_t size)
 {
     size_t whole = 0;
     while (whole < digits.len && digits.ptr[whole] != '.' && digits.ptr[whole] != 'e') {
@@ -44,7 +44,7 @@ int format_grouped(struct buf *out, struct str digits, char mark, size_t size)
     return rc < 0 ? rc : buf_append(out, str_slice(digits, whole, digits.len), NULL);
 }
 
-int format_real(struct buf *out, double d, char type, int precision, bool alt)
+int tpl_format_real(struct buf *out, double d, char type, int precision, bool alt)
 {
     const char *const specs[] = { "%.*e", "%#.*e", "%.*E", "%#.*E", "%.*f", "%#.*f",
                                   "%.*F", "%#.*F", "%.*g", "%#.*g", "%.*G", "%#.*G" };
@@ -68,8 +68,8 @@ static int add_fill(struct buf *out, const struct layout *l, int64_t count)
     return rc;
 }
 
-int format_place(struct render *r, struct buf *out, const struct layout *l, struct str sign,
-                 struct str body)
+int tpl_format_place(struct render *r, struct buf *out, const struct layout *l, struct str sign,
+                     struct str body)
 {
     int64_t len = (int64_t)(unicode_len(sign) + unicode_len(body));
     int64_t pad = l->width > len ? l->width - len : 0;
@@ -80,7 +80,7 @@ int format_place(struct render *r, struct buf *out, const struct layout *l, stru
     rc = rc < 0 ? rc : add_fill(out, l, inner);
     rc = rc < 0 ? rc : buf_append(out, body, NULL);
     rc = rc < 0 ? rc : add_fill(out, l, pad - left - inner);
-    return rc < 0 ? render_fail_output(r) : 0;
+    return rc < 0 ? tpl_render_fail_output(r) : 0;
 }
 
 /* --- the percent language --- */
@@ -105,8 +105,8 @@ struct percent_spec {
 
 static int fail_percent(struct percent *p, const char *why)
 {
-    return render_fail(p->r, TEMPLATE_FAULT_VALUE, "%s in the format '%.*s'", why,
-                       (int)(p->format.len > 60 ? 60 : p->format.len), p->format.ptr);
+    return tpl_render_fail(p->r, TEMPLATE_FAULT_VALUE, "%s in the format '%.*s'", why,
+                           (int)(p->format.len > 60 ? 60 : p->format.len), p->format.ptr);
 }
 
 static int next_value(struct percent *p, struct value *ret)
@@ -145,10 +145,10 @@ static int parse_key(struct percent *p)
     struct value key = value_text(str_slice(p->format, from, p->at - 1));
     const struct value *found = NULL;
     if (p->values->kind == VALUE_UNDEFINED) {
-        return render_fail_undefined(p->r, p->values);
+        return tpl_render_fail_undefined(p->r, p->values);
     }
     if (p->values->kind == VALUE_DICT) {
-        found = dict_find_text(p->values->dict, key.string);
+        found = tpl_dict_find_text(p->values->dict, key.string);
     }
     if (found == NULL) {
         return fail_percent(p, "a name without value");
@@ -166,17 +166,17 @@ static int parse_number(struct percent *p, int64_t *ret)
         struct value v;
         p->at++;
         int rc = next_value(p, &v);
-        rc = rc < 0 ? rc : arg_int(p->r, &v, 0, ret);
+        rc = rc < 0 ? rc : tpl_arg_int(p->r, &v, 0, ret);
         return rc < 0 || (*ret <= FORMAT_WIDTH && *ret >= -FORMAT_WIDTH)
                    ? rc
-                   : render_fail(p->r, TEMPLATE_FAULT_LIMIT, "a width beyond %d", FORMAT_WIDTH);
+                   : tpl_render_fail(p->r, TEMPLATE_FAULT_LIMIT, "a width beyond %d", FORMAT_WIDTH);
     }
     int64_t n = 0;
     while (peek(p) >= '0' && peek(p) <= '9') {
         n = n * 10 + (peek(p) - '0');
         p->at++;
         if (n > FORMAT_WIDTH) {
-            return render_fail(p->r, TEMPLATE_FAULT_LIMIT, "a width beyond %d", FORMAT_WIDTH);
+            return tpl_render_fail(p->r, TEMPLATE_FAULT_LIMIT, "a width beyond %d", FORMAT_WIDTH);
         }
     }
     *ret = n;
@@ -206,8 +206,8 @@ static int parse_spec(struct percent *p, struct percent_spec *s)
         rc = parse_number(p, &s->precision);
         s->precision = s->precision < 0 ? 0 : s->precision;
         if (rc == 0 && s->precision > FORMAT_PRECISION) {
-            return render_fail(p->r, TEMPLATE_FAULT_LIMIT, "a precision beyond %d",
-                               FORMAT_PRECISION);
+            return tpl_render_fail(p->r, TEMPLATE_FAULT_LIMIT, "a precision beyond %d",
+                                   FORMAT_PRECISION);
         }
     }
     if (peek(p) == 'h' || peek(p) == 'l' || peek(p) == 'L') {
@@ -242,15 +242,15 @@ static int put_text(struct percent *p, const struct percent_spec *s, const struc
     struct value text;
     int rc = 0;
     if (s->type == 's') {
-        rc = value_to_text(p->r, v, &text);
+        rc = tpl_value_to_text(p->r, v, &text);
     } else {
-        rc = value_write_repr(p->r, v, render_capture(p->r));
-        text = render_captured(p->r);
+        rc = tpl_value_write_repr(p->r, v, tpl_render_capture(p->r));
+        text = tpl_render_captured(p->r);
     }
     if (rc == 0 && p->markup) {
         struct value plain = text;
         plain.markup = s->type == 's' && text.markup;
-        rc = value_escape(p->r, &plain, &text);
+        rc = tpl_value_escape(p->r, &plain, &text);
     }
     if (rc < 0) {
         return rc;
@@ -260,7 +260,7 @@ static int put_text(struct percent *p, const struct percent_spec *s, const struc
         body.len = unicode_offset(body, (size_t)s->precision);
     }
     struct layout l = layout_of(s, false);
-    return format_place(p->r, p->out, &l, STR_EMPTY, body);
+    return tpl_format_place(p->r, p->out, &l, STR_EMPTY, body);
 }
 
 static int to_integer(struct percent *p, const struct percent_spec *s, const struct value *v,
@@ -272,14 +272,14 @@ static int to_integer(struct percent *p, const struct percent_spec *s, const str
             return fail_percent(p, "no finite number for an integer");
         }
         if (v->real >= 0x1p63 || v->real < -0x1p63) {
-            return render_fail(p->r, TEMPLATE_FAULT_LIMIT, "the number has more than 64 bits");
+            return tpl_render_fail(p->r, TEMPLATE_FAULT_LIMIT, "the number has more than 64 bits");
         }
         *ret = (int64_t)v->real;
         return 0;
     }
     if (!value_is_integral(v)) {
         if (v->kind == VALUE_UNDEFINED && decimal) {
-            return render_fail_undefined(p->r, v);
+            return tpl_render_fail_undefined(p->r, v);
         }
         return fail_percent(p, "no integer where one is needed");
     }
@@ -303,31 +303,31 @@ static int put_integer(struct percent *p, const struct percent_spec *s, const st
     struct str mark = sign_of(s, i < 0);
     (void)snprintf(sign, sizeof sign, "%.*s%s", STR_ARG(mark), prefix);
     char digits[72];
-    size_t n = format_digits(i, base, s->type == 'X', digits);
+    size_t n = tpl_format_digits(i, base, s->type == 'X', digits);
     CLEANUP(buf) struct buf body = BUF_INIT(FORMAT_PRECISION + 100);
     for (int64_t k = (int64_t)n; k < s->precision && rc == 0; k++) {
         rc = buf_append_c(&body, '0', NULL);
     }
     rc = rc < 0 ? rc : buf_append(&body, str_n(digits, n), NULL);
     struct layout l = layout_of(s, true);
-    return rc < 0 ? render_fail_output(p->r)
-                  : format_place(p->r, p->out, &l, str_of(sign), buf_str(&body));
+    return rc < 0 ? tpl_render_fail_output(p->r)
+                  : tpl_format_place(p->r, p->out, &l, str_of(sign), buf_str(&body));
 }
 
 static int put_real(struct percent *p, const struct percent_spec *s, const struct value *v)
 {
     if (!value_is_number(v)) {
-        return v->kind == VALUE_UNDEFINED ? render_fail_undefined(p->r, v)
+        return v->kind == VALUE_UNDEFINED ? tpl_render_fail_undefined(p->r, v)
                                           : fail_percent(p, "no number where one is needed");
     }
     double d = value_real(v);
     int precision = s->precision < 0 ? 6 : (int)s->precision;
     CLEANUP(buf) struct buf body = BUF_INIT(FORMAT_PRECISION + 400);
-    int rc = format_real(&body, d, s->type, precision, s->alt);
+    int rc = tpl_format_real(&body, d, s->type, precision, s->alt);
     struct layout l = layout_of(s, true);
-    return rc < 0 ? render_fail_output(p->r)
-                  : format_place(p->r, p->out, &l, sign_of(s, signbit(d) && !isnan(d)),
-                                 buf_str(&body));
+    return rc < 0 ? tpl_render_fail_output(p->r)
+                  : tpl_format_place(p->r, p->out, &l, sign_of(s, signbit(d) && !isnan(d)),
+                                     buf_str(&body));
 }
 
 static int put_char(struct percent *p, const struct percent_spec *s, const struct value *v)
@@ -343,7 +343,7 @@ static int put_char(struct percent *p, const struct percent_spec *s, const struc
         return fail_percent(p, "no character where one is needed");
     }
     struct layout l = layout_of(s, false);
-    return format_place(p->r, p->out, &l, STR_EMPTY, body);
+    return tpl_format_place(p->r, p->out, &l, STR_EMPTY, body);
 }
 
 static int put_one(struct percent *p)
@@ -352,7 +352,7 @@ static int put_one(struct percent *p)
     struct value v;
     if (peek(p) == '%') {
         p->at++;
-        return buf_append_c(p->out, '%', NULL) < 0 ? render_fail_output(p->r) : 0;
+        return buf_append_c(p->out, '%', NULL) < 0 ? tpl_render_fail_output(p->r) : 0;
     }
     int rc = parse_spec(p, &s);
     rc = rc < 0 ? rc : next_value(p, &v);
@@ -384,8 +384,8 @@ static int put_one(struct percent *p)
     }
 }
 
-int value_percent(struct render *r, const struct value *format, const struct value *values,
-                  struct value *out)
+int tpl_value_percent(struct render *r, const struct value *format, const struct value *values,
+                      struct value *out)
 {
     struct percent p = { .r = r, .format = format->string, .values = values, .single = *values };
     bool tuple = values->kind == VALUE_TUPLE;
@@ -394,13 +394,13 @@ int value_percent(struct render *r, const struct value *format, const struct val
     p.mapping = values->kind == VALUE_DICT || values->kind == VALUE_LIST ||
                 values->kind == VALUE_RANGE || values->kind == VALUE_UNDEFINED;
     p.markup = format->markup;
-    p.out = render_capture(r);
+    p.out = tpl_render_capture(r);
     int rc = 0;
     while (rc == 0 && p.at < p.format.len) {
         const char *mark = memchr(p.format.ptr + p.at, '%', p.format.len - p.at);
         size_t to = mark == NULL ? p.format.len : (size_t)(mark - p.format.ptr);
         if (buf_append(p.out, str_slice(p.format, p.at, to), NULL) < 0) {
-            rc = render_fail_output(r);
+            rc = tpl_render_fail_output(r);
         }
         p.at = to + 1;
         rc = rc < 0 || mark == NULL ? rc : put_one(&p);
@@ -409,7 +409,7 @@ int value_percent(struct render *r, const struct value *format, const struct val
     if (rc == 0 && p.next < p.count && !p.mapping) {
         rc = fail_percent(&p, "more values than conversions");
     }
-    *out = render_captured(r);
+    *out = tpl_render_captured(r);
     out->markup = p.markup;
     return rc;
 }

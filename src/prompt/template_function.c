@@ -23,12 +23,12 @@ static int make_range(struct render *r, const struct value *in, const struct cal
 {
     int64_t n[3] = { 0, 0, 1 };
     if (args->named_len > 0 || args->plain_len < 1 || args->plain_len > 3) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "range() takes one to three integers");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "range() takes one to three integers");
     }
     for (size_t i = 0; i < args->plain_len; i++) {
         if (!value_is_integral(&args->plain[i])) { /* TypeError in Python, also when undefined */
-            return render_fail(r, TEMPLATE_FAULT_VALUE, "range() needs integers, not a %s",
-                               value_type(&args->plain[i]));
+            return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "range() needs integers, not a %s",
+                                   tpl_value_type(&args->plain[i]));
         }
         n[i] = value_integer(&args->plain[i]);
     }
@@ -37,12 +37,13 @@ static int make_range(struct render *r, const struct value *in, const struct cal
         n[0] = 0;
     }
     if (n[2] == 0) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "the step of range() cannot be zero");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "the step of range() cannot be zero");
     }
     struct range *range = ARENA_NEW(r->arena, struct range);
     *range = (struct range) { n[0], n[1], n[2], range_len(n[0], n[1], n[2]) };
     if (range->len > RANGE_MAX) {
-        return render_fail(r, TEMPLATE_FAULT_LIMIT, "range() with more than %d members", RANGE_MAX);
+        return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "range() with more than %d members",
+                               RANGE_MAX);
     }
     *out = (struct value) { .kind = VALUE_RANGE, .range = range };
     return 0;
@@ -51,14 +52,15 @@ static int make_range(struct render *r, const struct value *in, const struct cal
 static int add_pair(struct render *r, struct dict *d, const struct value *pair)
 {
     struct list *l;
-    int rc = value_to_list(r, pair, &l);
+    int rc = tpl_value_to_list(r, pair, &l);
     if (rc < 0) {
         return rc;
     }
     if (l->len != 2) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "dict() needs pairs, got %zu values", l->len);
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "dict() needs pairs, got %zu values",
+                               l->len);
     }
-    return dict_set(r, d, &l->items[0], &l->items[1]);
+    return tpl_dict_set(r, d, &l->items[0], &l->items[1]);
 }
 
 static int add_all(struct render *r, struct dict *d, const struct value *from)
@@ -68,14 +70,14 @@ static int add_all(struct render *r, struct dict *d, const struct value *from)
     int rc;
     if (from->kind == VALUE_DICT) {
         for (size_t i = 0; i < from->dict->len; i++) {
-            rc = dict_set(r, d, &from->dict->entries[i].key, &from->dict->entries[i].value);
+            rc = tpl_dict_set(r, d, &from->dict->entries[i].key, &from->dict->entries[i].value);
             if (rc < 0) {
                 return rc;
             }
         }
         return 0;
     }
-    rc = iter_start(r, from, &it);
+    rc = tpl_iter_start(r, from, &it);
     while (rc == 0 && (rc = iter_next(r, &it, &item)) > 0) {
         rc = add_pair(r, d, &item);
     }
@@ -84,13 +86,13 @@ static int add_all(struct render *r, struct dict *d, const struct value *from)
 
 static int fill_dict(struct render *r, const struct call_args *args, struct dict **ret)
 {
-    struct dict *d = *ret = dict_new(r->arena);
+    struct dict *d = *ret = tpl_dict_new(r->arena);
     if (args->plain_len > 1) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "dict() takes at most one plain argument");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "dict() takes at most one plain argument");
     }
     int rc = args->plain_len == 1 ? add_all(r, d, &args->plain[0]) : 0;
     for (size_t i = 0; i < args->named_len && rc == 0; i++) {
-        dict_set_text(r->arena, d, args->named[i].name, &args->named[i].value);
+        tpl_dict_set_text(r->arena, d, args->named[i].name, &args->named[i].value);
     }
     return rc;
 }
@@ -117,12 +119,12 @@ static int make_cycler(struct render *r, const struct value *in, const struct ca
                        struct value *out)
 {
     if (args->plain_len == 0 || args->named_len > 0) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "cycler() needs at least one item");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "cycler() needs at least one item");
     }
     struct cycler *c = ARENA_NEW(r->arena, struct cycler);
-    c->items = list_new(r->arena, args->plain_len);
+    c->items = tpl_list_new(r->arena, args->plain_len);
     for (size_t i = 0; i < args->plain_len; i++) {
-        list_add(r->arena, c->items, &args->plain[i]);
+        tpl_list_add(r->arena, c->items, &args->plain[i]);
     }
     *out = (struct value) { .kind = VALUE_CYCLER, .cycler = c };
     return 0;
@@ -133,7 +135,7 @@ static int make_joiner(struct render *r, const struct value *in, const struct ca
 {
     static const struct params params = { { "sep" }, 1, 0 };
     struct joiner *j = ARENA_NEW(r->arena, struct joiner);
-    int rc = call_bind(r, args, &params, "joiner", &j->sep);
+    int rc = tpl_call_bind(r, args, &params, "joiner", &j->sep);
     if (rc == 0 && j->sep.kind == VALUE_MISSING) {
         j->sep = value_text(STR(", "));
     }
@@ -146,7 +148,7 @@ static const struct function functions[] = {
     { "cycler", make_cycler }, { "joiner", make_joiner },
 };
 
-const struct function *function_find(struct str name)
+const struct function *tpl_function_find(struct str name)
 {
     for (size_t i = 0; i < ARRAY_LEN(functions); i++) {
         if (str_eqc(name, functions[i].name)) {
@@ -173,8 +175,8 @@ static int cycler_reset(struct render *r, const struct value *self, const struct
     return 0;
 }
 
-const struct method methods_cycler[] = {
+const struct method tpl_methods_cycler[] = {
     { .name = "next", .run = cycler_next },
     { .name = "reset", .run = cycler_reset },
 };
-const size_t methods_cycler_len = ARRAY_LEN(methods_cycler);
+const size_t tpl_methods_cycler_len = ARRAY_LEN(tpl_methods_cycler);

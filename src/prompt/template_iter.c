@@ -41,9 +41,9 @@ static int next_entry(struct render *r, struct iter *it, struct value *out)
     }
     const struct dict_entry *entry = &d->entries[it->pos++];
     if (what == VIEW_ITEMS) {
-        struct list *pair = list_new(r->arena, 2);
-        list_add(r->arena, pair, &entry->key);
-        list_add(r->arena, pair, &entry->value);
+        struct list *pair = tpl_list_new(r->arena, 2);
+        tpl_list_add(r->arena, pair, &entry->key);
+        tpl_list_add(r->arena, pair, &entry->value);
         *out = value_tuple(pair);
     } else {
         *out = what == VIEW_KEYS ? entry->key : entry->value;
@@ -52,7 +52,7 @@ static int next_entry(struct render *r, struct iter *it, struct value *out)
     return rc < 0 ? rc : 1;
 }
 
-struct value range_at(const struct range *range, int64_t i)
+struct value tpl_range_at(const struct range *range, int64_t i)
 {
     return value_int(range->start + i * range->step);
 }
@@ -62,7 +62,7 @@ static int next_number(struct render *r, struct iter *it, struct value *out)
     if ((int64_t)it->pos >= it->source.range->len) {
         return 0;
     }
-    *out = range_at(it->source.range, (int64_t)it->pos++);
+    *out = tpl_range_at(it->source.range, (int64_t)it->pos++);
     int rc = render_step(r);
     return rc < 0 ? rc : 1;
 }
@@ -77,10 +77,10 @@ static int next_of_generator(struct render *r, struct iter *it, struct value *ou
 static int next_of_loop(struct render *r, struct iter *it, struct value *out)
 {
     struct value item;
-    int rc = loop_next(r, it->source.loop, &item);
-    struct list *pair = list_new(r->arena, 2);
-    list_add(r->arena, pair, &item);
-    list_add(r->arena, pair, &it->source);
+    int rc = tpl_loop_next(r, it->source.loop, &item);
+    struct list *pair = tpl_list_new(r->arena, 2);
+    tpl_list_add(r->arena, pair, &item);
+    tpl_list_add(r->arena, pair, &it->source);
     *out = value_tuple(pair);
     return rc;
 }
@@ -90,14 +90,14 @@ static int next_nothing(struct render *r, struct iter *it, struct value *out)
     return 0;
 }
 
-bool value_is_iterable(const struct value *v)
+bool tpl_value_is_iterable(const struct value *v)
 {
     return v->kind == VALUE_STRING || value_is_sequence(v) || v->kind == VALUE_DICT ||
            v->kind == VALUE_VIEW || v->kind == VALUE_RANGE || v->kind == VALUE_ITER ||
            v->kind == VALUE_LOOP;
 }
 
-int iter_start(struct render *r, const struct value *v, struct iter *it)
+int tpl_iter_start(struct render *r, const struct value *v, struct iter *it)
 {
     *it = (struct iter) { .source = *v };
     switch ((int)v->kind) {
@@ -126,13 +126,14 @@ int iter_start(struct render *r, const struct value *v, struct iter *it)
             it->next = next_nothing;
             return 0;
         }
-        return render_fail_undefined(r, v);
+        return tpl_render_fail_undefined(r, v);
     default:
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "a %s cannot be walked over", value_type(v));
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "a %s cannot be walked over",
+                               tpl_value_type(v));
     }
 }
 
-int value_len(struct render *r, const struct value *v, size_t *ret)
+int tpl_value_len(struct render *r, const struct value *v, size_t *ret)
 {
     switch ((int)v->kind) {
     case VALUE_STRING:
@@ -152,34 +153,35 @@ int value_len(struct render *r, const struct value *v, size_t *ret)
         *ret = (size_t)v->range->len;
         return 0;
     case VALUE_LOOP:
-        return loop_length(r, v->loop, ret);
+        return tpl_loop_length(r, v->loop, ret);
     case VALUE_UNDEFINED:
         *ret = 0;
-        return v->undefined->strict ? render_fail_undefined(r, v) : 0;
+        return v->undefined->strict ? tpl_render_fail_undefined(r, v) : 0;
     case VALUE_ITER:
-        return render_fail(r, TEMPLATE_FAULT_VALUE,
-                           "a generator has no length, make it a list with '|list'");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE,
+                               "a generator has no length, make it a list with '|list'");
     default:
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "a %s has no length", value_type(v));
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "a %s has no length", tpl_value_type(v));
     }
 }
 
-int value_to_list(struct render *r, const struct value *v, struct list **ret)
+int tpl_value_to_list(struct render *r, const struct value *v, struct list **ret)
 {
-    struct list *l = list_new(r->arena, value_is_sequence(v) ? v->list->len : 0);
+    struct list *l = tpl_list_new(r->arena, value_is_sequence(v) ? v->list->len : 0);
     struct iter it;
     struct value item;
-    int rc = iter_start(r, v, &it);
+    int rc = tpl_iter_start(r, v, &it);
     while (rc == 0 && (rc = iter_next(r, &it, &item)) > 0) {
-        list_add(r->arena, l, &item);
+        tpl_list_add(r->arena, l, &item);
         rc = 0;
     }
     *ret = l;
     return rc;
 }
 
-struct iter *iter_new(struct render *r, int (*next)(struct render *, struct iter *, struct value *),
-                      const struct value *source, void *state)
+struct iter *tpl_iter_new(struct render *r,
+                          int (*next)(struct render *, struct iter *, struct value *),
+                          const struct value *source, void *state)
 {
     struct iter *it = ARENA_NEW(r->arena, struct iter);
     *it = (struct iter) { .next = next, .source = *source, .state = state };
@@ -194,7 +196,7 @@ static int next_reversed(struct render *r, struct iter *it, struct value *out)
     }
     it->pos--;
     if (it->source.kind == VALUE_RANGE) {
-        *out = range_at(it->source.range, (int64_t)it->pos);
+        *out = tpl_range_at(it->source.range, (int64_t)it->pos);
     } else if (it->source.kind == VALUE_DICT || it->source.kind == VALUE_VIEW) {
         struct iter forward = { .source = it->source, .pos = it->pos };
         return next_entry(r, &forward, out);
@@ -205,23 +207,23 @@ static int next_reversed(struct render *r, struct iter *it, struct value *out)
     return rc < 0 ? rc : 1;
 }
 
-int iter_reverse(struct render *r, const struct value *v, struct value *out)
+int tpl_iter_reverse(struct render *r, const struct value *v, struct value *out)
 {
     struct value source = *v;
     if (v->kind == VALUE_STRING) {
         struct list *chars;
-        int rc = value_to_list(r, v, &chars);
+        int rc = tpl_value_to_list(r, v, &chars);
         if (rc < 0) {
             return rc;
         }
         source = value_list(chars);
     } else if (!value_is_sequence(v) && v->kind != VALUE_DICT && v->kind != VALUE_VIEW &&
                v->kind != VALUE_RANGE) {
-        return render_fail_type(r, v, "a %s cannot be walked backwards, try '|list' first",
-                                value_type(v));
+        return tpl_render_fail_type(r, v, "a %s cannot be walked backwards, try '|list' first",
+                                    tpl_value_type(v));
     }
-    struct iter *it = iter_new(r, next_reversed, &source, NULL);
-    int rc = value_len(r, &source, &it->pos);
+    struct iter *it = tpl_iter_new(r, next_reversed, &source, NULL);
+    int rc = tpl_value_len(r, &source, &it->pos);
     *out = value_iter(it);
     return rc;
 }

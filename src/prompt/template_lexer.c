@@ -24,7 +24,7 @@ struct lexer {
     size_t open_len;
 };
 
-const char *token_describe(enum token_kind kind)
+const char *tpl_token_describe(enum token_kind kind)
 {
     static const char *const names[TOKEN_KIND_MAX] = {
         [TOKEN_EOF] = "end of template",
@@ -193,7 +193,7 @@ static int lex_raw(struct lexer *x, size_t begin)
     if (x->at == x->text.len) {
         return 0; /* as Jinja2: nothing after the tag is no error */
     }
-    return compile_fail(x->c, TEMPLATE_FAULT_SYNTAX, x->line, "missing end of raw block");
+    return tpl_compile_fail(x->c, TEMPLATE_FAULT_SYNTAX, x->line, "missing end of raw block");
 }
 
 static int lex_comment(struct lexer *x, size_t begin)
@@ -209,7 +209,7 @@ static int lex_comment(struct lexer *x, size_t begin)
     if (x->at == x->text.len) {
         return 0;
     }
-    return compile_fail(x->c, TEMPLATE_FAULT_SYNTAX, x->line, "missing end of comment");
+    return tpl_compile_fail(x->c, TEMPLATE_FAULT_SYNTAX, x->line, "missing end of comment");
 }
 
 static bool is_name_start(uint32_t c)
@@ -311,8 +311,8 @@ static int lex_integer(struct lexer *x, struct str s)
         uint64_t digit = (uint64_t)unicode_digit_value(*p);
         if (__builtin_mul_overflow(value, (uint64_t)base, &value) ||
             __builtin_add_overflow(value, digit, &value) || value > INT64_MAX) {
-            return compile_fail(x->c, TEMPLATE_FAULT_LIMIT, x->line,
-                                "integer '%.40s' has more than 64 bits", plain);
+            return tpl_compile_fail(x->c, TEMPLATE_FAULT_LIMIT, x->line,
+                                    "integer '%.40s' has more than 64 bits", plain);
         }
     }
     push(x, TOKEN_INTEGER)->integer = (int64_t)value;
@@ -346,8 +346,8 @@ static int lex_code(struct lexer *x, struct str s, size_t *at, struct buf *out)
         code = code * (uint32_t)base + (uint32_t)unicode_digit_value(s.ptr[from + n++]);
     }
     if (n == 0 || (base == 16 && n < want) || !unicode_is_scalar(code)) {
-        return compile_fail(x->c, TEMPLATE_FAULT_SYNTAX, x->line, "invalid escape '\\%c' in string",
-                            c);
+        return tpl_compile_fail(x->c, TEMPLATE_FAULT_SYNTAX, x->line,
+                                "invalid escape '\\%c' in string", c);
     }
     char bytes[4];
     *at = from + n;
@@ -457,7 +457,7 @@ static int balance(struct lexer *x, char c)
     const char *p = strchr(opening, c);
     if (p != NULL && *p != '\0') {
         if (x->open_len == sizeof x->open || x->open_len >= x->c->set->limits.max_nesting) {
-            return compile_fail(x->c, TEMPLATE_FAULT_LIMIT, x->line, "brackets nest too deep");
+            return tpl_compile_fail(x->c, TEMPLATE_FAULT_LIMIT, x->line, "brackets nest too deep");
         }
         x->open[x->open_len++] = closing[p - opening];
         return 0;
@@ -467,12 +467,12 @@ static int balance(struct lexer *x, char c)
         return 0;
     }
     if (x->open_len == 0) {
-        return compile_fail(x->c, TEMPLATE_FAULT_SYNTAX, x->line, "unexpected '%c'", c);
+        return tpl_compile_fail(x->c, TEMPLATE_FAULT_SYNTAX, x->line, "unexpected '%c'", c);
     }
     char expected = x->open[--x->open_len];
     if (expected != c) {
-        return compile_fail(x->c, TEMPLATE_FAULT_SYNTAX, x->line, "unexpected '%c', expected '%c'",
-                            c, expected);
+        return tpl_compile_fail(x->c, TEMPLATE_FAULT_SYNTAX, x->line,
+                                "unexpected '%c', expected '%c'", c, expected);
     }
     return 0;
 }
@@ -484,8 +484,8 @@ static int lex_operator(struct lexer *x)
     if (kind == TOKEN_EOF) {
         size_t next = x->at;
         (void)unicode_next(x->text, &next);
-        return compile_fail(x->c, TEMPLATE_FAULT_SYNTAX, x->line, "unexpected character '%.*s'",
-                            (int)(next - x->at), x->text.ptr + x->at);
+        return tpl_compile_fail(x->c, TEMPLATE_FAULT_SYNTAX, x->line, "unexpected character '%.*s'",
+                                (int)(next - x->at), x->text.ptr + x->at);
     }
     int r = balance(x, x->text.ptr[x->at]);
     if (r < 0) {

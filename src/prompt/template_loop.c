@@ -20,10 +20,10 @@ static struct value pack_target(struct render *r, struct activation *act, const 
     if (target->kind == NODE_NAME) {
         return *slot_at(act, target->name.ref);
     }
-    struct list *l = list_new(r->arena, target->items.len);
+    struct list *l = tpl_list_new(r->arena, target->items.len);
     for (size_t i = 0; i < target->items.len; i++) {
         struct value v = pack_target(r, act, target->items.items[i]);
-        list_add(r->arena, l, &v);
+        tpl_list_add(r->arena, l, &v);
     }
     return value_tuple(l);
 }
@@ -33,8 +33,8 @@ static int next_filtered(struct render *r, struct iter *it, struct value *out)
     struct filtering *f = it->state;
     if (!f->started) {
         f->started = true;
-        scope_enter(r, f->act, &f->loop->test_scope);
-        int rc = iter_start(r, &it->source, &f->inner);
+        tpl_scope_enter(r, f->act, &f->loop->test_scope);
+        int rc = tpl_iter_start(r, &it->source, &f->inner);
         if (rc < 0) {
             return rc;
         }
@@ -47,9 +47,9 @@ static int next_filtered(struct render *r, struct iter *it, struct value *out)
         if (rc <= 0) {
             return rc;
         }
-        rc = exec_assign(r, f->act, f->loop->test_target, &item);
-        rc = rc < 0 ? rc : eval(r, f->act, f->loop->test, &test);
-        rc = rc < 0 ? rc : value_truth(r, &test, &truth);
+        rc = tpl_exec_assign(r, f->act, f->loop->test_target, &item);
+        rc = rc < 0 ? rc : tpl_eval(r, f->act, f->loop->test, &test);
+        rc = rc < 0 ? rc : tpl_value_truth(r, &test, &truth);
         if (rc < 0) {
             return rc;
         }
@@ -65,13 +65,13 @@ static struct value filtered(struct render *r, struct activation *up, const stru
 {
     struct filtering *f = ARENA_NEW(r->arena, struct filtering);
     f->loop = loop;
-    f->act = activation_new(r, r->template, loop->test_func, up);
-    return value_iter(iter_new(r, next_filtered, iterable, f));
+    f->act = tpl_activation_new(r, r->template, loop->test_func, up);
+    return value_iter(tpl_iter_new(r, next_filtered, iterable, f));
 }
 
 /* --- the object --- */
 
-int loop_next(struct render *r, struct loop *loop, struct value *out)
+int tpl_loop_next(struct render *r, struct loop *loop, struct value *out)
 {
     int rc = 1;
     if (loop->peeked) {
@@ -99,19 +99,19 @@ static int peek(struct render *r, struct loop *loop)
     return rc < 0 ? rc : 0;
 }
 
-int loop_length(struct render *r, struct loop *loop, size_t *ret)
+int tpl_loop_length(struct render *r, struct loop *loop, size_t *ret)
 {
     int rc = 0;
     if (!loop->have_length && loop->iterable.kind != VALUE_ITER) {
-        rc = value_len(r, &loop->iterable, &loop->length);
+        rc = tpl_value_len(r, &loop->iterable, &loop->length);
     } else if (!loop->have_length) {
-        struct list *left = list_new(r->arena, 0);
+        struct list *left = tpl_list_new(r->arena, 0);
         struct value item;
         while ((rc = loop->at_end ? 0 : iter_next(r, &loop->iter, &item)) > 0) {
-            list_add(r->arena, left, &item);
+            tpl_list_add(r->arena, left, &item);
         }
         struct value list = value_list(left);
-        rc = rc < 0 ? rc : iter_start(r, &list, &loop->iter);
+        rc = rc < 0 ? rc : tpl_iter_start(r, &list, &loop->iter);
         loop->length = left->len + (size_t)(loop->index0 + 1) + loop->peeked;
         loop->at_end = left->len == 0;
     }
@@ -122,14 +122,14 @@ int loop_length(struct render *r, struct loop *loop, size_t *ret)
 
 static int loop_previous(struct render *r, struct loop *loop, struct value *out)
 {
-    *out = loop->index0 == 0 ? undefined_hint(r, "there is no previous item") : loop->before;
+    *out = loop->index0 == 0 ? tpl_undefined_hint(r, "there is no previous item") : loop->before;
     return 0;
 }
 
 static int loop_following(struct render *r, struct loop *loop, struct value *out)
 {
     int rc = peek(r, loop);
-    *out = loop->peeked ? loop->after : undefined_hint(r, "there is no next item");
+    *out = loop->peeked ? loop->after : tpl_undefined_hint(r, "there is no next item");
     return rc;
 }
 
@@ -143,7 +143,7 @@ static int loop_last(struct render *r, struct loop *loop, struct value *out)
 static int loop_remaining(struct render *r, struct loop *loop, int64_t used, struct value *out)
 {
     size_t len;
-    int rc = loop_length(r, loop, &len);
+    int rc = tpl_loop_length(r, loop, &len);
     *out = value_int((int64_t)len - used);
     return rc;
 }
@@ -180,7 +180,7 @@ static enum loop_part loop_part(struct str name)
     return (enum loop_part)i;
 }
 
-int loop_attribute(struct render *r, struct loop *loop, struct str name, struct value *out)
+int tpl_loop_attribute(struct render *r, struct loop *loop, struct str name, struct value *out)
 {
     switch (loop_part(name)) {
     case LOOP_INDEX:
@@ -220,7 +220,8 @@ static int loop_cycle(struct render *r, const struct value *self, const struct c
                       struct value *out)
 {
     if (args->plain_len == 0 || args->named_len > 0) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "loop.cycle() needs items to cycle through");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE,
+                               "loop.cycle() needs items to cycle through");
     }
     *out = args->plain[(size_t)self->loop->index0 % args->plain_len];
     return 0;
@@ -230,14 +231,14 @@ static int loop_changed(struct render *r, const struct value *self, const struct
                         struct value *out)
 {
     struct loop *loop = self->loop;
-    struct list *now = list_new(r->arena, args->plain_len);
+    struct list *now = tpl_list_new(r->arena, args->plain_len);
     for (size_t i = 0; i < args->plain_len; i++) {
-        list_add(r->arena, now, &args->plain[i]);
+        tpl_list_add(r->arena, now, &args->plain[i]);
     }
     struct value tuple = value_tuple(now);
     bool same = false;
     int rc =
-        loop->changed.kind == VALUE_MISSING ? 0 : value_equal(r, &loop->changed, &tuple, &same);
+        loop->changed.kind == VALUE_MISSING ? 0 : tpl_value_equal(r, &loop->changed, &tuple, &same);
     if (rc == 0 && !same) {
         loop->changed = tuple;
     }
@@ -245,29 +246,30 @@ static int loop_changed(struct render *r, const struct value *self, const struct
     return rc;
 }
 
-const struct method methods_loop[] = {
+const struct method tpl_methods_loop[] = {
     { .name = "cycle", .raw = loop_cycle },
     { .name = "changed", .raw = loop_changed },
 };
-const size_t methods_loop_len = ARRAY_LEN(methods_loop);
+const size_t tpl_methods_loop_len = ARRAY_LEN(tpl_methods_loop);
 
-int loop_call(struct render *r, struct loop *loop, const struct call_args *args, struct value *out)
+int tpl_loop_call(struct render *r, struct loop *loop, const struct call_args *args,
+                  struct value *out)
 {
     static const struct params params = { { "iterable" }, 1, 1 };
     struct value iterable;
-    int rc = call_bind(r, args, &params, "loop", &iterable);
+    int rc = tpl_call_bind(r, args, &params, "loop", &iterable);
     if (rc < 0) {
         return rc;
     }
     if (loop->node == NULL) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE,
-                           "loop() works only in a loop marked 'recursive'");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE,
+                               "loop() works only in a loop marked 'recursive'");
     }
     struct buf *saved = r->out;
-    r->out = render_capture(r);
-    rc = exec_recursion(r, loop->node, loop->up, &iterable, loop->depth0 + 1);
+    r->out = tpl_render_capture(r);
+    rc = tpl_exec_recursion(r, loop->node, loop->up, &iterable, loop->depth0 + 1);
     r->out = saved;
-    *out = render_captured(r);
+    *out = tpl_render_captured(r);
     return rc;
 }
 
@@ -276,8 +278,8 @@ int loop_call(struct render *r, struct loop *loop, const struct call_args *args,
 static int count_round(struct render *r)
 {
     if (++r->rounds > r->set->limits.max_rounds) {
-        return render_fail(r, TEMPLATE_FAULT_LIMIT, "loops run for more than %llu rounds",
-                           (unsigned long long)r->set->limits.max_rounds);
+        return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "loops run for more than %llu rounds",
+                               (unsigned long long)r->set->limits.max_rounds);
     }
     return 0;
 }
@@ -292,17 +294,17 @@ static int walk_start(struct render *r, const struct node *n, const struct value
 {
     w->loop = NULL;
     if (!n->loop->uses_loop) {
-        return iter_start(r, iterable, &w->plain);
+        return tpl_iter_start(r, iterable, &w->plain);
     }
     w->loop = ARENA_NEW(r->arena, struct loop);
     w->loop->iterable = *iterable;
     w->loop->index0 = -1;
-    return iter_start(r, iterable, &w->loop->iter);
+    return tpl_iter_start(r, iterable, &w->loop->iter);
 }
 
 static int walk_next(struct render *r, struct walk *w, struct value *out)
 {
-    return w->loop == NULL ? iter_next(r, &w->plain, out) : loop_next(r, w->loop, out);
+    return w->loop == NULL ? iter_next(r, &w->plain, out) : tpl_loop_next(r, w->loop, out);
 }
 
 static int run_rounds(struct render *r, struct activation *act, const struct node *n,
@@ -316,35 +318,35 @@ static int run_rounds(struct render *r, struct activation *act, const struct nod
         any = true;
         rc = count_round(r);
         r->line = n->line;
-        rc = rc < 0 ? rc : exec_assign(r, act, loop->target, &item);
+        rc = rc < 0 ? rc : tpl_exec_assign(r, act, loop->target, &item);
         if (rc < 0) {
             return rc;
         }
         if (w->loop != NULL) {
             act->slots[loop->loop_slot] = (struct value) { .kind = VALUE_LOOP, .loop = w->loop };
         }
-        scope_enter(r, act, &loop->scope);
-        rc = exec_body(r, act, &loop->body);
+        tpl_scope_enter(r, act, &loop->scope);
+        rc = tpl_exec_body(r, act, &loop->body);
         if (rc < 0) {
             return rc;
         }
         r->line = n->line;
     }
     if (rc == 0 && !any && loop->otherwise.len > 0) {
-        scope_enter(r, act, &loop->else_scope);
-        rc = exec_body(r, act, &loop->otherwise);
+        tpl_scope_enter(r, act, &loop->else_scope);
+        rc = tpl_exec_body(r, act, &loop->otherwise);
     }
     return rc;
 }
 
-int exec_recursion(struct render *r, const struct node *n, struct activation *up,
-                   const struct value *iterable, unsigned depth0)
+int tpl_exec_recursion(struct render *r, const struct node *n, struct activation *up,
+                       const struct value *iterable, unsigned depth0)
 {
     if (r->calls >= r->set->limits.max_calls) {
-        return render_fail(r, TEMPLATE_FAULT_LIMIT, "a recursive loop nests deeper than %u",
-                           r->set->limits.max_calls);
+        return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "a recursive loop nests deeper than %u",
+                               r->set->limits.max_calls);
     }
-    struct activation *act = activation_new(r, r->template, n->loop->func, up);
+    struct activation *act = tpl_activation_new(r, r->template, n->loop->func, up);
     struct value source = n->loop->test == NULL ? *iterable : filtered(r, up, n->loop, iterable);
     struct walk w;
     int rc = walk_start(r, n, &source, &w);
@@ -357,20 +359,20 @@ int exec_recursion(struct render *r, const struct node *n, struct activation *up
     r->calls++;
     rc = run_rounds(r, act, n, &w);
     r->calls--;
-    activation_release(r, r->template, n->loop->func, act);
+    tpl_activation_release(r, r->template, n->loop->func, act);
     return rc;
 }
 
-int exec_for(struct render *r, struct activation *act, const struct node *n)
+int tpl_exec_for(struct render *r, struct activation *act, const struct node *n)
 {
     struct value iterable;
-    int rc = eval(r, act, n->loop->iter, &iterable);
+    int rc = tpl_eval(r, act, n->loop->iter, &iterable);
     r->line = n->line;
     if (rc < 0) {
         return rc;
     }
     if (n->loop->recursive) {
-        return exec_recursion(r, n, act, &iterable, 0);
+        return tpl_exec_recursion(r, n, act, &iterable, 0);
     }
     struct value source = n->loop->test == NULL ? iterable : filtered(r, act, n->loop, &iterable);
     struct walk w;

@@ -40,7 +40,7 @@ static int dict_get(struct render *r, const struct value *self, const struct val
                     struct value *out)
 {
     struct value *found;
-    int rc = dict_find(r, self->dict, &args[0], &found);
+    int rc = tpl_dict_find(r, self->dict, &args[0], &found);
     *out = rc == 0 && found != NULL        ? *found
            : args[1].kind == VALUE_MISSING ? VALUE_OF_NONE
                                            : args[1];
@@ -55,14 +55,14 @@ static int same_again(struct render *r, const struct value *self, const struct v
     return 0;
 }
 
-const struct method methods_dict[] = {
+const struct method tpl_methods_dict[] = {
     { .name = "keys", .run = dict_keys },
     { .name = "values", .run = dict_values },
     { .name = "items", .run = dict_items },
     { .name = "get", .run = dict_get, .params = { { "a key", "a default" }, 2, 1 } },
     { .name = "copy", .run = same_again },
 };
-const size_t methods_dict_len = ARRAY_LEN(methods_dict);
+const size_t tpl_methods_dict_len = ARRAY_LEN(tpl_methods_dict);
 
 /* --- lists and tuples --- */
 
@@ -71,8 +71,8 @@ static int list_count(struct render *r, const struct value *self, const struct v
 {
     int64_t n = 0;
     for (size_t i = 0; i < self->list->len; i++) {
-        bool same = value_same(&self->list->items[i], &args[0]);
-        int rc = same ? 0 : value_equal(r, &self->list->items[i], &args[0], &same);
+        bool same = tpl_value_same(&self->list->items[i], &args[0]);
+        int rc = same ? 0 : tpl_value_equal(r, &self->list->items[i], &args[0], &same);
         rc = rc < 0 ? rc : render_step(r);
         if (rc < 0) {
             return rc;
@@ -95,18 +95,19 @@ static int list_index(struct render *r, const struct value *self, const struct v
     int64_t len = (int64_t)self->list->len;
     int64_t from;
     int64_t to;
-    int rc = arg_int(r, &args[1], 0, &from);
-    rc = rc < 0 ? rc : arg_int(r, &args[2], len, &to);
+    int rc = tpl_arg_int(r, &args[1], 0, &from);
+    rc = rc < 0 ? rc : tpl_arg_int(r, &args[2], len, &to);
     for (int64_t i = bound_index(from, len); rc == 0 && i < bound_index(to, len); i++) {
-        bool same = value_same(&self->list->items[i], &args[0]);
-        rc = same ? 0 : value_equal(r, &self->list->items[i], &args[0], &same);
+        bool same = tpl_value_same(&self->list->items[i], &args[0]);
+        rc = same ? 0 : tpl_value_equal(r, &self->list->items[i], &args[0], &same);
         rc = rc < 0 ? rc : render_step(r);
         if (rc == 0 && same) {
             *out = value_int(i);
             return 0;
         }
     }
-    return rc < 0 ? rc : render_fail(r, TEMPLATE_FAULT_VALUE, "index(): the value is not there");
+    return rc < 0 ? rc
+                  : tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "index(): the value is not there");
 }
 
 /* A range is short (range() sees to that): as a list it has the same methods. */
@@ -114,7 +115,7 @@ static int range_count(struct render *r, const struct value *self, const struct 
                        struct value *out)
 {
     struct list *l;
-    int rc = value_to_list(r, self, &l);
+    int rc = tpl_value_to_list(r, self, &l);
     struct value list = value_list(l);
     return rc < 0 ? rc : list_count(r, &list, args, out);
 }
@@ -124,7 +125,7 @@ static int range_index(struct render *r, const struct value *self, const struct 
 {
     struct list *l;
     struct value all[3] = { args[0] };
-    int rc = value_to_list(r, self, &l);
+    int rc = tpl_value_to_list(r, self, &l);
     struct value list = value_list(l);
     return rc < 0 ? rc : list_index(r, &list, all, out);
 }
@@ -135,12 +136,12 @@ static const struct method methods_range[] = {
 };
 static const size_t methods_range_len = ARRAY_LEN(methods_range);
 
-const struct method methods_list[] = {
+const struct method tpl_methods_list[] = {
     { .name = "count", .run = list_count, .params = { { "a value" }, 1, 1 } },
     { .name = "index", .run = list_index, .params = { { "a value", "a start", "a stop" }, 3, 1 } },
     { .name = "copy", .run = same_again },
 };
-const size_t methods_list_len = ARRAY_LEN(methods_list);
+const size_t tpl_methods_list_len = ARRAY_LEN(tpl_methods_list);
 
 /* --- who has what --- */
 
@@ -164,19 +165,20 @@ struct method_table {
 static const struct method_table *table_of(const struct value *v)
 {
     static const struct method_table strings = {
-        methods_string, &methods_string_len,
+        tpl_methods_string, &tpl_methods_string_len,
         "casefold encode expandtabs format_map isascii isdecimal isidentifier isnumeric "
         "isprintable istitle maketrans translate"
     };
-    static const struct method_table dicts = { methods_dict, &methods_dict_len,
+    static const struct method_table dicts = { tpl_methods_dict, &tpl_methods_dict_len,
                                                "clear fromkeys pop popitem setdefault update" };
     static const struct method_table lists = {
-        methods_list, &methods_list_len, "append clear extend insert pop remove reverse sort"
+        tpl_methods_list, &tpl_methods_list_len,
+        "append clear extend insert pop remove reverse sort"
     };
-    static const struct method_table tuples = { methods_list, &methods_list_len, "" };
+    static const struct method_table tuples = { tpl_methods_list, &tpl_methods_list_len, "" };
     static const struct method_table ranges = { methods_range, &methods_range_len, "" };
-    static const struct method_table loops = { methods_loop, &methods_loop_len, "" };
-    static const struct method_table cyclers = { methods_cycler, &methods_cycler_len, "" };
+    static const struct method_table loops = { tpl_methods_loop, &tpl_methods_loop_len, "" };
+    static const struct method_table cyclers = { tpl_methods_cycler, &tpl_methods_cycler_len, "" };
     static const size_t zero = 0;
     static const struct method_table numbers = {
         NULL, &zero,
@@ -212,7 +214,7 @@ static const struct method_table *table_of(const struct value *v)
     }
 }
 
-const struct method *method_find(const struct value *self, struct str name, bool *unsafe)
+const struct method *tpl_method_find(const struct value *self, struct str name, bool *unsafe)
 {
     const struct method_table *t = table_of(self);
     *unsafe = false;

@@ -30,9 +30,9 @@ static void grow(struct name_table *t)
     t->cap = cap;
 }
 
-const struct name *name_intern(struct name_table *t, struct str text)
+const struct name *tpl_name_intern(struct name_table *t, struct str text)
 {
-    uint64_t hash = value_hash_text(text);
+    uint64_t hash = tpl_value_hash_text(text);
     for (size_t i = (size_t)hash & (t->cap - 1); t->cap > 0 && t->slots[i] != NULL;
          i = (i + 1) & (t->cap - 1)) {
         if (t->slots[i]->hash == hash && str_eq(t->slots[i]->text, text)) {
@@ -48,7 +48,7 @@ const struct name *name_intern(struct name_table *t, struct str text)
     return n;
 }
 
-void name_table_done(struct name_table *t)
+void tpl_name_table_done(struct name_table *t)
 {
     free(t->slots);
     t->slots = NULL;

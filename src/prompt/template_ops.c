@@ -12,12 +12,12 @@
 
 static int fail_overflow(struct render *r)
 {
-    return render_fail(r, TEMPLATE_FAULT_LIMIT, "the result has more than 64 bits");
+    return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "the result has more than 64 bits");
 }
 
 static int fail_zero(struct render *r)
 {
-    return render_fail(r, TEMPLATE_FAULT_VALUE, "division by zero");
+    return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "division by zero");
 }
 
 static int power_int(struct render *r, int64_t base, int64_t exp, struct value *out)
@@ -42,12 +42,12 @@ static int power_float(struct render *r, double base, double exp, struct value *
         return fail_zero(r);
     }
     if (base < 0 && isfinite(base) && isfinite(exp) && exp != floor(exp)) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE,
-                           "a negative number to a fractional power is no real number");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE,
+                               "a negative number to a fractional power is no real number");
     }
     double d = pow(base, exp);
     if (isinf(d) && isfinite(base) && isfinite(exp)) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "the result is too large for a float");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "the result is too large for a float");
     }
     *out = value_float(d);
     return 0;
@@ -181,21 +181,21 @@ static int escape_char(struct buf *b, char c)
     }
 }
 
-int value_escape(struct render *r, const struct value *v, struct value *out)
+int tpl_value_escape(struct render *r, const struct value *v, struct value *out)
 {
     struct value text;
-    int rc = value_to_text(r, v, &text);
+    int rc = tpl_value_to_text(r, v, &text);
     if (rc < 0 || text.markup) {
         *out = text;
         return rc;
     }
-    struct buf *b = render_capture(r);
+    struct buf *b = tpl_render_capture(r);
     for (size_t i = 0; i < text.string.len && rc == 0; i++) {
         rc = escape_char(b, text.string.ptr[i]);
     }
-    *out = render_captured(r);
+    *out = tpl_render_captured(r);
     out->markup = true;
-    return rc < 0 ? render_fail_output(r) : 0;
+    return rc < 0 ? tpl_render_fail_output(r) : 0;
 }
 
 static int concat(struct render *r, const struct value *a, const struct value *b, struct value *out)
@@ -203,9 +203,9 @@ static int concat(struct render *r, const struct value *a, const struct value *b
     struct value left = *a;
     struct value right = *b;
     bool markup = a->markup || b->markup;
-    int rc = markup ? value_escape(r, a, &left) : 0;
-    rc = rc < 0 || !markup ? rc : value_escape(r, b, &right);
-    rc = rc < 0 ? rc : render_check_size(r, left.string.len + right.string.len, 1);
+    int rc = markup ? tpl_value_escape(r, a, &left) : 0;
+    rc = rc < 0 || !markup ? rc : tpl_value_escape(r, b, &right);
+    rc = rc < 0 ? rc : tpl_render_check_size(r, left.string.len + right.string.len, 1);
     if (rc < 0) {
         return rc;
     }
@@ -222,14 +222,14 @@ static int join_lists(struct render *r, const struct value *a, const struct valu
                       struct value *out)
 {
     size_t len = a->list->len + b->list->len;
-    int rc = render_check_size(r, len, sizeof(struct value));
+    int rc = tpl_render_check_size(r, len, sizeof(struct value));
     if (rc < 0) {
         return rc;
     }
-    struct list *l = list_new(r->arena, len);
+    struct list *l = tpl_list_new(r->arena, len);
     for (size_t i = 0; i < len; i++) {
         bool first = i < a->list->len;
-        list_add(r->arena, l, first ? &a->list->items[i] : &b->list->items[i - a->list->len]);
+        tpl_list_add(r->arena, l, first ? &a->list->items[i] : &b->list->items[i - a->list->len]);
     }
     *out = a->kind == VALUE_TUPLE ? value_tuple(l) : value_list(l);
     return 0;
@@ -243,8 +243,8 @@ static int repeat_text(struct render *r, const struct value *v, uint64_t times, 
         out->markup = v->markup;
         return 0;
     }
-    int rc = times > SIZE_MAX / len ? render_check_size(r, UINT64_MAX, 1)
-                                    : render_check_size(r, len * times, 1);
+    int rc = times > SIZE_MAX / len ? tpl_render_check_size(r, UINT64_MAX, 1)
+                                    : tpl_render_check_size(r, len * times, 1);
     if (rc < 0) {
         return rc;
     }
@@ -262,15 +262,15 @@ static int repeat_list(struct render *r, const struct value *v, uint64_t times, 
     size_t len = v->list->len;
     times = len == 0 ? 0 : times;
     int rc = len > 0 && times > SIZE_MAX / sizeof(struct value) / len
-                 ? render_check_size(r, UINT64_MAX, 1)
-                 : render_check_size(r, len * times, sizeof(struct value));
+                 ? tpl_render_check_size(r, UINT64_MAX, 1)
+                 : tpl_render_check_size(r, len * times, sizeof(struct value));
     if (rc < 0) {
         return rc;
     }
-    struct list *l = list_new(r->arena, len * times);
+    struct list *l = tpl_list_new(r->arena, len * times);
     for (uint64_t i = 0; i < times; i++) {
         for (size_t k = 0; k < len; k++) {
-            list_add(r->arena, l, &v->list->items[k]);
+            tpl_list_add(r->arena, l, &v->list->items[k]);
         }
     }
     *out = v->kind == VALUE_TUPLE ? value_tuple(l) : value_list(l);
@@ -290,8 +290,8 @@ static bool can_repeat(const struct value *v)
     return v->kind == VALUE_STRING || value_is_sequence(v);
 }
 
-int value_binary(struct render *r, enum binary_op op, const struct value *a, const struct value *b,
-                 struct value *out)
+int tpl_value_binary(struct render *r, enum binary_op op, const struct value *a,
+                     const struct value *b, struct value *out)
 {
     if (value_is_number(a) && value_is_number(b)) {
         bool real = a->kind == VALUE_FLOAT || b->kind == VALUE_FLOAT;
@@ -299,10 +299,10 @@ int value_binary(struct render *r, enum binary_op op, const struct value *a, con
                     : binary_int(r, op, value_integer(a), value_integer(b), out);
     }
     if (op == OP_MOD && a->kind == VALUE_STRING) {
-        return value_percent(r, a, b, out);
+        return tpl_value_percent(r, a, b, out);
     }
     if (a->kind == VALUE_UNDEFINED || b->kind == VALUE_UNDEFINED) {
-        return render_fail_undefined(r, a->kind == VALUE_UNDEFINED ? a : b);
+        return tpl_render_fail_undefined(r, a->kind == VALUE_UNDEFINED ? a : b);
     }
     if (op == OP_ADD && a->kind == b->kind) {
         if (a->kind == VALUE_STRING) {
@@ -319,18 +319,18 @@ int value_binary(struct render *r, enum binary_op op, const struct value *a, con
         return repeat(r, b, a, out);
     }
     static const char *const signs[] = { "+", "-", "*", "/", "//", "%", "**" };
-    return render_fail(r, TEMPLATE_FAULT_VALUE, "'%s' does not work on a %s and a %s", signs[op],
-                       value_type(a), value_type(b));
+    return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "'%s' does not work on a %s and a %s",
+                           signs[op], tpl_value_type(a), tpl_value_type(b));
 }
 
-int value_negate(struct render *r, const struct value *v, struct value *out)
+int tpl_value_negate(struct render *r, const struct value *v, struct value *out)
 {
     if (v->kind == VALUE_FLOAT) {
         *out = value_float(-v->real);
         return 0;
     }
     if (!value_is_integral(v)) {
-        return render_fail_type(r, v, "'-' does not work on a %s", value_type(v));
+        return tpl_render_fail_type(r, v, "'-' does not work on a %s", tpl_value_type(v));
     }
     int64_t n = 0;
     if (__builtin_sub_overflow((int64_t)0, value_integer(v), &n)) {
@@ -340,10 +340,10 @@ int value_negate(struct render *r, const struct value *v, struct value *out)
     return 0;
 }
 
-int value_positive(struct render *r, const struct value *v, struct value *out)
+int tpl_value_positive(struct render *r, const struct value *v, struct value *out)
 {
     if (!value_is_number(v)) {
-        return render_fail_type(r, v, "'+' does not work on a %s", value_type(v));
+        return tpl_render_fail_type(r, v, "'+' does not work on a %s", tpl_value_type(v));
     }
     *out = v->kind == VALUE_FLOAT ? *v : value_int(value_integer(v));
     return 0;

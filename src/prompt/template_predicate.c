@@ -11,8 +11,8 @@ static int remainder_is(struct render *r, const struct value *in, const struct v
 {
     struct value rest;
     struct value want = value_int(wanted);
-    int rc = value_binary(r, OP_MOD, in, divisor, &rest);
-    return rc < 0 ? rc : value_equal(r, &rest, &want, ret);
+    int rc = tpl_value_binary(r, OP_MOD, in, divisor, &rest);
+    return rc < 0 ? rc : tpl_value_equal(r, &rest, &want, ret);
 }
 
 static int is_odd(struct render *r, const struct value *in, const struct value *arg, bool *ret)
@@ -112,9 +112,9 @@ static int is_sequence(struct render *r, const struct value *in, const struct va
 static int is_iterable(struct render *r, const struct value *in, const struct value *arg, bool *ret)
 {
     if (in->kind == VALUE_UNDEFINED && in->undefined->strict) {
-        return render_fail_undefined(r, in);
+        return tpl_render_fail_undefined(r, in);
     }
-    *ret = in->kind == VALUE_UNDEFINED || value_is_iterable(in);
+    *ret = in->kind == VALUE_UNDEFINED || tpl_value_is_iterable(in);
     return 0;
 }
 
@@ -135,7 +135,7 @@ static int is_escaped(struct render *r, const struct value *in, const struct val
 static int has_case(struct render *r, const struct value *in, bool upper, bool *ret)
 {
     struct value text;
-    int rc = value_to_text(r, in, &text);
+    int rc = tpl_value_to_text(r, in, &text);
     bool any = false;
     *ret = false;
     for (size_t at = 0; rc == 0 && at < text.string.len;) {
@@ -162,59 +162,59 @@ static int is_upper(struct render *r, const struct value *in, const struct value
 
 static int is_same(struct render *r, const struct value *in, const struct value *arg, bool *ret)
 {
-    *ret = value_same(in, arg);
+    *ret = tpl_value_same(in, arg);
     return 0;
 }
 
 static int is_in(struct render *r, const struct value *in, const struct value *arg, bool *ret)
 {
-    return value_contains(r, arg, in, ret);
+    return tpl_value_contains(r, arg, in, ret);
 }
 
 static int is_filter(struct render *r, const struct value *in, const struct value *arg, bool *ret)
 {
     uint64_t hash;
-    int rc = value_hash(r, in, &hash); /* Python looks it up in a dict */
-    *ret = in->kind == VALUE_STRING && filter_find(in->string) != NULL;
+    int rc = tpl_value_hash(r, in, &hash); /* Python looks it up in a dict */
+    *ret = in->kind == VALUE_STRING && tpl_filter_find(in->string) != NULL;
     return rc;
 }
 
 static int is_test(struct render *r, const struct value *in, const struct value *arg, bool *ret)
 {
     uint64_t hash;
-    int rc = value_hash(r, in, &hash);
-    *ret = in->kind == VALUE_STRING && predicate_find(in->string) != NULL;
+    int rc = tpl_value_hash(r, in, &hash);
+    *ret = in->kind == VALUE_STRING && tpl_predicate_find(in->string) != NULL;
     return rc;
 }
 
 static int is_eq(struct render *r, const struct value *in, const struct value *arg, bool *ret)
 {
-    return value_compare_op(r, in, arg, CMP_EQ, ret);
+    return tpl_value_compare_op(r, in, arg, CMP_EQ, ret);
 }
 
 static int is_ne(struct render *r, const struct value *in, const struct value *arg, bool *ret)
 {
-    return value_compare_op(r, in, arg, CMP_NE, ret);
+    return tpl_value_compare_op(r, in, arg, CMP_NE, ret);
 }
 
 static int is_lt(struct render *r, const struct value *in, const struct value *arg, bool *ret)
 {
-    return value_compare_op(r, in, arg, CMP_LT, ret);
+    return tpl_value_compare_op(r, in, arg, CMP_LT, ret);
 }
 
 static int is_le(struct render *r, const struct value *in, const struct value *arg, bool *ret)
 {
-    return value_compare_op(r, in, arg, CMP_LE, ret);
+    return tpl_value_compare_op(r, in, arg, CMP_LE, ret);
 }
 
 static int is_gt(struct render *r, const struct value *in, const struct value *arg, bool *ret)
 {
-    return value_compare_op(r, in, arg, CMP_GT, ret);
+    return tpl_value_compare_op(r, in, arg, CMP_GT, ret);
 }
 
 static int is_ge(struct render *r, const struct value *in, const struct value *arg, bool *ret)
 {
-    return value_compare_op(r, in, arg, CMP_GE, ret);
+    return tpl_value_compare_op(r, in, arg, CMP_GE, ret);
 }
 
 static const struct predicate predicates[] = {
@@ -259,7 +259,7 @@ static const struct predicate predicates[] = {
     { "le", is_le, 1, NULL },
 };
 
-const struct predicate *predicate_find(struct str name)
+const struct predicate *tpl_predicate_find(struct str name)
 {
     for (size_t i = 0; i < ARRAY_LEN(predicates); i++) {
         if (str_eqc(name, predicates[i].name)) {
@@ -269,14 +269,14 @@ const struct predicate *predicate_find(struct str name)
     return NULL;
 }
 
-int predicate_apply(struct render *r, const struct predicate *p, const struct value *in,
-                    const struct call_args *args, bool *ret)
+int tpl_predicate_apply(struct render *r, const struct predicate *p, const struct value *in,
+                        const struct call_args *args, bool *ret)
 {
     size_t named = p->param == NULL ? 0 : args->named_len;
     if (args->plain_len + args->named_len != p->args ||
         (named == 1 && !str_eqc(args->named[0].name, p->param)) || named != args->named_len) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "test '%s' takes %u argument%s", p->name,
-                           p->args, p->args == 1 ? "" : "s");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "test '%s' takes %u argument%s", p->name,
+                               p->args, p->args == 1 ? "" : "s");
     }
     const struct value *arg = args->plain_len == 1   ? &args->plain[0]
                               : args->named_len == 1 ? &args->named[0].value

@@ -40,7 +40,7 @@ static int fail_text(struct render *r, enum template_fault fault, const char *te
     return ERR(r->e, fault_code(fault), "%s:%u: %s", r->template->name, r->line, text);
 }
 
-int render_fail(struct render *r, enum template_fault fault, const char *fmt, ...)
+int tpl_render_fail(struct render *r, enum template_fault fault, const char *fmt, ...)
 {
     char text[400];
     va_list ap;
@@ -50,10 +50,10 @@ int render_fail(struct render *r, enum template_fault fault, const char *fmt, ..
     return fail_text(r, fault, text);
 }
 
-int render_fail_type(struct render *r, const struct value *v, const char *fmt, ...)
+int tpl_render_fail_type(struct render *r, const struct value *v, const char *fmt, ...)
 {
     if (v->kind == VALUE_UNDEFINED) {
-        return render_fail_undefined(r, v);
+        return tpl_render_fail_undefined(r, v);
     }
     char text[400];
     va_list ap;
@@ -63,75 +63,76 @@ int render_fail_type(struct render *r, const struct value *v, const char *fmt, .
     return fail_text(r, TEMPLATE_FAULT_VALUE, text);
 }
 
-int render_fail_undefined(struct render *r, const struct value *v)
+int tpl_render_fail_undefined(struct render *r, const struct value *v)
 {
     const struct undefined *u = v->undefined;
     if (u->unsafe) {
-        return render_fail(r, TEMPLATE_FAULT_UNSAFE,
-                           "attribute '%.*s' of a %s is not available in templates",
-                           STR_ARG(u->name), u->owner);
+        return tpl_render_fail(r, TEMPLATE_FAULT_UNSAFE,
+                               "attribute '%.*s' of a %s is not available in templates",
+                               STR_ARG(u->name), u->owner);
     }
     if (u->hint != NULL) {
-        return render_fail(r, TEMPLATE_FAULT_UNDEFINED, "%s", u->hint);
+        return tpl_render_fail(r, TEMPLATE_FAULT_UNDEFINED, "%s", u->hint);
     }
     if (u->owner == NULL) {
-        return render_fail(r, TEMPLATE_FAULT_UNDEFINED, "'%.*s' is undefined", STR_ARG(u->name));
+        return tpl_render_fail(r, TEMPLATE_FAULT_UNDEFINED, "'%.*s' is undefined",
+                               STR_ARG(u->name));
     }
     if (u->key.kind == VALUE_INT) {
-        return render_fail(r, TEMPLATE_FAULT_UNDEFINED, "a %s has no element %lld", u->owner,
-                           (long long)u->key.integer);
+        return tpl_render_fail(r, TEMPLATE_FAULT_UNDEFINED, "a %s has no element %lld", u->owner,
+                               (long long)u->key.integer);
     }
     if (u->key.kind != VALUE_MISSING) {
-        return render_fail(r, TEMPLATE_FAULT_UNDEFINED, "a %s has no such element (a %s)", u->owner,
-                           value_type(&u->key));
+        return tpl_render_fail(r, TEMPLATE_FAULT_UNDEFINED, "a %s has no such element (a %s)",
+                               u->owner, tpl_value_type(&u->key));
     }
-    return render_fail(r, TEMPLATE_FAULT_UNDEFINED, "a %s has no attribute '%.*s'", u->owner,
-                       STR_ARG(u->name));
+    return tpl_render_fail(r, TEMPLATE_FAULT_UNDEFINED, "a %s has no attribute '%.*s'", u->owner,
+                           STR_ARG(u->name));
 }
 
-int render_fail_output(struct render *r)
+int tpl_render_fail_output(struct render *r)
 {
-    return render_fail(r, TEMPLATE_FAULT_LIMIT, "the text is longer than %zu bytes",
-                       r->set->limits.max_output);
+    return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "the text is longer than %zu bytes",
+                           r->set->limits.max_output);
 }
 
-int render_too_long(struct render *r)
+int tpl_render_too_long(struct render *r)
 {
     if (r->steps > r->set->limits.max_steps) {
-        return render_fail(r, TEMPLATE_FAULT_LIMIT, "more than %llu steps",
-                           (unsigned long long)r->set->limits.max_steps);
+        return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "more than %llu steps",
+                               (unsigned long long)r->set->limits.max_steps);
     }
     if (arena_used(r->arena) > r->set->limits.max_memory) {
-        return render_fail(r, TEMPLATE_FAULT_LIMIT, "values need more than %zu bytes",
-                           r->set->limits.max_memory);
+        return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "values need more than %zu bytes",
+                               r->set->limits.max_memory);
     }
     return 0;
 }
 
-int render_enter(struct render *r)
+int tpl_render_enter(struct render *r)
 {
     if (++r->depth > RENDER_DEPTH) {
-        return render_fail(r, TEMPLATE_FAULT_LIMIT, "values or calls nest too deep");
+        return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "values or calls nest too deep");
     }
     return 0;
 }
 
-int render_check_size(struct render *r, uint64_t count, size_t size)
+int tpl_render_check_size(struct render *r, uint64_t count, size_t size)
 {
     size_t max = size == 1 ? r->set->limits.max_output : r->set->limits.max_memory / size;
     if (count > max) {
-        return render_fail(r, TEMPLATE_FAULT_LIMIT, "a value of more than %zu elements", max);
+        return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "a value of more than %zu elements", max);
     }
     r->steps += count / 16; /* copying is work too */
     return arena_used(r->arena) + count * size > r->set->limits.max_memory
-               ? render_fail(r, TEMPLATE_FAULT_LIMIT, "values need more than %zu bytes",
-                             r->set->limits.max_memory)
+               ? tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "values need more than %zu bytes",
+                                 r->set->limits.max_memory)
                : 0;
 }
 
 /* --- captures --- */
 
-struct buf *render_capture(struct render *r)
+struct buf *tpl_render_capture(struct render *r)
 {
     struct template_set *set = r->set;
     if (set->captures_used == set->captures_len) {
@@ -145,19 +146,19 @@ struct buf *render_capture(struct render *r)
     return b;
 }
 
-struct value render_captured(struct render *r)
+struct value tpl_render_captured(struct render *r)
 {
-    struct value v = render_copy_text(r, buf_str(r->set->captures[r->set->captures_used - 1]));
-    render_drop(r);
+    struct value v = tpl_render_copy_text(r, buf_str(r->set->captures[r->set->captures_used - 1]));
+    tpl_render_drop(r);
     return v;
 }
 
-void render_drop(struct render *r)
+void tpl_render_drop(struct render *r)
 {
     r->set->captures_used--;
 }
 
-struct value render_copy_text(struct render *r, struct str s)
+struct value tpl_render_copy_text(struct render *r, struct str s)
 {
     r->steps += s.len / 64;
     return value_text(arena_str(r->arena, s));
@@ -179,8 +180,8 @@ static struct free_list *free_list_of(struct render *r, const struct template *t
     return l;
 }
 
-struct activation *activation_new(struct render *r, const struct template *t, const struct func *f,
-                                  struct activation *up)
+struct activation *tpl_activation_new(struct render *r, const struct template *t,
+                                      const struct func *f, struct activation *up)
 {
     struct free_list *l = f->captured ? NULL : free_list_of(r, t);
     struct activation *act = l == NULL ? NULL : l->by_func[f->id];
@@ -195,8 +196,8 @@ struct activation *activation_new(struct render *r, const struct template *t, co
     return act;
 }
 
-void activation_release(struct render *r, const struct template *t, const struct func *f,
-                        struct activation *act)
+void tpl_activation_release(struct render *r, const struct template *t, const struct func *f,
+                            struct activation *act)
 {
     if (!f->captured) { /* else a macro made inside may still look at it */
         struct free_list *l = free_list_of(r, t);
@@ -224,7 +225,7 @@ struct template_vars *template_vars_new(const struct json *object)
     vars->index = arena_array(vars->arena, vars->slots, sizeof *vars->index);
     vars->values = arena_array(vars->arena, len, sizeof *vars->values);
     for (size_t i = 0; i < len; i++) {
-        size_t at = (size_t)value_hash_text(object->object.members[i].key) & (vars->slots - 1);
+        size_t at = (size_t)tpl_value_hash_text(object->object.members[i].key) & (vars->slots - 1);
         while (vars->index[at] != 0) {
             at = (at + 1) & (vars->slots - 1);
         }
@@ -255,14 +256,14 @@ static struct value vars_find(struct template_vars *vars, const struct name *nam
             continue;
         }
         if (vars->values[i].kind == VALUE_MISSING) {
-            vars->values[i] = value_from_json(vars->arena, m->value, 0);
+            vars->values[i] = tpl_value_from_json(vars->arena, m->value, 0);
         }
         return vars->values[i];
     }
     return (struct value) { .kind = VALUE_MISSING };
 }
 
-struct value context_find(const struct context *ctx, const struct name *name)
+struct value tpl_context_find(const struct context *ctx, const struct name *name)
 {
     for (; ctx != NULL; ctx = ctx->up) {
         for (size_t i = 0; i < ctx->len; i++) {
@@ -276,7 +277,7 @@ struct value context_find(const struct context *ctx, const struct name *name)
             return v;
         }
     }
-    const struct function *f = function_find(name->text);
+    const struct function *f = tpl_function_find(name->text);
     return f == NULL ? (struct value) { .kind = VALUE_MISSING }
                      : (struct value) { .kind = VALUE_FUNCTION, .function = f };
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * One rendering: its limits, its variables, the tables of filters, tests, functions and methods,
- * and the two halves of the evaluator, eval (expressions) and exec (statements).
+ * and the two halves of the evaluator, tpl_eval (expressions) and exec (statements).
  *
  * The struct err of the rendering is in struct render, since every function below can fail:
- * functions return 0 (or 1 where said) or what render_fail() returned.
+ * functions return 0 (or 1 where said) or what tpl_render_fail() returned.
  */
 #pragma once
 
@@ -79,14 +79,14 @@ struct render {
 /* Bounded so that the deepest legal recursion needs well under 2 MiB of C stack. */
 enum { RENDER_DEPTH = 1200 };
 
-int render_fail(struct render *r, enum template_fault fault, const char *fmt, ...)
+int tpl_render_fail(struct render *r, enum template_fault fault, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 /* For values of the wrong kind: undefined ones fail as undefined, all others with the text. */
-int render_fail_type(struct render *r, const struct value *v, const char *fmt, ...)
+int tpl_render_fail_type(struct render *r, const struct value *v, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
-int render_fail_undefined(struct render *r, const struct value *v);
+int tpl_render_fail_undefined(struct render *r, const struct value *v);
 /* Adds to the error of a buffer that is full. */
-int render_fail_output(struct render *r);
+int tpl_render_fail_output(struct render *r);
 
 /* Appends, without a call where there is room: this is what a rendering does most. */
 static inline int render_write(struct render *r, struct buf *out, struct str s)
@@ -97,33 +97,33 @@ static inline int render_write(struct render *r, struct buf *out, struct str s)
         out->ptr[out->len] = '\0';
         return 0;
     }
-    return buf_append(out, s, NULL) < 0 ? render_fail_output(r) : 0;
+    return buf_append(out, s, NULL) < 0 ? tpl_render_fail_output(r) : 0;
 }
 
-int render_too_long(struct render *r); /* the failing part of render_step */
+int tpl_render_too_long(struct render *r); /* the failing part of render_step */
 /* Counts a step; fails when there were too many or too much memory is in use. */
 static inline int render_step(struct render *r)
 {
     r->steps++;
     if (__builtin_expect(r->steps > r->set->limits.max_steps || (r->steps & 63) == 0, 0)) {
-        return render_too_long(r);
+        return tpl_render_too_long(r);
     }
     return 0;
 }
-int render_enter(struct render *r) MUST_USE;
+int tpl_render_enter(struct render *r) MUST_USE;
 static inline void render_leave(struct render *r)
 {
     r->depth--;
 }
 /* Fails when a string, list or the like of so many elements of `size` bytes would be too large. */
-int render_check_size(struct render *r, uint64_t count, size_t size) MUST_USE;
+int tpl_render_check_size(struct render *r, uint64_t count, size_t size) MUST_USE;
 
 /* Text being built; becomes a string value in the arena. */
-struct buf *render_capture(struct render *r);
-struct value render_captured(struct render *r); /* ends the innermost capture */
-void render_drop(struct render *r);             /* the same, forgetting the text */
+struct buf *tpl_render_capture(struct render *r);
+struct value tpl_render_captured(struct render *r); /* ends the innermost capture */
+void tpl_render_drop(struct render *r);             /* the same, forgetting the text */
 
-struct value render_copy_text(struct render *r, struct str s);
+struct value tpl_render_copy_text(struct render *r, struct str s);
 
 /* --- arguments of a call --- */
 
@@ -146,18 +146,19 @@ struct params {
     unsigned len, required;
 };
 /* values[i] is VALUE_MISSING where nothing was given. `what` is what messages call the function. */
-int call_bind(struct render *r, const struct call_args *args, const struct params *params,
-              const char *what, struct value *values) MUST_USE;
-int call_eval_args(struct render *r, struct activation *act, const struct arg_nodes *nodes,
-                   struct call_args *ret) MUST_USE;
-int call_value(struct render *r, const struct value *callee, const struct call_args *args,
-               struct value *out) MUST_USE;
-const struct value *call_named(const struct call_args *args, const char *name);
+int tpl_call_bind(struct render *r, const struct call_args *args, const struct params *params,
+                  const char *what, struct value *values) MUST_USE;
+int tpl_call_eval_args(struct render *r, struct activation *act, const struct arg_nodes *nodes,
+                       struct call_args *ret) MUST_USE;
+int tpl_call_value(struct render *r, const struct value *callee, const struct call_args *args,
+                   struct value *out) MUST_USE;
+const struct value *tpl_call_named(const struct call_args *args, const char *name);
 
 /* Conversions of arguments, with the default where nothing was given. */
-int arg_int(struct render *r, const struct value *v, int64_t otherwise, int64_t *ret) MUST_USE;
-int arg_bool(struct render *r, const struct value *v, bool otherwise, bool *ret) MUST_USE;
-int arg_text(struct render *r, const struct value *v, const char *what, struct str *ret) MUST_USE;
+int tpl_arg_int(struct render *r, const struct value *v, int64_t otherwise, int64_t *ret) MUST_USE;
+int tpl_arg_bool(struct render *r, const struct value *v, bool otherwise, bool *ret) MUST_USE;
+int tpl_arg_text(struct render *r, const struct value *v, const char *what,
+                 struct str *ret) MUST_USE;
 
 /* --- filters (template_filter.c and its parts) --- */
 
@@ -171,37 +172,37 @@ struct filter {
     filter_raw_fn *raw; /* with all that was given */
     struct params params;
 };
-const struct filter *filter_find(struct str name);
-int filter_apply(struct render *r, const struct filter *f, const struct value *in,
-                 const struct call_args *args, struct value *out) MUST_USE;
-extern const struct filter filters_text[], filters_html[], filters_list[], filters_number[],
-    filters_select[];
-extern const size_t filters_text_len, filters_html_len, filters_list_len, filters_number_len,
-    filters_select_len;
+const struct filter *tpl_filter_find(struct str name);
+int tpl_filter_apply(struct render *r, const struct filter *f, const struct value *in,
+                     const struct call_args *args, struct value *out) MUST_USE;
+extern const struct filter tpl_filters_text[], tpl_filters_html[], tpl_filters_list[],
+    tpl_filters_number[], tpl_filters_select[];
+extern const size_t tpl_filters_text_len, tpl_filters_html_len, tpl_filters_list_len,
+    tpl_filters_number_len, tpl_filters_select_len;
 
 /* Text functions that filters and methods share; `s` is a string value and keeps its markup. */
-int text_case(struct render *r, const struct value *s, int to, struct value *out) MUST_USE;
-int text_strip(struct render *r, const struct value *s, const struct value *chars, unsigned sides,
-               struct value *out) MUST_USE;
+int tpl_text_case(struct render *r, const struct value *s, int to, struct value *out) MUST_USE;
+int tpl_text_strip(struct render *r, const struct value *s, const struct value *chars,
+                   unsigned sides, struct value *out) MUST_USE;
 enum { STRIP_LEFT = 1, STRIP_RIGHT = 2 };
-int text_pad(struct render *r, const struct value *s, int64_t width, struct str fill, int align,
-             struct value *out) MUST_USE;
-int text_replace(struct render *r, struct str s, struct str old, struct str new, int64_t count,
+int tpl_text_pad(struct render *r, const struct value *s, int64_t width, struct str fill, int align,
                  struct value *out) MUST_USE;
+int tpl_text_replace(struct render *r, struct str s, struct str old, struct str new, int64_t count,
+                     struct value *out) MUST_USE;
 /* Cuts the first line off *rest; `with_end` keeps its line end. False at the end of the text. */
-bool text_next_line(struct str *rest, bool with_end, struct str *ret);
-int text_join(struct render *r, const struct value *items, struct str sep,
-              struct value *out) MUST_USE;
-int text_wrap(struct render *r, struct str line, int64_t width, bool break_words, bool on_hyphens,
-              struct list *out) MUST_USE;
+bool tpl_text_next_line(struct str *rest, bool with_end, struct str *ret);
+int tpl_text_join(struct render *r, const struct value *items, struct str sep,
+                  struct value *out) MUST_USE;
+int tpl_text_wrap(struct render *r, struct str line, int64_t width, bool break_words,
+                  bool on_hyphens, struct list *out) MUST_USE;
 /* Key of an item for sorting and grouping: its attribute, in lower case when it is text. */
 struct key_of {
     const struct value *attribute; /* path, or none for the item itself */
     const struct value *otherwise; /* instead of what is undefined, or none */
     bool ignore_case;
 };
-int key_get(struct render *r, const struct key_of *k, const struct value *item,
-            struct value *out) MUST_USE;
+int tpl_key_get(struct render *r, const struct key_of *k, const struct value *item,
+                struct value *out) MUST_USE;
 
 /* --- tests, which are predicates here (template_predicate.c) --- */
 
@@ -211,9 +212,9 @@ struct predicate {
     unsigned args; /* 0 or 1 */
     const char *param;
 };
-const struct predicate *predicate_find(struct str name);
-int predicate_apply(struct render *r, const struct predicate *p, const struct value *in,
-                    const struct call_args *args, bool *ret) MUST_USE;
+const struct predicate *tpl_predicate_find(struct str name);
+int tpl_predicate_apply(struct render *r, const struct predicate *p, const struct value *in,
+                        const struct call_args *args, bool *ret) MUST_USE;
 
 /* --- methods and functions --- */
 
@@ -225,17 +226,17 @@ struct method {
     struct params params;
 };
 /* *ret NULL: no such method; `unsafe` then says whether Python has one that we refuse. */
-const struct method *method_find(const struct value *self, struct str name, bool *unsafe);
-extern const struct method methods_string[], methods_dict[], methods_list[], methods_loop[],
-    methods_cycler[];
-extern const size_t methods_string_len, methods_dict_len, methods_list_len, methods_loop_len,
-    methods_cycler_len;
+const struct method *tpl_method_find(const struct value *self, struct str name, bool *unsafe);
+extern const struct method tpl_methods_string[], tpl_methods_dict[], tpl_methods_list[],
+    tpl_methods_loop[], tpl_methods_cycler[];
+extern const size_t tpl_methods_string_len, tpl_methods_dict_len, tpl_methods_list_len,
+    tpl_methods_loop_len, tpl_methods_cycler_len;
 
 struct function {
     const char *name;
     filter_raw_fn *run; /* `in` is NULL */
 };
-const struct function *function_find(struct str name);
+const struct function *tpl_function_find(struct str name);
 
 /* --- macros and loops --- */
 
@@ -245,9 +246,10 @@ struct macro {
     const struct template *template;
     const struct context *context;
 };
-int macro_call(struct render *r, const struct macro *m, const struct call_args *args,
-               struct value *out) MUST_USE;
-int macro_attribute(struct render *r, const struct macro *m, struct str name, struct value *out);
+int tpl_macro_call(struct render *r, const struct macro *m, const struct call_args *args,
+                   struct value *out) MUST_USE;
+int tpl_macro_attribute(struct render *r, const struct macro *m, struct str name,
+                        struct value *out);
 
 struct loop {
     struct iter iter;
@@ -263,34 +265,35 @@ struct loop {
     struct activation *up;
 };
 /* *ret is VALUE_MISSING when a loop has no such attribute. */
-int loop_attribute(struct render *r, struct loop *loop, struct str name, struct value *out);
-int loop_call(struct render *r, struct loop *loop, const struct call_args *args,
-              struct value *out) MUST_USE;
-int loop_length(struct render *r, struct loop *loop, size_t *ret) MUST_USE;
+int tpl_loop_attribute(struct render *r, struct loop *loop, struct str name, struct value *out);
+int tpl_loop_call(struct render *r, struct loop *loop, const struct call_args *args,
+                  struct value *out) MUST_USE;
+int tpl_loop_length(struct render *r, struct loop *loop, size_t *ret) MUST_USE;
 /* 1 and the item, 0 at the end. */
-int loop_next(struct render *r, struct loop *loop, struct value *out) MUST_USE;
+int tpl_loop_next(struct render *r, struct loop *loop, struct value *out) MUST_USE;
 
-struct activation *activation_new(struct render *r, const struct template *t, const struct func *f,
-                                  struct activation *up);
-void activation_release(struct render *r, const struct template *t, const struct func *f,
-                        struct activation *act);
+struct activation *tpl_activation_new(struct render *r, const struct template *t,
+                                      const struct func *f, struct activation *up);
+void tpl_activation_release(struct render *r, const struct template *t, const struct func *f,
+                            struct activation *act);
 
 /* --- the evaluator --- */
 
-int eval(struct render *r, struct activation *act, const struct node *n,
-         struct value *out) MUST_USE;
-int exec_body(struct render *r, struct activation *act, const struct node_list *body) MUST_USE;
-int exec_for(struct render *r, struct activation *act, const struct node *n) MUST_USE;
+int tpl_eval(struct render *r, struct activation *act, const struct node *n,
+             struct value *out) MUST_USE;
+int tpl_exec_body(struct render *r, struct activation *act, const struct node_list *body) MUST_USE;
+int tpl_exec_for(struct render *r, struct activation *act, const struct node *n) MUST_USE;
 /* Runs a loop over `iterable`; the text of a recursive one goes to the current output. */
-int exec_recursion(struct render *r, const struct node *n, struct activation *up,
-                   const struct value *iterable, unsigned depth0) MUST_USE;
-int exec_assign(struct render *r, struct activation *act, const struct node *target,
-                const struct value *v) MUST_USE;
-int exec_template(struct render *r, const struct template *t, const struct context *ctx) MUST_USE;
-void scope_enter(struct render *r, struct activation *act, const struct scope *s);
-struct value context_find(const struct context *ctx, const struct name *name);
-struct value undefined_name(struct render *r, struct str name);
-struct value undefined_hint(struct render *r, const char *hint);
+int tpl_exec_recursion(struct render *r, const struct node *n, struct activation *up,
+                       const struct value *iterable, unsigned depth0) MUST_USE;
+int tpl_exec_assign(struct render *r, struct activation *act, const struct node *target,
+                    const struct value *v) MUST_USE;
+int tpl_exec_template(struct render *r, const struct template *t,
+                      const struct context *ctx) MUST_USE;
+void tpl_scope_enter(struct render *r, struct activation *act, const struct scope *s);
+struct value tpl_context_find(const struct context *ctx, const struct name *name);
+struct value tpl_undefined_name(struct render *r, struct str name);
+struct value tpl_undefined_hint(struct render *r, const char *hint);
 
 static inline struct value *slot_at(struct activation *act, struct slot_ref ref)
 {

@@ -49,7 +49,7 @@ static int shortest(double d, char digits[32])
     return (int)strtol(p + 1, NULL, 10);
 }
 
-size_t float_write(double d, char out[FLOAT_TEXT])
+size_t tpl_float_write(double d, char out[FLOAT_TEXT])
 {
     if (isnan(d)) {
         return (size_t)snprintf(out, FLOAT_TEXT, "nan");
@@ -78,7 +78,7 @@ size_t float_write(double d, char out[FLOAT_TEXT])
 static int add_float(struct render *r, struct buf *out, double d)
 {
     char text[FLOAT_TEXT];
-    size_t n = float_write(d, text);
+    size_t n = tpl_float_write(d, text);
     return add(r, out, str_n(text, n));
 }
 
@@ -146,7 +146,7 @@ static int repr_list(struct render *r, struct buf *out, const struct value *v)
     int rc = add_text(r, out, tuple ? "(" : "[");
     for (size_t i = 0; i < l->len && rc == 0; i++) {
         rc = i > 0 ? add_text(r, out, ", ") : 0;
-        rc = rc < 0 ? rc : value_write_repr(r, &l->items[i], out);
+        rc = rc < 0 ? rc : tpl_value_write_repr(r, &l->items[i], out);
     }
     rc = rc < 0 || !tuple || l->len != 1 ? rc : add_text(r, out, ",");
     return rc < 0 ? rc : add_text(r, out, tuple ? ")" : "]");
@@ -157,9 +157,9 @@ static int repr_dict(struct render *r, struct buf *out, const struct dict *d)
     int rc = add_text(r, out, "{");
     for (size_t i = 0; i < d->len && rc == 0; i++) {
         rc = i > 0 ? add_text(r, out, ", ") : 0;
-        rc = rc < 0 ? rc : value_write_repr(r, &d->entries[i].key, out);
+        rc = rc < 0 ? rc : tpl_value_write_repr(r, &d->entries[i].key, out);
         rc = rc < 0 ? rc : add_text(r, out, ": ");
-        rc = rc < 0 ? rc : value_write_repr(r, &d->entries[i].value, out);
+        rc = rc < 0 ? rc : tpl_value_write_repr(r, &d->entries[i].value, out);
     }
     return rc < 0 ? rc : add_text(r, out, "}");
 }
@@ -169,12 +169,12 @@ static int repr_view(struct render *r, struct buf *out, const struct value *v)
     static const char *const names[] = { "dict_keys(", "dict_values(", "dict_items(" };
     struct list *items;
     int rc = add_text(r, out, names[v->view->what]);
-    rc = rc < 0 ? rc : value_to_list(r, v, &items);
+    rc = rc < 0 ? rc : tpl_value_to_list(r, v, &items);
     if (rc < 0) {
         return rc;
     }
     struct value list = value_list(items);
-    rc = value_write_repr(r, &list, out);
+    rc = tpl_value_write_repr(r, &list, out);
     return rc < 0 ? rc : add_text(r, out, ")");
 }
 
@@ -201,7 +201,7 @@ static int repr_namespace(struct render *r, struct buf *out, const struct dict *
 static int repr_loop(struct render *r, struct buf *out, struct loop *loop)
 {
     size_t len;
-    int rc = loop_length(r, loop, &len);
+    int rc = tpl_loop_length(r, loop, &len);
     rc = rc < 0 ? rc : add_text(r, out, "<LoopContext ");
     rc = rc < 0 ? rc : add_int(r, out, loop->index0 + 1);
     rc = rc < 0 ? rc : add_text(r, out, "/");
@@ -250,21 +250,23 @@ static int repr_any(struct render *r, const struct value *v, struct buf *out)
     case VALUE_MACRO:
         return repr_macro(r, out, v->macro);
     case VALUE_ITER:
-        return render_fail(r, TEMPLATE_FAULT_VALUE,
-                           "a generator cannot be printed, make it text with '|list' or '|join'");
+        return tpl_render_fail(
+            r, TEMPLATE_FAULT_VALUE,
+            "a generator cannot be printed, make it text with '|list' or '|join'");
     case VALUE_METHOD:
-        return render_fail(r, TEMPLATE_FAULT_VALUE,
-                           "'%s' is a method: call it with '()', or write ['%s'] for a key",
-                           v->bound->method->name, v->bound->method->name);
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE,
+                               "'%s' is a method: call it with '()', or write ['%s'] for a key",
+                               v->bound->method->name, v->bound->method->name);
     default:
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "a %s cannot be printed", value_type(v));
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "a %s cannot be printed",
+                               tpl_value_type(v));
     }
 }
 
-int value_write_repr(struct render *r, const struct value *v, struct buf *out)
+int tpl_value_write_repr(struct render *r, const struct value *v, struct buf *out)
 {
     int rc = render_step(r);
-    rc = rc < 0 ? rc : render_enter(r);
+    rc = rc < 0 ? rc : tpl_render_enter(r);
     if (rc < 0) {
         return rc;
     }
@@ -273,7 +275,7 @@ int value_write_repr(struct render *r, const struct value *v, struct buf *out)
     return rc;
 }
 
-int value_write_str(struct render *r, const struct value *v, struct buf *out)
+int tpl_value_write_str(struct render *r, const struct value *v, struct buf *out)
 {
     if (v->kind == VALUE_STRING) {
         return add(r, out, v->string);
@@ -282,23 +284,23 @@ int value_write_str(struct render *r, const struct value *v, struct buf *out)
         return add_int(r, out, v->integer);
     }
     if (v->kind == VALUE_UNDEFINED) {
-        return v->undefined->strict ? render_fail_undefined(r, v) : 0;
+        return v->undefined->strict ? tpl_render_fail_undefined(r, v) : 0;
     }
-    return value_write_repr(r, v, out);
+    return tpl_value_write_repr(r, v, out);
 }
 
-int value_to_text(struct render *r, const struct value *v, struct value *out)
+int tpl_value_to_text(struct render *r, const struct value *v, struct value *out)
 {
     if (v->kind == VALUE_STRING) {
         *out = *v;
         return 0;
     }
-    int rc = value_write_str(r, v, render_capture(r));
+    int rc = tpl_value_write_str(r, v, tpl_render_capture(r));
     if (rc < 0) {
-        render_drop(r);
+        tpl_render_drop(r);
         return rc;
     }
-    *out = render_captured(r);
+    *out = tpl_render_captured(r);
     return 0;
 }
 
@@ -384,7 +386,7 @@ static int json_key(struct json_out *j, const struct value *key)
         return json_text(j, key->string);
     }
     if (!value_is_number(key) && key->kind != VALUE_NONE) {
-        return render_fail_type(j->r, key, "a %s cannot be a key in JSON", value_type(key));
+        return tpl_render_fail_type(j->r, key, "a %s cannot be a key in JSON", tpl_value_type(key));
     }
     int rc = add_text(j->r, j->out, "\"");
     rc = rc < 0 ? rc : json_value(j, key);
@@ -402,7 +404,7 @@ static int json_dict(struct json_out *j, const struct dict *d)
         keys[i] = d->entries[i].key;
         values[i] = d->entries[i].value;
     }
-    int rc = value_sort(j->r, values, keys, d->len, false);
+    int rc = tpl_value_sort(j->r, values, keys, d->len, false);
     rc = rc < 0 ? rc : add_text(j->r, j->out, "{");
     j->level++;
     for (size_t i = 0; i < d->len && rc == 0; i++) {
@@ -445,14 +447,15 @@ static int json_any(struct json_out *j, const struct value *v)
         return json_dict(j, v->dict);
     case VALUE_UNDEFINED: /* Python's json knows nothing of it: not an undefined error */
     default:
-        return render_fail(j->r, TEMPLATE_FAULT_VALUE, "a %s cannot become JSON", value_type(v));
+        return tpl_render_fail(j->r, TEMPLATE_FAULT_VALUE, "a %s cannot become JSON",
+                               tpl_value_type(v));
     }
 }
 
 static int json_value(struct json_out *j, const struct value *v)
 {
     int rc = render_step(j->r);
-    rc = rc < 0 ? rc : render_enter(j->r);
+    rc = rc < 0 ? rc : tpl_render_enter(j->r);
     if (rc < 0) {
         return rc;
     }
@@ -461,8 +464,8 @@ static int json_value(struct json_out *j, const struct value *v)
     return rc;
 }
 
-int value_write_json(struct render *r, const struct value *v, const struct value *indent,
-                     struct buf *out)
+int tpl_value_write_json(struct render *r, const struct value *v, const struct value *indent,
+                         struct buf *out)
 {
     struct json_out j = { .r = r, .out = out };
     if (indent->kind == VALUE_STRING) {
@@ -470,8 +473,8 @@ int value_write_json(struct render *r, const struct value *v, const struct value
         j.indent = indent->string;
     } else if (indent->kind != VALUE_NONE && indent->kind != VALUE_MISSING) {
         int64_t n;
-        int rc = arg_int(r, indent, 0, &n);
-        rc = rc < 0 ? rc : render_check_size(r, n < 0 ? 0 : (uint64_t)n, 1);
+        int rc = tpl_arg_int(r, indent, 0, &n);
+        rc = rc < 0 ? rc : tpl_render_check_size(r, n < 0 ? 0 : (uint64_t)n, 1);
         if (rc < 0) {
             return rc;
         }

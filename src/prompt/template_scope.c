@@ -43,7 +43,7 @@ static int one(struct node *n, node_visit_fn *visit, void *self)
     return n == NULL ? 0 : visit(self, n);
 }
 
-int arg_nodes_each(struct arg_nodes *args, node_visit_fn *visit, void *self)
+int tpl_arg_nodes_each(struct arg_nodes *args, node_visit_fn *visit, void *self)
 {
     int r = each(&args->plain, visit, self);
     for (size_t i = 0; i < args->named_len && r == 0; i++) {
@@ -88,11 +88,11 @@ static int each_expr_child(struct node *n, node_visit_fn *visit, void *self)
         return r < 0 ? r : one(n->slice.step, visit, self);
     case NODE_CALL:
         r = visit(self, n->call.callee);
-        return r < 0 ? r : arg_nodes_each(&n->call.args, visit, self);
+        return r < 0 ? r : tpl_arg_nodes_each(&n->call.args, visit, self);
     case NODE_FILTER:
     case NODE_TEST:
         r = one(n->apply.subject, visit, self);
-        return r < 0 ? r : arg_nodes_each(&n->apply.args, visit, self);
+        return r < 0 ? r : tpl_arg_nodes_each(&n->apply.args, visit, self);
     case NODE_NEGATIVE:
     case NODE_POSITIVE:
     case NODE_NOT:
@@ -119,7 +119,7 @@ static int each_for_child(struct for_node *f, node_visit_fn *visit, void *self)
     return r < 0 ? r : one(f->test, visit, self);
 }
 
-int node_each_child(struct node *n, node_visit_fn *visit, void *self)
+int tpl_node_each_child(struct node *n, node_visit_fn *visit, void *self)
 {
     int r;
     switch ((int)n->kind) {
@@ -167,7 +167,7 @@ static int look_for_reading(void *self, struct node *n)
         s->assigned |= n->name.store;
         s->read |= !n->name.store && !s->assigned;
     }
-    return s->read || s->assigned ? 0 : node_each_child(n, look_for_reading, self);
+    return s->read || s->assigned ? 0 : tpl_node_each_child(n, look_for_reading, self);
 }
 
 static bool reads(struct node_list *body, const char *name)
@@ -182,10 +182,10 @@ static int refuse_loop_target(void *self, struct node *n)
     struct frame *f = self;
     if (n->kind == NODE_NAME && n->name.store && !n->name.param &&
         str_eqc(n->name.name->text, "loop")) {
-        return compile_fail(f->c, TEMPLATE_FAULT_SYNTAX, n->line,
-                            "cannot assign to 'loop' inside of a for loop");
+        return tpl_compile_fail(f->c, TEMPLATE_FAULT_SYNTAX, n->line,
+                                "cannot assign to 'loop' inside of a for loop");
     }
-    return node_each_child(n, refuse_loop_target, self);
+    return tpl_node_each_child(n, refuse_loop_target, self);
 }
 
 /* --- collecting the names of a frame --- */
@@ -202,11 +202,11 @@ static int collect_if(struct symbols *s, struct node *n)
                                                   &n->branch->otherwise };
     int r = collect(s, n->branch->test);
     for (size_t i = 0; i < SYMBOLS_BRANCHES && r == 0; i++) {
-        layers[i] = symbols_layer(s);
+        layers[i] = tpl_symbols_layer(s);
         r = collect_list(layers[i], lists[i]);
     }
     if (r == 0) {
-        symbols_merge(s, layers);
+        tpl_symbols_merge(s, layers);
     }
     return r;
 }
@@ -218,15 +218,15 @@ static int collect(void *self, struct node *n)
     switch ((int)n->kind) {
     case NODE_NAME:
         if (n->name.param) {
-            (void)symbols_param(s, n->name.name);
+            (void)tpl_symbols_param(s, n->name.name);
         } else if (n->name.store) {
-            symbols_write(s, n->name.name);
+            tpl_symbols_write(s, n->name.name);
         } else {
-            symbols_read(s, n->name.name);
+            tpl_symbols_read(s, n->name.name);
         }
         return 0;
     case NODE_NSREF:
-        symbols_read(s, n->nsref.name);
+        tpl_symbols_read(s, n->nsref.name);
         return 0;
     case NODE_IF:
         return collect_if(s, n);
@@ -234,7 +234,7 @@ static int collect(void *self, struct node *n)
         r = collect(s, n->set.value);
         return r < 0 ? r : collect(s, n->set.target);
     case NODE_MACRO:
-        symbols_write(s, n->macro->target_name);
+        tpl_symbols_write(s, n->macro->target_name);
         return 0;
     case NODE_FOR: /* the rest belongs to the frame of the loop */
         return collect(s, n->loop->iter);
@@ -247,17 +247,17 @@ static int collect(void *self, struct node *n)
     case NODE_WITH:
         return collect_list(s, &n->with.values);
     default:
-        return node_each_child(n, collect, s);
+        return tpl_node_each_child(n, collect, s);
     }
 }
 
 static int collect_as_param(void *self, struct node *n)
 {
     if (n->kind == NODE_NAME) {
-        (void)symbols_param(self, n->name.name);
+        (void)tpl_symbols_param(self, n->name.name);
         return 0;
     }
-    return node_each_child(n, collect_as_param, self);
+    return tpl_node_each_child(n, collect_as_param, self);
 }
 
 /* --- resolving the code of a frame --- */
@@ -267,7 +267,7 @@ static struct frame inner_frame(const struct frame *f, struct func *func)
     struct frame inner = *f;
     inner.func = func;
     inner.soft = false;
-    inner.symbols = symbols_new(f->scratch, f->symbols, func);
+    inner.symbols = tpl_symbols_new(f->scratch, f->symbols, func);
     return inner;
 }
 
@@ -293,11 +293,11 @@ static struct slot_ref ref_to(const struct frame *f, const struct func *owner, u
 static struct slot_ref ref_of(const struct frame *f, const struct name *name)
 {
     const struct symbols *home;
-    const struct symbol *sym = symbols_find(f->symbols, name, &home);
+    const struct symbol *sym = tpl_symbols_find(f->symbols, name, &home);
     if (sym == NULL) {
         /* Only in the filter of a set block, which nothing collects: read it on entry. */
-        symbols_read(f->symbols, name);
-        sym = symbols_find(f->symbols, name, &home);
+        tpl_symbols_read(f->symbols, name);
+        sym = tpl_symbols_find(f->symbols, name, &home);
     }
     return ref_to(f, home->func, sym->slot);
 }
@@ -330,10 +330,10 @@ static int resolve_apply(struct frame *f, struct node *n)
     bool is_filter = n->kind == NODE_FILTER;
     bool known = is_filter ? n->apply.filter != NULL : n->apply.test != NULL;
     if (!known && !f->soft) {
-        return compile_fail(f->c, TEMPLATE_FAULT_SYNTAX, n->line, "there is no %s named '%.*s'",
-                            is_filter ? "filter" : "test", STR_ARG(n->apply.name));
+        return tpl_compile_fail(f->c, TEMPLATE_FAULT_SYNTAX, n->line, "there is no %s named '%.*s'",
+                                is_filter ? "filter" : "test", STR_ARG(n->apply.name));
     }
-    return node_each_child(n, resolve_expr, f);
+    return tpl_node_each_child(n, resolve_expr, f);
 }
 
 static int resolve_expr(void *self, struct node *n)
@@ -352,10 +352,10 @@ static int resolve_expr(void *self, struct node *n)
     case NODE_COND: {
         struct frame soft = *f;
         soft.soft = true;
-        return node_each_child(n, resolve_expr, &soft);
+        return tpl_node_each_child(n, resolve_expr, &soft);
     }
     default:
-        return node_each_child(n, resolve_expr, f);
+        return tpl_node_each_child(n, resolve_expr, f);
     }
 }
 
@@ -371,12 +371,12 @@ static int resolve_if(struct frame *f, struct node *n)
 
 static struct node *clone_target(struct compile *c, const struct node *n)
 {
-    struct node *copy = node_new(c, n->kind, n->line);
+    struct node *copy = tpl_node_new(c, n->kind, n->line);
     *copy = *n;
     if (n->kind == NODE_TUPLE) {
         copy->items = (struct node_list) { 0 };
         for (size_t i = 0; i < n->items.len; i++) {
-            node_list_add(c, &copy->items, clone_target(c, n->items.items[i]));
+            tpl_node_list_add(c, &copy->items, clone_target(c, n->items.items[i]));
         }
     }
     return copy;
@@ -399,7 +399,7 @@ static int resolve_loop_test(struct frame *f, struct for_node *loop)
 static int resolve_for(struct frame *f, struct node *n)
 {
     struct for_node *loop = n->loop;
-    int r = f->in_for ? 0 : node_each_child(n, refuse_loop_target, f);
+    int r = f->in_for ? 0 : tpl_node_each_child(n, refuse_loop_target, f);
     r = r < 0 ? r : resolve_expr(f, loop->iter);
     r = r < 0 || loop->test == NULL ? r : resolve_loop_test(f, loop);
     if (r < 0) {
@@ -412,7 +412,8 @@ static int resolve_for(struct frame *f, struct node *n)
     body.in_for = true;
     otherwise.in_for = true;
     if (loop->uses_loop) {
-        loop->loop_slot = symbols_param(body.symbols, name_intern(&f->c->names, STR("loop")));
+        loop->loop_slot =
+            tpl_symbols_param(body.symbols, tpl_name_intern(&f->c->names, STR("loop")));
     }
     r = collect_as_param(body.symbols, loop->target);
     r = r < 0 ? r : collect_list(body.symbols, &loop->body);
@@ -443,20 +444,20 @@ static int declare_specials(struct frame *f, struct macro_node *m, uint32_t line
     m->explicit_caller = has_param(m, "caller", &i);
     m->uses_caller = reads(&m->body, "caller");
     if (m->uses_caller && m->explicit_caller && i < m->params.len - m->defaults.len) {
-        return compile_fail(f->c, TEMPLATE_FAULT_SYNTAX, line,
-                            "the parameter 'caller' must have a default or be left out");
+        return tpl_compile_fail(f->c, TEMPLATE_FAULT_SYNTAX, line,
+                                "the parameter 'caller' must have a default or be left out");
     }
     struct name_table *names = &f->c->names;
     if (m->uses_caller && !m->explicit_caller) {
-        m->caller_slot = symbols_param(f->symbols, name_intern(names, STR("caller")));
+        m->caller_slot = tpl_symbols_param(f->symbols, tpl_name_intern(names, STR("caller")));
     }
     m->uses_kwargs = !has_param(m, "kwargs", &i) && reads(&m->body, "kwargs");
     if (m->uses_kwargs) {
-        m->kwargs_slot = symbols_param(f->symbols, name_intern(names, STR("kwargs")));
+        m->kwargs_slot = tpl_symbols_param(f->symbols, tpl_name_intern(names, STR("kwargs")));
     }
     m->uses_varargs = !has_param(m, "varargs", &i) && reads(&m->body, "varargs");
     if (m->uses_varargs) {
-        m->varargs_slot = symbols_param(f->symbols, name_intern(names, STR("varargs")));
+        m->varargs_slot = tpl_symbols_param(f->symbols, tpl_name_intern(names, STR("varargs")));
     }
     return 0;
 }
@@ -510,8 +511,8 @@ static int resolve_include(struct frame *f, struct node *n)
     }
     *f->locals_total += max;
     if (*f->locals_total > LOCALS_TOTAL) {
-        return compile_fail(f->c, TEMPLATE_FAULT_LIMIT, n->line,
-                            "too many includes and variables in one template");
+        return tpl_compile_fail(f->c, TEMPLATE_FAULT_LIMIT, n->line,
+                                "too many includes and variables in one template");
     }
     n->include.locals = arena_array(f->c->arena, max, sizeof *n->include.locals);
     for (const struct symbols *s = f->symbols; s != NULL; s = s->parent) {
@@ -548,7 +549,7 @@ static int resolve_statement(void *self, struct node *n)
     case NODE_INCLUDE:
         return resolve_include(f, n);
     default:
-        return node_each_child(n, resolve_expr, f);
+        return tpl_node_each_child(n, resolve_expr, f);
     }
 }
 
@@ -563,7 +564,7 @@ int template_resolve(struct compile *c, struct template *t)
     size_t locals_total = 0;
     struct frame f = { .c = c, .scratch = scratch, .locals_total = &locals_total };
     f.func = func_new(c, NULL);
-    f.symbols = symbols_new(scratch, NULL, f.func);
+    f.symbols = tpl_symbols_new(scratch, NULL, f.func);
     int r = collect_list(f.symbols, &t->body);
     r = r < 0 ? r : resolve_body(&f, &t->body);
     close_scope(&f, &t->scope);

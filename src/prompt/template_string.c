@@ -8,9 +8,9 @@
 
 static int finish(struct render *r, int rc, const struct value *self, struct value *out)
 {
-    *out = render_captured(r);
+    *out = tpl_render_captured(r);
     out->markup = self->markup;
-    return rc < 0 ? render_fail_output(r) : 0;
+    return rc < 0 ? tpl_render_fail_output(r) : 0;
 }
 
 static struct value part(const struct value *self, struct str s)
@@ -25,31 +25,31 @@ static struct value part(const struct value *self, struct str s)
 static int string_upper(struct render *r, const struct value *self, const struct value *args,
                         struct value *out)
 {
-    return text_case(r, self, UNICODE_UPPER, out);
+    return tpl_text_case(r, self, UNICODE_UPPER, out);
 }
 
 static int string_lower(struct render *r, const struct value *self, const struct value *args,
                         struct value *out)
 {
-    return text_case(r, self, UNICODE_LOWER, out);
+    return tpl_text_case(r, self, UNICODE_LOWER, out);
 }
 
 static int string_title(struct render *r, const struct value *self, const struct value *args,
                         struct value *out)
 {
-    return finish(r, unicode_title(render_capture(r), self->string, NULL), self, out);
+    return finish(r, unicode_title(tpl_render_capture(r), self->string, NULL), self, out);
 }
 
 static int string_capitalize(struct render *r, const struct value *self, const struct value *args,
                              struct value *out)
 {
-    return finish(r, unicode_capitalize(render_capture(r), self->string, NULL), self, out);
+    return finish(r, unicode_capitalize(tpl_render_capture(r), self->string, NULL), self, out);
 }
 
 static int string_swapcase(struct render *r, const struct value *self, const struct value *args,
                            struct value *out)
 {
-    return finish(r, unicode_swap_case(render_capture(r), self->string, NULL), self, out);
+    return finish(r, unicode_swap_case(tpl_render_capture(r), self->string, NULL), self, out);
 }
 
 /* --- edges --- */
@@ -57,19 +57,19 @@ static int string_swapcase(struct render *r, const struct value *self, const str
 static int string_strip(struct render *r, const struct value *self, const struct value *args,
                         struct value *out)
 {
-    return text_strip(r, self, &args[0], STRIP_LEFT | STRIP_RIGHT, out);
+    return tpl_text_strip(r, self, &args[0], STRIP_LEFT | STRIP_RIGHT, out);
 }
 
 static int string_lstrip(struct render *r, const struct value *self, const struct value *args,
                          struct value *out)
 {
-    return text_strip(r, self, &args[0], STRIP_LEFT, out);
+    return tpl_text_strip(r, self, &args[0], STRIP_LEFT, out);
 }
 
 static int string_rstrip(struct render *r, const struct value *self, const struct value *args,
                          struct value *out)
 {
-    return text_strip(r, self, &args[0], STRIP_RIGHT, out);
+    return tpl_text_strip(r, self, &args[0], STRIP_RIGHT, out);
 }
 
 static int pad(struct render *r, const struct value *self, const struct value *args, int align,
@@ -77,12 +77,13 @@ static int pad(struct render *r, const struct value *self, const struct value *a
 {
     int64_t width;
     struct str fill = STR(" ");
-    int rc = arg_int(r, &args[0], 0, &width);
-    rc = rc < 0 || args[1].kind == VALUE_MISSING ? rc : arg_text(r, &args[1], "the fill", &fill);
+    int rc = tpl_arg_int(r, &args[0], 0, &width);
+    rc =
+        rc < 0 || args[1].kind == VALUE_MISSING ? rc : tpl_arg_text(r, &args[1], "the fill", &fill);
     if (rc == 0 && unicode_len(fill) != 1) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "the fill must be one character");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "the fill must be one character");
     }
-    return rc < 0 ? rc : text_pad(r, self, width, fill, align, out);
+    return rc < 0 ? rc : tpl_text_pad(r, self, width, fill, align, out);
 }
 
 static int string_ljust(struct render *r, const struct value *self, const struct value *args,
@@ -107,7 +108,7 @@ static int string_zfill(struct render *r, const struct value *self, const struct
                         struct value *out)
 {
     int64_t width;
-    int rc = arg_int(r, &args[0], 0, &width);
+    int rc = tpl_arg_int(r, &args[0], 0, &width);
     if (rc < 0) {
         return rc;
     }
@@ -115,17 +116,17 @@ static int string_zfill(struct render *r, const struct value *self, const struct
     bool sign = s.len > 0 && (s.ptr[0] == '-' || s.ptr[0] == '+');
     struct value digits = part(self, str_slice(s, sign, s.len));
     struct value head = value_text(str_slice(s, 0, sign));
-    rc = text_pad(r, &digits, width - sign, STR("0"), 1, out);
+    rc = tpl_text_pad(r, &digits, width - sign, STR("0"), 1, out);
     digits = *out;
     head.markup = digits.markup;
-    return rc < 0 ? rc : value_binary(r, OP_ADD, &head, &digits, out);
+    return rc < 0 ? rc : tpl_value_binary(r, OP_ADD, &head, &digits, out);
 }
 
 static int string_removeprefix(struct render *r, const struct value *self, const struct value *args,
                                struct value *out)
 {
     struct str s;
-    int rc = arg_text(r, &args[0], "the prefix", &s);
+    int rc = tpl_arg_text(r, &args[0], "the prefix", &s);
     bool has = rc == 0 && str_starts(self->string, s);
     *out = part(self, str_slice(self->string, has ? s.len : 0, self->string.len));
     return rc;
@@ -135,7 +136,7 @@ static int string_removesuffix(struct render *r, const struct value *self, const
                                struct value *out)
 {
     struct str s;
-    int rc = arg_text(r, &args[0], "the suffix", &s);
+    int rc = tpl_arg_text(r, &args[0], "the suffix", &s);
     bool has = rc == 0 && s.len > 0 && str_ends(self->string, s);
     *out = part(self, str_slice(self->string, 0, self->string.len - (has ? s.len : 0)));
     return rc;
@@ -150,7 +151,7 @@ static int stretch(struct render *r, const struct value *self, const struct valu
     int64_t len = (int64_t)unicode_len(self->string);
     int64_t bounds[2] = { 0, len };
     for (size_t i = 0; i < 2; i++) {
-        int rc = range[i].kind == VALUE_NONE ? 0 : arg_int(r, &range[i], bounds[i], &bounds[i]);
+        int rc = range[i].kind == VALUE_NONE ? 0 : tpl_arg_int(r, &range[i], bounds[i], &bounds[i]);
         if (rc < 0) {
             return rc;
         }
@@ -177,7 +178,7 @@ static int has_edge(struct render *r, const struct value *self, const struct val
     bool found = false;
     for (size_t i = 0; i < all->len && rc == 0 && !found; i++) {
         struct str edge;
-        rc = arg_text(r, &all->items[i], "the text to look for", &edge);
+        rc = tpl_arg_text(r, &all->items[i], "the text to look for", &edge);
         found = rc == 0 && !empty && (end ? str_ends(s, edge) : str_starts(s, edge));
     }
     *out = value_bool(found);
@@ -214,7 +215,7 @@ static int locate(struct render *r, const struct value *self, const struct value
     struct str what;
     int64_t from;
     bool empty;
-    int rc = arg_text(r, &args[0], "the text to look for", &what);
+    int rc = tpl_arg_text(r, &args[0], "the text to look for", &what);
     rc = rc < 0 ? rc : stretch(r, self, &args[1], &s, &from, &empty);
     *ret = -1;
     if (rc < 0 || empty) {
@@ -250,7 +251,7 @@ static int string_rfind(struct render *r, const struct value *self, const struct
 static int must_find(struct render *r, int rc, const struct value *out)
 {
     return rc == 0 && out->integer < 0
-               ? render_fail(r, TEMPLATE_FAULT_VALUE, "index(): the text is not there")
+               ? tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "index(): the text is not there")
                : rc;
 }
 
@@ -273,7 +274,7 @@ static int string_count(struct render *r, const struct value *self, const struct
     struct str what;
     int64_t from;
     bool empty;
-    int rc = arg_text(r, &args[0], "the text to count", &what);
+    int rc = tpl_arg_text(r, &args[0], "the text to count", &what);
     rc = rc < 0 ? rc : stretch(r, self, &args[1], &s, &from, &empty);
     int64_t n = 0;
     if (rc == 0 && !empty && what.len == 0) {
@@ -330,7 +331,7 @@ static int has_case(struct render *r, const struct value *self, const char *test
 {
     static const struct call_args none = { 0 };
     bool holds = false;
-    int rc = predicate_apply(r, predicate_find(str_of(test)), self, &none, &holds);
+    int rc = tpl_predicate_apply(r, tpl_predicate_find(str_of(test)), self, &none, &holds);
     *out = value_bool(holds);
     return rc;
 }
@@ -352,7 +353,7 @@ static int string_islower(struct render *r, const struct value *self, const stru
 static void add_part(struct render *r, struct list *l, const struct value *self, struct str s)
 {
     struct value v = part(self, s);
-    list_add(r->arena, l, &v);
+    tpl_list_add(r->arena, l, &v);
     r->steps++;
 }
 
@@ -437,12 +438,12 @@ static int split(struct render *r, const struct value *self, const struct value 
 {
     int64_t max;
     struct str sep = STR_EMPTY;
-    struct list *l = list_new(r->arena, 4);
+    struct list *l = tpl_list_new(r->arena, 4);
     bool blanks = args[0].kind == VALUE_MISSING || args[0].kind == VALUE_NONE;
-    int rc = blanks ? 0 : arg_text(r, &args[0], "the separator", &sep);
-    rc = rc < 0 ? rc : arg_int(r, &args[1], -1, &max);
+    int rc = blanks ? 0 : tpl_arg_text(r, &args[0], "the separator", &sep);
+    rc = rc < 0 ? rc : tpl_arg_int(r, &args[1], -1, &max);
     if (rc == 0 && !blanks && sep.len == 0) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "the separator is empty");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "the separator is empty");
     }
     if (rc < 0) {
         return rc;
@@ -477,11 +478,11 @@ static int string_splitlines(struct render *r, const struct value *self, const s
                              struct value *out)
 {
     bool keep;
-    int rc = arg_bool(r, &args[0], false, &keep);
-    struct list *l = list_new(r->arena, 4);
+    int rc = tpl_arg_bool(r, &args[0], false, &keep);
+    struct list *l = tpl_list_new(r->arena, 4);
     struct str rest = self->string;
     struct str line;
-    while (rc == 0 && text_next_line(&rest, keep, &line)) {
+    while (rc == 0 && tpl_text_next_line(&rest, keep, &line)) {
         add_part(r, l, self, line);
     }
     *out = value_list(l);
@@ -493,10 +494,10 @@ static int partition(struct render *r, const struct value *self, const struct va
 {
     struct str sep;
     struct str s = self->string;
-    struct list *l = list_new(r->arena, 3);
-    int rc = arg_text(r, &args[0], "the separator", &sep);
+    struct list *l = tpl_list_new(r->arena, 3);
+    int rc = tpl_arg_text(r, &args[0], "the separator", &sep);
     if (rc < 0 || sep.len == 0) {
-        return rc < 0 ? rc : render_fail(r, TEMPLATE_FAULT_VALUE, "the separator is empty");
+        return rc < 0 ? rc : tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "the separator is empty");
     }
     size_t at = right ? find_last(s, sep) : str_find(s, sep);
     bool found = at < s.len;
@@ -528,7 +529,7 @@ static int adapt(struct render *r, const struct value *self, const struct value 
                  struct value *out)
 {
     *out = *v;
-    return self->markup ? value_escape(r, v, out) : 0;
+    return self->markup ? tpl_value_escape(r, v, out) : 0;
 }
 
 static int string_replace(struct render *r, const struct value *self, const struct value *args,
@@ -538,12 +539,12 @@ static int string_replace(struct render *r, const struct value *self, const stru
     struct value new;
     struct str check;
     int64_t count;
-    int rc = arg_text(r, &args[0], "the old text", &check);
-    rc = rc < 0 ? rc : arg_text(r, &args[1], "the new text", &check);
-    rc = rc < 0 ? rc : arg_int(r, &args[2], -1, &count);
+    int rc = tpl_arg_text(r, &args[0], "the old text", &check);
+    rc = rc < 0 ? rc : tpl_arg_text(r, &args[1], "the new text", &check);
+    rc = rc < 0 ? rc : tpl_arg_int(r, &args[2], -1, &count);
     rc = rc < 0 ? rc : adapt(r, self, &args[0], &old);
     rc = rc < 0 ? rc : adapt(r, self, &args[1], &new);
-    rc = rc < 0 ? rc : text_replace(r, self->string, old.string, new.string, count, out);
+    rc = rc < 0 ? rc : tpl_text_replace(r, self->string, old.string, new.string, count, out);
     out->markup = self->markup;
     return rc;
 }
@@ -553,21 +554,21 @@ static int string_join(struct render *r, const struct value *self, const struct 
 {
     struct list *l = NULL;
     struct str check;
-    int rc = value_to_list(r, &args[0], &l);
+    int rc = tpl_value_to_list(r, &args[0], &l);
     for (size_t i = 0; rc == 0 && i < l->len; i++) {
         struct value item = l->items[i];
         /* TypeError in Python, also for an undefined item */
-        rc =
-            item.kind == VALUE_UNDEFINED
-                ? render_fail(r, TEMPLATE_FAULT_VALUE, "join() needs strings, not undefined values")
-                : arg_text(r, &item, "each item of join()", &check);
+        rc = item.kind == VALUE_UNDEFINED
+                 ? tpl_render_fail(r, TEMPLATE_FAULT_VALUE,
+                                   "join() needs strings, not undefined values")
+                 : tpl_arg_text(r, &item, "each item of join()", &check);
         rc = rc < 0 ? rc : adapt(r, self, &item, &l->items[i]);
     }
     if (rc < 0) {
         return rc;
     }
     struct value items = value_list(l);
-    rc = text_join(r, &items, self->string, out);
+    rc = tpl_text_join(r, &items, self->string, out);
     out->markup = self->markup;
     return rc;
 }
@@ -575,7 +576,7 @@ static int string_join(struct render *r, const struct value *self, const struct 
 static int string_format(struct render *r, const struct value *self, const struct call_args *args,
                          struct value *out)
 {
-    return value_brace_format(r, self, args, out);
+    return tpl_value_brace_format(r, self, args, out);
 }
 
 #define EDGES                                   \
@@ -583,7 +584,7 @@ static int string_format(struct render *r, const struct value *self, const struc
         { "a text", "a start", "an end" }, 3, 1 \
     }
 
-const struct method methods_string[] = {
+const struct method tpl_methods_string[] = {
     { .name = "upper", .run = string_upper },
     { .name = "lower", .run = string_lower },
     { .name = "title", .run = string_title },
@@ -622,4 +623,4 @@ const struct method methods_string[] = {
     { .name = "join", .run = string_join, .params = { { "the items" }, 1, 1 } },
     { .name = "format", .raw = string_format },
 };
-const size_t methods_string_len = ARRAY_LEN(methods_string);
+const size_t tpl_methods_string_len = ARRAY_LEN(tpl_methods_string);

@@ -63,16 +63,16 @@ static struct symbol *make(struct symbols *s, const struct name *name)
     return fresh;
 }
 
-struct symbols *symbols_new(struct arena *scratch, struct symbols *parent, struct func *func)
+struct symbols *tpl_symbols_new(struct arena *scratch, struct symbols *parent, struct func *func)
 {
     struct symbols *s = ARENA_NEW(scratch, struct symbols);
     *s = (struct symbols) { .parent = parent, .bottom = s, .func = func, .scratch = scratch };
     return s;
 }
 
-struct symbols *symbols_layer(struct symbols *under)
+struct symbols *tpl_symbols_layer(struct symbols *under)
 {
-    struct symbols *s = symbols_new(under->scratch, under->parent, under->func);
+    struct symbols *s = tpl_symbols_new(under->scratch, under->parent, under->func);
     s->under = under;
     s->bottom = under->bottom;
     return s;
@@ -101,8 +101,8 @@ static bool frame_stores(const struct symbols *s, const struct name *name)
     return false;
 }
 
-const struct symbol *symbols_find(const struct symbols *s, const struct name *name,
-                                  const struct symbols **ret_frame)
+const struct symbol *tpl_symbols_find(const struct symbols *s, const struct name *name,
+                                      const struct symbols **ret_frame)
 {
     for (; s != NULL; s = s->parent) {
         const struct symbol *found = frame_ref(s, name);
@@ -141,29 +141,29 @@ static void alias_to(struct symbol *sym, const struct symbols *frame, uint32_t s
     sym->alias_slot = slot;
 }
 
-void symbols_read(struct symbols *s, const struct name *name)
+void tpl_symbols_read(struct symbols *s, const struct name *name)
 {
     const struct symbols *frame;
-    if (symbols_find(s, name, &frame) == NULL) {
+    if (tpl_symbols_find(s, name, &frame) == NULL) {
         define(s, name, SYMBOL_RESOLVE);
     }
 }
 
-void symbols_write(struct symbols *s, const struct name *name)
+void tpl_symbols_write(struct symbols *s, const struct name *name)
 {
     make(s, name)->store = true;
     if (frame_ref(s, name) != NULL) {
         return;
     }
     const struct symbols *frame;
-    const struct symbol *outer = symbols_find(s->parent, name, &frame);
+    const struct symbol *outer = tpl_symbols_find(s->parent, name, &frame);
     struct symbol *here = define(s, name, SYMBOL_EMPTY);
     if (outer != NULL) {
         alias_to(here, frame, outer->slot);
     }
 }
 
-uint32_t symbols_param(struct symbols *s, const struct name *name)
+uint32_t tpl_symbols_param(struct symbols *s, const struct name *name)
 {
     struct symbol *here = define(s, name, SYMBOL_PARAM);
     here->store = true;
@@ -198,7 +198,7 @@ static unsigned writers(struct symbols *branches[SYMBOLS_BRANCHES], const struct
 static void settle(struct symbols *s, const struct name *name)
 {
     const struct symbols *frame;
-    const struct symbol *outer = symbols_find(s->parent, name, &frame);
+    const struct symbol *outer = tpl_symbols_find(s->parent, name, &frame);
     struct symbol *here = make(s, name);
     if (!here->has_ref) { /* the reference is in a layer below */
         here = define(s, name, SYMBOL_RESOLVE);
@@ -210,7 +210,7 @@ static void settle(struct symbols *s, const struct name *name)
     }
 }
 
-void symbols_merge(struct symbols *s, struct symbols *branches[SYMBOLS_BRANCHES])
+void tpl_symbols_merge(struct symbols *s, struct symbols *branches[SYMBOLS_BRANCHES])
 {
     size_t total = 0;
     for (size_t b = 0; b < SYMBOLS_BRANCHES; b++) {

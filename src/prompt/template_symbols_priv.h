@@ -5,7 +5,7 @@
  *
  * A frame is a stretch of template with its own variables. It collects its names before its code is
  * resolved. The branches of an `if` share the frame of the `if`, but what one branch does must not
- * be seen by the other: each gets a layer on top, merged back afterwards (symbols_merge).
+ * be seen by the other: each gets a layer on top, merged back afterwards (tpl_symbols_merge).
  */
 #pragma once
 
@@ -38,14 +38,14 @@ struct symbols {
     size_t slots;
 };
 
-struct symbols *symbols_new(struct arena *scratch, struct symbols *parent, struct func *func);
-struct symbols *symbols_layer(struct symbols *under);
-void symbols_read(struct symbols *s, const struct name *name);
-void symbols_write(struct symbols *s, const struct name *name);
-uint32_t symbols_param(struct symbols *s, const struct name *name);
+struct symbols *tpl_symbols_new(struct arena *scratch, struct symbols *parent, struct func *func);
+struct symbols *tpl_symbols_layer(struct symbols *under);
+void tpl_symbols_read(struct symbols *s, const struct name *name);
+void tpl_symbols_write(struct symbols *s, const struct name *name);
+uint32_t tpl_symbols_param(struct symbols *s, const struct name *name);
 /* Merges the layers of an `if`: body, elifs, else. */
 enum { SYMBOLS_BRANCHES = 3 };
-void symbols_merge(struct symbols *s, struct symbols *branches[SYMBOLS_BRANCHES]);
+void tpl_symbols_merge(struct symbols *s, struct symbols *branches[SYMBOLS_BRANCHES]);
 /* The symbol and the frame it belongs to; NULL when no frame knows the name. */
-const struct symbol *symbols_find(const struct symbols *s, const struct name *name,
-                                  const struct symbols **ret_frame);
+const struct symbol *tpl_symbols_find(const struct symbols *s, const struct name *name,
+                                      const struct symbols **ret_frame);

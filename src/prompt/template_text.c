@@ -8,14 +8,14 @@
 
 static int finish(struct render *r, int rc, bool markup, struct value *out)
 {
-    *out = render_captured(r);
+    *out = tpl_render_captured(r);
     out->markup = markup;
-    return rc < 0 ? render_fail_output(r) : 0;
+    return rc < 0 ? tpl_render_fail_output(r) : 0;
 }
 
-int text_case(struct render *r, const struct value *s, int to, struct value *out)
+int tpl_text_case(struct render *r, const struct value *s, int to, struct value *out)
 {
-    int rc = unicode_convert(render_capture(r), s->string, (enum unicode_case)to, NULL);
+    int rc = unicode_convert(tpl_render_capture(r), s->string, (enum unicode_case)to, NULL);
     return finish(r, rc, s->markup, out);
 }
 
@@ -51,15 +51,15 @@ static struct str strip_chars(struct str s, struct str chars, unsigned sides)
     return str_n(s.ptr + from, to - from);
 }
 
-int text_strip(struct render *r, const struct value *s, const struct value *chars, unsigned sides,
-               struct value *out)
+int tpl_text_strip(struct render *r, const struct value *s, const struct value *chars,
+                   unsigned sides, struct value *out)
 {
     struct str result;
     if (chars->kind == VALUE_MISSING || chars->kind == VALUE_NONE) {
         result = unicode_strip(s->string, sides & STRIP_LEFT, sides & STRIP_RIGHT);
     } else {
         struct str set;
-        int rc = arg_text(r, chars, "the set of characters to strip", &set);
+        int rc = tpl_arg_text(r, chars, "the set of characters to strip", &set);
         if (rc < 0) {
             return rc;
         }
@@ -72,17 +72,17 @@ int text_strip(struct render *r, const struct value *s, const struct value *char
 }
 
 /* align: -1 text to the left, 0 centred, 1 to the right. */
-int text_pad(struct render *r, const struct value *s, int64_t width, struct str fill, int align,
-             struct value *out)
+int tpl_text_pad(struct render *r, const struct value *s, int64_t width, struct str fill, int align,
+                 struct value *out)
 {
     int64_t len = (int64_t)unicode_len(s->string);
     int64_t pad = width > len ? width - len : 0;
-    int rc = render_check_size(r, (uint64_t)pad * fill.len + s->string.len, 1);
+    int rc = tpl_render_check_size(r, (uint64_t)pad * fill.len + s->string.len, 1);
     if (rc < 0) {
         return rc;
     }
     int64_t left = align < 0 ? 0 : align > 0 ? pad : pad / 2 + (pad & width & 1);
-    struct buf *b = render_capture(r);
+    struct buf *b = tpl_render_capture(r);
     for (int64_t i = 0; i < left && rc == 0; i++) {
         rc = buf_append(b, fill, NULL);
     }
@@ -112,10 +112,10 @@ static int replace_empty(struct buf *b, struct str s, struct str new, int64_t co
     return rc;
 }
 
-int text_replace(struct render *r, struct str s, struct str old, struct str new, int64_t count,
-                 struct value *out)
+int tpl_text_replace(struct render *r, struct str s, struct str old, struct str new, int64_t count,
+                     struct value *out)
 {
-    struct buf *b = render_capture(r);
+    struct buf *b = tpl_render_capture(r);
     if (old.len == 0) {
         return finish(r, replace_empty(b, s, new, count), false, out);
     }
@@ -135,7 +135,7 @@ int text_replace(struct render *r, struct str s, struct str old, struct str new,
     return finish(r, rc, false, out);
 }
 
-bool text_next_line(struct str *rest, bool with_end, struct str *ret)
+bool tpl_text_next_line(struct str *rest, bool with_end, struct str *ret)
 {
     if (rest->len == 0) {
         return false;
@@ -158,19 +158,19 @@ bool text_next_line(struct str *rest, bool with_end, struct str *ret)
     return true;
 }
 
-int text_join(struct render *r, const struct value *items, struct str sep, struct value *out)
+int tpl_text_join(struct render *r, const struct value *items, struct str sep, struct value *out)
 {
     /* Items first: a generator may capture text of its own. */
     struct list *l;
-    int rc = value_to_list(r, items, &l);
+    int rc = tpl_value_to_list(r, items, &l);
     if (rc < 0) {
         return rc;
     }
-    struct buf *b = render_capture(r);
+    struct buf *b = tpl_render_capture(r);
     for (size_t i = 0; i < l->len && rc == 0; i++) {
         rc = i == 0 ? 0 : buf_append(b, sep, NULL);
-        rc = rc < 0 ? render_fail_output(r) : value_write_str(r, &l->items[i], b);
+        rc = rc < 0 ? tpl_render_fail_output(r) : tpl_value_write_str(r, &l->items[i], b);
     }
-    *out = render_captured(r);
+    *out = tpl_render_captured(r);
     return rc;
 }

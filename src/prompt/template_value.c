@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 
-struct list *list_new(struct arena *a, size_t cap)
+struct list *tpl_list_new(struct arena *a, size_t cap)
 {
     struct list *l = ARENA_NEW(a, struct list);
     l->cap = cap;
@@ -14,7 +14,7 @@ struct list *list_new(struct arena *a, size_t cap)
     return l;
 }
 
-void list_add(struct arena *a, struct list *l, const struct value *v)
+void tpl_list_add(struct arena *a, struct list *l, const struct value *v)
 {
     if (l->len == l->cap) {
         size_t cap = l->cap == 0 ? 4 : l->cap * 2;
@@ -30,25 +30,25 @@ void list_add(struct arena *a, struct list *l, const struct value *v)
 
 static struct value from_array(struct arena *a, const struct json *v, unsigned depth)
 {
-    struct list *l = list_new(a, v->array.len);
+    struct list *l = tpl_list_new(a, v->array.len);
     for (size_t i = 0; i < v->array.len; i++) {
-        struct value item = value_from_json(a, v->array.items[i], depth);
-        list_add(a, l, &item);
+        struct value item = tpl_value_from_json(a, v->array.items[i], depth);
+        tpl_list_add(a, l, &item);
     }
     return value_list(l);
 }
 
 static struct value from_object(struct arena *a, const struct json *v, unsigned depth)
 {
-    struct dict *d = dict_new(a);
+    struct dict *d = tpl_dict_new(a);
     for (size_t i = 0; i < v->object.len; i++) {
-        struct value item = value_from_json(a, v->object.members[i].value, depth);
-        dict_set_text(a, d, v->object.members[i].key, &item);
+        struct value item = tpl_value_from_json(a, v->object.members[i].value, depth);
+        tpl_dict_set_text(a, d, v->object.members[i].key, &item);
     }
     return value_dict(d);
 }
 
-struct value value_from_json(struct arena *a, const struct json *v, unsigned depth)
+struct value tpl_value_from_json(struct arena *a, const struct json *v, unsigned depth)
 {
     enum { DEEPEST = 400 }; /* json_parse stops at 256 */
     if (v == NULL || depth > DEEPEST) {
@@ -73,7 +73,7 @@ struct value value_from_json(struct arena *a, const struct json *v, unsigned dep
     return VALUE_OF_NONE;
 }
 
-const char *value_type(const struct value *v)
+const char *tpl_value_type(const struct value *v)
 {
     static const char *const names[VALUE_KIND_MAX] = {
         [VALUE_MISSING] = "nothing",

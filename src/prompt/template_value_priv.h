@@ -9,8 +9,9 @@
  *
  * Strings are UTF-8. `markup` marks text that is escaped already, as markupsafe.Markup does.
  *
- * Functions that can fail take the rendering first and return 0 or a negative code; the message is
- * in the rendering's error then (render_fail). Recursive ones are bounded by render_enter().
+ * What the files of the engine share begins with tpl_, since its nouns are common ones. Functions
+ * that can fail take the rendering first and return 0 or a negative code; the message is
+ * in the rendering's error then (tpl_render_fail). Recursive ones are bounded by tpl_render_enter().
  */
 #pragma once
 
@@ -176,15 +177,15 @@ static inline struct value value_iter(struct iter *it)
     return (struct value) { .kind = VALUE_ITER, .iter = it };
 }
 
-struct list *list_new(struct arena *a, size_t cap);
-void list_add(struct arena *a, struct list *l, const struct value *v);
+struct list *tpl_list_new(struct arena *a, size_t cap);
+void tpl_list_add(struct arena *a, struct list *l, const struct value *v);
 
 /* Deep; the strings are borrowed from the JSON. Too deep a value is cut off as none, which the
  * limits of every reader make impossible. */
-struct value value_from_json(struct arena *a, const struct json *v, unsigned depth);
+struct value tpl_value_from_json(struct arena *a, const struct json *v, unsigned depth);
 
 /* "dict object", "int object": what messages call the type; "None" for none. */
-const char *value_type(const struct value *v);
+const char *tpl_value_type(const struct value *v);
 
 static inline bool value_is_number(const struct value *v)
 {
@@ -209,102 +210,105 @@ static inline bool value_is_sequence(const struct value *v)
 
 /* --- asking (template_compare.c); the first result is in *ret --- */
 
-int value_truth(struct render *r, const struct value *v, bool *ret) MUST_USE;
-int value_equal(struct render *r, const struct value *a, const struct value *b, bool *ret) MUST_USE;
-int value_less(struct render *r, const struct value *a, const struct value *b, bool *ret) MUST_USE;
-int value_compare_op(struct render *r, const struct value *a, const struct value *b, int op,
-                     bool *ret) MUST_USE;
-int value_contains(struct render *r, const struct value *box, const struct value *v,
+int tpl_value_truth(struct render *r, const struct value *v, bool *ret) MUST_USE;
+int tpl_value_equal(struct render *r, const struct value *a, const struct value *b,
+                    bool *ret) MUST_USE;
+int tpl_value_less(struct render *r, const struct value *a, const struct value *b,
                    bool *ret) MUST_USE;
-int value_hash(struct render *r, const struct value *v, uint64_t *ret) MUST_USE;
-bool value_same(const struct value *a, const struct value *b); /* Python's `is` */
-uint64_t value_hash_text(struct str s);
+int tpl_value_compare_op(struct render *r, const struct value *a, const struct value *b, int op,
+                         bool *ret) MUST_USE;
+int tpl_value_contains(struct render *r, const struct value *box, const struct value *v,
+                       bool *ret) MUST_USE;
+int tpl_value_hash(struct render *r, const struct value *v, uint64_t *ret) MUST_USE;
+bool tpl_value_same(const struct value *a, const struct value *b); /* Python's `is` */
+uint64_t tpl_value_hash_text(struct str s);
 
 /* Sorts stably by keys[i] and moves items along; keys may be the items themselves. */
-int value_sort(struct render *r, struct value *items, struct value *keys, size_t len,
-               bool reverse) MUST_USE;
+int tpl_value_sort(struct render *r, struct value *items, struct value *keys, size_t len,
+                   bool reverse) MUST_USE;
 
 /* --- dicts (template_dict.c); entries never disappear --- */
 
-struct dict *dict_new(struct arena *a);
-int dict_set(struct render *r, struct dict *d, const struct value *key,
-             const struct value *value) MUST_USE;
+struct dict *tpl_dict_new(struct arena *a);
+int tpl_dict_set(struct render *r, struct dict *d, const struct value *key,
+                 const struct value *value) MUST_USE;
 /* For keys that are text: cannot fail and needs no rendering. */
-void dict_set_text(struct arena *a, struct dict *d, struct str key, const struct value *value);
-struct value *dict_find_text(const struct dict *d, struct str key);
-struct value *dict_find_hashed(const struct dict *d, struct str key, uint64_t hash);
+void tpl_dict_set_text(struct arena *a, struct dict *d, struct str key, const struct value *value);
+struct value *tpl_dict_find_text(const struct dict *d, struct str key);
+struct value *tpl_dict_find_hashed(const struct dict *d, struct str key, uint64_t hash);
 /* *ret is NULL when the key is absent; fails when it is not hashable. */
-int dict_find(struct render *r, const struct dict *d, const struct value *key,
-              struct value **ret) MUST_USE;
+int tpl_dict_find(struct render *r, const struct dict *d, const struct value *key,
+                  struct value **ret) MUST_USE;
 
 /* --- walking (template_iter.c) --- */
 
 /* Prepares `it` for walking v; a value that cannot be walked is an error. */
-int iter_start(struct render *r, const struct value *v, struct iter *it) MUST_USE;
+int tpl_iter_start(struct render *r, const struct value *v, struct iter *it) MUST_USE;
 static inline int iter_next(struct render *r, struct iter *it, struct value *out)
 {
     return it->next(r, it, out);
 }
-bool value_is_iterable(const struct value *v);
+bool tpl_value_is_iterable(const struct value *v);
 /* len(); an error for what has none. */
-int value_len(struct render *r, const struct value *v, size_t *ret) MUST_USE;
+int tpl_value_len(struct render *r, const struct value *v, size_t *ret) MUST_USE;
 /* list(v): always a new list. */
-int value_to_list(struct render *r, const struct value *v, struct list **ret) MUST_USE;
+int tpl_value_to_list(struct render *r, const struct value *v, struct list **ret) MUST_USE;
 /* A generator in the arena of the rendering. */
-struct iter *iter_new(struct render *r, int (*next)(struct render *, struct iter *, struct value *),
-                      const struct value *source, void *state);
-struct value range_at(const struct range *range, int64_t i);
+struct iter *tpl_iter_new(struct render *r,
+                          int (*next)(struct render *, struct iter *, struct value *),
+                          const struct value *source, void *state);
+struct value tpl_range_at(const struct range *range, int64_t i);
 /* reversed(v): a generator, or an error. */
-int iter_reverse(struct render *r, const struct value *v, struct value *out) MUST_USE;
+int tpl_iter_reverse(struct render *r, const struct value *v, struct value *out) MUST_USE;
 
 /* --- text (template_repr.c) --- */
 
-int value_write_str(struct render *r, const struct value *v, struct buf *out) MUST_USE;
-int value_write_repr(struct render *r, const struct value *v, struct buf *out) MUST_USE;
-int value_write_json(struct render *r, const struct value *v, const struct value *indent,
-                     struct buf *out) MUST_USE;
+int tpl_value_write_str(struct render *r, const struct value *v, struct buf *out) MUST_USE;
+int tpl_value_write_repr(struct render *r, const struct value *v, struct buf *out) MUST_USE;
+int tpl_value_write_json(struct render *r, const struct value *v, const struct value *indent,
+                         struct buf *out) MUST_USE;
 /* str(v) as a string value; keeps markup. */
-int value_to_text(struct render *r, const struct value *v, struct value *out) MUST_USE;
+int tpl_value_to_text(struct render *r, const struct value *v, struct value *out) MUST_USE;
 /* Shortest form that reads back equal, written as Python writes it. */
 enum { FLOAT_TEXT = 40 };
-size_t float_write(double d, char out[FLOAT_TEXT]);
+size_t tpl_float_write(double d, char out[FLOAT_TEXT]);
 
 /* --- operators (template_ops.c) --- */
 
 enum binary_op { OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_FLOORDIV, OP_MOD, OP_POW };
-int value_binary(struct render *r, enum binary_op op, const struct value *a, const struct value *b,
-                 struct value *out) MUST_USE;
-int value_negate(struct render *r, const struct value *v, struct value *out) MUST_USE;
-int value_positive(struct render *r, const struct value *v, struct value *out) MUST_USE;
+int tpl_value_binary(struct render *r, enum binary_op op, const struct value *a,
+                     const struct value *b, struct value *out) MUST_USE;
+int tpl_value_negate(struct render *r, const struct value *v, struct value *out) MUST_USE;
+int tpl_value_positive(struct render *r, const struct value *v, struct value *out) MUST_USE;
 /* HTML-escaped str(v); markup is taken as it is. */
-int value_escape(struct render *r, const struct value *v, struct value *out) MUST_USE;
+int tpl_value_escape(struct render *r, const struct value *v, struct value *out) MUST_USE;
 
 /* --- access (template_access.c) --- */
 
-int value_attribute(struct render *r, const struct value *v, struct str name,
-                    struct value *out) MUST_USE;
-int value_item(struct render *r, const struct value *v, const struct value *key,
-               struct value *out) MUST_USE;
+int tpl_value_attribute(struct render *r, const struct value *v, struct str name,
+                        struct value *out) MUST_USE;
+int tpl_value_item(struct render *r, const struct value *v, const struct value *key,
+                   struct value *out) MUST_USE;
 /* The kinds of values (a bit each) that have an attribute of that name, or one to be refused. */
-uint32_t value_kinds_with(struct str name);
+uint32_t tpl_value_kinds_with(struct str name);
 /* An attribute only, never an item; *out is undefined when there is none. */
-int value_attribute_only(struct render *r, const struct value *v, struct str name,
-                         struct value *out) MUST_USE;
+int tpl_value_attribute_only(struct render *r, const struct value *v, struct str name,
+                             struct value *out) MUST_USE;
 struct slice_bounds {
     const struct value *start, *stop, *step; /* NULL: left out */
 };
-int value_slice(struct render *r, const struct value *v, const struct slice_bounds *b,
-                struct value *out) MUST_USE;
+int tpl_value_slice(struct render *r, const struct value *v, const struct slice_bounds *b,
+                    struct value *out) MUST_USE;
 /* Looks up a dotted path as filters do ("address.city", "0.name"), or one key of another type.
  * `otherwise` (none: nothing) stands in for what is undefined on the way. */
-int value_path(struct render *r, const struct value *v, const struct value *path,
-               const struct value *otherwise, struct value *out) MUST_USE;
+int tpl_value_path(struct render *r, const struct value *v, const struct value *path,
+                   const struct value *otherwise, struct value *out) MUST_USE;
 
 /* --- formatting (template_format.c, template_brace.c) --- */
 
 /* "%s" % values, and the same with named values. */
-int value_percent(struct render *r, const struct value *format, const struct value *values,
-                  struct value *out) MUST_USE;
+int tpl_value_percent(struct render *r, const struct value *format, const struct value *values,
+                      struct value *out) MUST_USE;
 struct call_args;
-int value_brace_format(struct render *r, const struct value *format, const struct call_args *args,
-                       struct value *out) MUST_USE;
+int tpl_value_brace_format(struct render *r, const struct value *format,
+                           const struct call_args *args, struct value *out) MUST_USE;

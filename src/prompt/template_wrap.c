@@ -161,12 +161,12 @@ static void measure(struct render *r, struct wrapping *w)
     r->steps += w->len / 4;
 }
 
-int text_wrap(struct render *r, struct str line, int64_t width, bool break_words, bool on_hyphens,
-              struct list *out)
+int tpl_text_wrap(struct render *r, struct str line, int64_t width, bool break_words,
+                  bool on_hyphens, struct list *out)
 {
     struct wrapping w = { .text = line, .on_hyphens = on_hyphens };
     if (width <= 0) {
-        return render_fail(r, TEMPLATE_FAULT_VALUE, "the width of a line must be positive");
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "the width of a line must be positive");
     }
     measure(r, &w);
     size_t at = 0;
@@ -178,7 +178,7 @@ int text_wrap(struct render *r, struct str line, int64_t width, bool break_words
         struct line l = fill_line(&w, &at, &cut, (size_t)width, break_words);
         if (l.to > l.from) {
             struct value v = value_text(str_slice(line, w.offsets[l.from], w.offsets[l.to]));
-            list_add(r->arena, out, &v);
+            tpl_list_add(r->arena, out, &v);
         }
         int rc = render_step(r);
         if (rc < 0) {
