@@ -44,6 +44,7 @@ def check_layer(build, table, layer, scratch):
         + ["-Wl,--whole-archive", archive(build, layer), "-Wl,--no-whole-archive"]
         + ["-Wl,--start-group", *[archive(build, b) for b in below], "-Wl,--end-group"]
         + package_flags(packages)
+        + ["-lm"]  # the C library's other half
     )
     if result.returncode == 0:
         return []

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filters on text.
+ */
+#include "prompt/template_render_priv.h"
+
+#include "prompt/template_unicode_priv.h"
+
+static int finish(struct render *r, int rc, bool markup, struct value *out)
+{
+    *out = tpl_render_captured(r);
+    out->markup = markup;
+    return rc < 0 ? tpl_render_fail_output(r) : 0;
+}
+
+static int filter_upper(struct render *r, const struct value *in, const struct value *args,
+                        struct value *out)
+{
+    struct value s;
+    int rc = tpl_value_to_text(r, in, &s);
+    return rc < 0 ? rc : tpl_text_case(r, &s, UNICODE_UPPER, out);
+}
+
+static int filter_lower(struct render *r, const struct value *in, const struct value *args,
+                        struct value *out)
+{
+    struct value s;
+    int rc = tpl_value_to_text(r, in, &s);
+    return rc < 0 ? rc : tpl_text_case(r, &s, UNICODE_LOWER, out);
+}
+
+static int filter_capitalize(struct render *r, const struct value *in, const struct value *args,
+                             struct value *out)
+{
+    struct value s;
+    int rc = tpl_value_to_text(r, in, &s);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = unicode_capitalize(tpl_render_capture(r), s.string, NULL);
+    return finish(r, rc, s.markup, out);
+}
+
+/* Words begin after blanks and opening brackets; the rest of a word becomes lower case. */
+static int filter_title(struct render *r, const struct value *in, const struct value *args,
+                        struct value *out)
+{
+    struct value text;
+    int rc = tpl_value_to_text(r, in, &text);
+    if (rc < 0) {
+        return rc;
+    }
+    struct str s = text.string;
+    struct buf *b = tpl_render_capture(r);
+    for (size_t at = 0; at < s.len && rc == 0;) {
+        size_t from = at;
+        bool sep = false;
+        size_t end = at;
+        while (end < s.len) { /* a run of separators, or a word */
+            size_t next = end;
+            uint32_t c = unicode_next(s, &next);
+            bool is_sep = unicode_is_space(c) || (c < 0x80 && strchr("-({[<", (int)c) && c != 0);
+            if (end == from) {
+                sep = is_sep;
+            } else if (is_sep != sep) {
+                break;
+            }
+            end = next;
+        }
+        uint32_t first = unicode_next(s, &at);
+        rc = unicode_map(b, first, UNICODE_UPPER, NULL);
+        rc = rc < 0 ? rc : unicode_convert(b, str_slice(s, at, end), UNICODE_LOWER, NULL);
+        at = end;
+    }
+    return finish(r, rc, false, out);
+}
+
+static int filter_trim(struct render *r, const struct value *in, const struct value *args,
+                       struct value *out)
+{
+    struct value s;
+    int rc = tpl_value_to_text(r, in, &s);
+    return rc < 0 ? rc : tpl_text_strip(r, &s, &args[0], STRIP_LEFT | STRIP_RIGHT, out);
+}
+
+static int filter_center(struct render *r, const struct value *in, const struct value *args,
+                         struct value *out)
+{
+    struct value s;
+    int64_t width;
+    int rc = tpl_value_to_text(r, in, &s);
+    rc = rc < 0 ? rc : tpl_arg_int(r, &args[0], 80, &width);
+    return rc < 0 ? rc : tpl_text_pad(r, &s, width, STR(" "), 0, out);
+}
+
+static int filter_string(struct render *r, const struct value *in, const struct value *args,
+                         struct value *out)
+{
+    return tpl_value_to_text(r, in, out);
+}
+
+static int filter_replace(struct render *r, const struct value *in, const struct value *args,
+                          struct value *out)
+{
+    struct value s;
+    struct value old;
+    struct value new;
+    int64_t count = -1;
+    int rc = tpl_value_to_text(r, in, &s);
+    rc = rc < 0 ? rc : tpl_value_to_text(r, &args[0], &old);
+    rc = rc < 0 ? rc : tpl_value_to_text(r, &args[1], &new);
+    if (rc == 0 && args[2].kind != VALUE_NONE) {
+        rc = tpl_arg_int(r, &args[2], -1, &count);
+    }
+    return rc < 0 ? rc : tpl_text_replace(r, s.string, old.string, new.string, count, out);
+}
+
+static int filter_join(struct render *r, const struct value *in, const struct value *args,
+                       struct value *out)
+{
+    struct value sep = value_text(STR_EMPTY);
+    struct value items = *in;
+    int rc = args[0].kind == VALUE_MISSING ? 0 : tpl_value_to_text(r, &args[0], &sep);
+    if (rc == 0 && args[1].kind != VALUE_MISSING && args[1].kind != VALUE_NONE) {
+        struct list *l;
+        rc = tpl_value_to_list(r, in, &l);
+        for (size_t i = 0; rc == 0 && i < l->len; i++) {
+            struct value item = l->items[i];
+            rc = tpl_value_path(r, &item, &args[1], &VALUE_OF_NONE, &l->items[i]);
+        }
+        items = value_list(l);
+    }
+    return rc < 0 ? rc : tpl_text_join(r, &items, sep.string, out);
+}
+
+static int filter_indent(struct render *r, const struct value *in, const struct value *args,
+                         struct value *out)
+{
+    struct str s;
+    struct value indent = value_text(STR("    "));
+    bool first;
+    bool blank;
+    int rc = tpl_arg_text(r, in, "what is indented", &s);
+    if (rc == 0 && args[0].kind == VALUE_STRING) {
+        indent = args[0];
+    } else if (rc == 0 && args[0].kind != VALUE_MISSING) {
+        struct value one = value_text(STR(" "));
+        rc = tpl_value_binary(r, OP_MUL, &one, &args[0], &indent);
+    }
+    rc = rc < 0 ? rc : tpl_arg_bool(r, &args[1], false, &first);
+    rc = rc < 0 ? rc : tpl_arg_bool(r, &args[2], false, &blank);
+    if (rc < 0) {
+        return rc;
+    }
+    /* With one more newline an empty last line counts as a line. */
+    struct value newline = value_text(STR("\n"));
+    struct value whole = value_text(s);
+    rc = tpl_value_binary(r, OP_ADD, &whole, &newline, &whole);
+    if (rc < 0) {
+        return rc;
+    }
+    struct buf *b = tpl_render_capture(r);
+    struct str line;
+    for (bool head = true; rc == 0 && tpl_text_next_line(&whole.string, false, &line);
+         head = false) {
+        bool indented = head ? first : line.len > 0 || blank;
+        rc = head ? 0 : buf_append_c(b, '\n', NULL);
+        rc = rc < 0 || !indented ? rc : buf_append(b, indent.string, NULL);
+        rc = rc < 0 ? rc : buf_append(b, line, NULL);
+    }
+    return finish(r, rc, in->markup, out);
+}
+
+static int filter_truncate(struct render *r, const struct value *in, const struct value *args,
+                           struct value *out)
+{
+    int64_t length;
+    int64_t leeway;
+    bool kill;
+    struct str end = STR("...");
+    size_t len;
+    int rc = tpl_arg_int(r, &args[0], 255, &length);
+    rc = rc < 0 ? rc : tpl_arg_bool(r, &args[1], false, &kill);
+    rc = rc < 0 || args[2].kind == VALUE_MISSING ? rc : tpl_arg_text(r, &args[2], "the end", &end);
+    rc = rc < 0                       ? rc
+         : args[3].kind == VALUE_NONE ? tpl_arg_int(r, &(struct value) { 0 }, 5, &leeway)
+                                      : tpl_arg_int(r, &args[3], 5, &leeway);
+    if (rc < 0) {
+        return rc;
+    }
+    int64_t end_len = (int64_t)unicode_len(end);
+    if (length < end_len || leeway < 0) {
+        return tpl_render_fail(
+            r, TEMPLATE_FAULT_VALUE,
+            "filter 'truncate' needs a length of at least %lld and no negative leeway",
+            (long long)end_len);
+    }
+    rc = tpl_value_len(r, in, &len);
+    if (rc < 0 || (uint64_t)len <= (uint64_t)length + (uint64_t)leeway) {
+        *out = *in;
+        return rc;
+    }
+    struct str s;
+    rc = tpl_arg_text(r, in, "what is truncated", &s);
+    if (rc < 0) {
+        return rc;
+    }
+    s.len = unicode_offset(s, (size_t)(length - end_len));
+    for (size_t i = s.len; !kill && i > 0; i--) {
+        if (s.ptr[i - 1] == ' ') {
+            s.len = i - 1;
+            break;
+        }
+    }
+    struct buf *b = tpl_render_capture(r);
+    rc = buf_append(b, s, NULL);
+    rc = rc < 0 ? rc : buf_append(b, end, NULL);
+    return finish(r, rc, in->markup, out);
+}
+
+static int filter_wordcount(struct render *r, const struct value *in, const struct value *args,
+                            struct value *out)
+{
+    struct value s;
+    int rc = tpl_value_to_text(r, in, &s);
+    int64_t n = 0;
+    bool inside = false;
+    for (size_t at = 0; rc == 0 && at < s.string.len;) {
+        bool word = unicode_is_word(unicode_next(s.string, &at));
+        n += word && !inside;
+        inside = word;
+    }
+    *out = value_int(n);
+    return rc;
+}
+
+static int filter_wordwrap(struct render *r, const struct value *in, const struct value *args,
+                           struct value *out)
+{
+    struct str s;
+    int64_t width;
+    bool break_words;
+    bool on_hyphens;
+    struct str newline = STR("\n");
+    int rc = tpl_arg_text(r, in, "what is wrapped", &s);
+    rc = rc < 0 ? rc : tpl_arg_int(r, &args[0], 79, &width);
+    rc = rc < 0 ? rc : tpl_arg_bool(r, &args[1], true, &break_words);
+    rc = rc < 0 ? rc : tpl_arg_bool(r, &args[3], true, &on_hyphens);
+    if (rc == 0 && args[2].kind != VALUE_MISSING && args[2].kind != VALUE_NONE) {
+        rc = tpl_arg_text(r, &args[2], "the line end", &newline);
+    }
+    struct list *lines = tpl_list_new(r->arena, 0);
+    struct str line;
+    while (rc == 0 && tpl_text_next_line(&s, false, &line)) {
+        size_t before = lines->len;
+        rc = tpl_text_wrap(r, line, width, break_words, on_hyphens, lines);
+        if (lines->len == before) { /* an empty paragraph is an empty line */
+            struct value empty = value_text(STR_EMPTY);
+            tpl_list_add(r->arena, lines, &empty);
+        }
+    }
+    struct value all = value_list(lines);
+    return rc < 0 ? rc : tpl_text_join(r, &all, newline, out);
+}
+
+static int filter_format(struct render *r, const struct value *in, const struct call_args *args,
+                         struct value *out)
+{
+    struct value s;
+    int rc = tpl_value_to_text(r, in, &s);
+    if (rc < 0) {
+        return rc;
+    }
+    if (args->plain_len > 0 && args->named_len > 0) {
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE,
+                               "filter 'format' takes plain or named values, not both");
+    }
+    if (args->named_len > 0) {
+        struct dict *d = tpl_dict_new(r->arena);
+        for (size_t i = 0; i < args->named_len; i++) {
+            tpl_dict_set_text(r->arena, d, args->named[i].name, &args->named[i].value);
+        }
+        struct value values = value_dict(d);
+        return tpl_value_percent(r, &s, &values, out);
+    }
+    struct list *l = tpl_list_new(r->arena, args->plain_len);
+    for (size_t i = 0; i < args->plain_len; i++) {
+        tpl_list_add(r->arena, l, &args->plain[i]);
+    }
+    struct value values = value_tuple(l);
+    return tpl_value_percent(r, &s, &values, out);
+}
+
+static int filter_tojson(struct render *r, const struct value *in, const struct value *args,
+                         struct value *out)
+{
+    int rc = tpl_value_write_json(r, in, &args[0], tpl_render_capture(r));
+    *out = tpl_render_captured(r);
+    out->markup = true;
+    return rc;
+}
+
+const struct filter tpl_filters_text[] = {
+    { .name = "upper", .run = filter_upper },
+    { .name = "lower", .run = filter_lower },
+    { .name = "capitalize", .run = filter_capitalize },
+    { .name = "title", .run = filter_title },
+    { .name = "trim", .run = filter_trim, .params = { { "chars" }, 1, 0 } },
+    { .name = "center", .run = filter_center, .params = { { "width" }, 1, 0 } },
+    { .name = "string", .run = filter_string },
+    { .name = "replace", .run = filter_replace, .params = { { "old", "new", "count" }, 3, 2 } },
+    { .name = "join", .run = filter_join, .params = { { "d", "attribute" }, 2, 0 } },
+    { .name = "indent", .run = filter_indent, .params = { { "width", "first", "blank" }, 3, 0 } },
+    { .name = "truncate",
+      .run = filter_truncate,
+      .params = { { "length", "killwords", "end", "leeway" }, 4, 0 } },
+    { .name = "wordcount", .run = filter_wordcount },
+    { .name = "wordwrap",
+      .run = filter_wordwrap,
+      .params = { { "width", "break_long_words", "wrapstring", "break_on_hyphens" }, 4, 0 } },
+    { .name = "format", .raw = filter_format },
+    { .name = "tojson", .run = filter_tojson, .params = { { "indent" }, 1, 0 } },
+};
+const size_t tpl_filters_text_len = ARRAY_LEN(tpl_filters_text);
