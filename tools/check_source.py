@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """House rules for C that a compiler does not know.
 
-Banned functions, names of files, // comments, the head comment with its licence line, printing and
-exiting below cli, and a corpus for each fuzz target.
+Banned functions, names of files, // comments, the head comment with its licence line, long lines,
+printing and exiting below cli, and a corpus for each fuzz target.
 
   check_source.py [--root DIR]
 """
@@ -58,6 +58,7 @@ RESTRICTED = {
     "putchar": (("cli", "init"), "an error or an event: libraries do not print"),
     "perror": (("init",), "struct err"),
 }
+COLUMNS = 100
 STEMS = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "core"}
 PRINT = re.compile(
     r"\bfputs\s*\([^;]*\b(?:stdout|stderr)\s*\)|\bv?fprintf\s*\(\s*(?:stdout|stderr)\b"
@@ -86,6 +87,16 @@ def check_calls(name, text, layer):
                 yield f"{name}:{line}: libraries do not print (only base/log.c does)"
 
 
+def check_columns(name, text):
+    """clang-format leaves comments alone; tables between its off and on are as wide as they need."""
+    by_hand = False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip() in ("/* clang-format off */", "/* clang-format on */"):
+            by_hand = "off" in line
+        elif len(line) > COLUMNS and not by_hand:
+            yield f"{name}:{number}: {len(line)} columns; the limit is {COLUMNS}"
+
+
 def check_shape(root, name):
     text = tree.read(root, name)
     if not text.startswith("/* SPDX-License-Identifier: MIT\n"):
@@ -96,6 +107,7 @@ def check_shape(root, name):
     for match in tree.C_TOKEN.finditer(text):
         if match.group(0).startswith("//"):
             yield f"{name}:{line_of(text, match.start())}: comments are /* */"
+    yield from check_columns(name, text)
     yield from check_calls(name, tree.blank(text), tree.layer_of(name))
 
 

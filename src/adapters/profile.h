@@ -4,8 +4,8 @@
  * the source (compiled in) or in a directory of the user's, which may add or override.
  *
  *   struct profile *p;
- *   profile_parse(arena, text, "adapters/aider.yaml", &p, e);        ERR_CONFIG says
- * file:line:column const struct profile *q = profile_find(list, "aider");
+ *   profile_parse(arena, text, "adapters/aider.yaml", &p, e);    ERR_CONFIG says file:line:column
+ *   const struct profile *q = profile_find(list, "aider");
  *
  * To add a one-shot command line harness, write such a file; no C is needed. docs/adapters.md
  * explains every key, adapters/command.yaml is the smallest example.

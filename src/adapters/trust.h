@@ -16,22 +16,25 @@
  *
  * The file is the user's:
  *  1. It is edited textually. Comments, order and layout stay; when the last run has left, the file
- * is byte for byte what it was. A symbolic link stays one, mode and owner stay, readers see the old
- * or the new file, never half of one.
+ *     is byte for byte what it was. A symbolic link stays one, mode and owner stay, readers see the
+ *     old or the new file, never half of one.
  *  2. A file that does not parse (a JSON file with comments does not) is refused, never reset.
  *  3. An entry that the user has made is neither changed nor removed. If it says "do not trust",
- * the registration is refused (ERR_DENIED).
+ *     the registration is refused (ERR_DENIED).
  *  4. A file that did not exist is made (mode 0600), and removed again when it is empty after the
- * last run.
+ *     last run.
  *
  * Beside the file, or beside its target if it is a link, lie
  *   <file>.cinch.lock   for flock(2), held for each edit; stays. Not <file>.lock: that name belongs
- * to the harnesses, which make a directory of it (Claude Code; npm's proper-lockfile)
+ *                       to the harnesses, which make a directory of it (Claude Code; npm's
+ *                       proper-lockfile)
  *   <file>.cinch.json   who uses which entry: directory -> runs with process id and start time. The
  *                       first run adds the entry, the last one removes it. Gone when nobody is
- * left. A run whose process is dead does not count; the process id alone is not believed, since ids
- * are reused. Runs in another pid namespace cannot be judged and count as alive. A home shared
- * between machines is not supported: neither locks nor process ids cross over.
+ *                       left.
+ *
+ * A run whose process is dead does not count; the process id alone is not believed, since ids are
+ * reused. Runs in another pid namespace cannot be judged and count as alive. A home shared between
+ * machines is not supported: neither locks nor process ids cross over.
  *
  * All functions may wait for the lock, at most ten seconds (ERR_TIMEOUT). Against a harness that
  * rewrites its file without looking at our lock, the file is looked at once more right before it is

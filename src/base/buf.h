@@ -2,10 +2,9 @@
  *
  * struct buf: a growing byte buffer with a hard maximum.
  *
- *  1. struct buf b = BUF_INIT(4096);      declaring equals initialising; the argument is the
- * maximum
+ *  1. struct buf b = BUF_INIT(4096);    declaring equals initialising; the argument is the maximum
  *  2. buf_append(&b, STR("x"), e), buf_printf(&b, e, "%d", 1): ERR_LIMIT once the maximum is
- * passed, the content is then unchanged
+ *     passed, the content is then unchanged
  *  3. buf_done(&b), or CLEANUP(buf) struct buf b = …
  *
  * The content is always followed by a NUL that does not count, so b.ptr can go to a C API once the

@@ -2,9 +2,8 @@
  *
  * struct err: why something could not be done.
  *
- *  1. A function that can fail returns int: 0 (or a count, if its header says so) on success,
- *     -code on failure, and takes `struct err *e` last. `e` may be NULL; it is untouched on
- * success.
+ *  1. A function that can fail returns int: 0 (or a count, if its header says so) on success, -code
+ *     on failure, and takes `struct err *e` last. `e` may be NULL; it is untouched on success.
  *  2. The place that fails fills it:   return ERR(e, ERR_PARSE, "line %zu: expected object", n);
  *     or, right after a system call:   return ERR_SYS(e, "open '%s'", path);
  *  3. Callers add context:             return err_wrap(e, "adapter '%s'", name);

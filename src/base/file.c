@@ -225,8 +225,8 @@ static int move_up(struct removal *m, int at, const char *name, struct err *e)
     return 0;
 }
 
-/* An agent may have taken away the permissions of a directory that is ours. Never through a symbolic
- * link: O_PATH pins what was found, and /proc gives it back to chmod(). */
+/* An agent may have taken away the permissions of a directory that is ours. Never through a
+ * symbolic link: O_PATH pins what was found, and /proc gives it back to chmod(). */
 static void make_readable(int at, const char *name)
 {
     char path[64];

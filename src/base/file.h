@@ -3,9 +3,10 @@
  * Files as the record needs them: whole reads with a bound, atomic writes, line appends,
  * directories. All descriptors are CLOEXEC. Paths are relative to `dirfd` (AT_FDCWD allowed).
  *
- *   file_read(AT_FDCWD, "task.md", 8 << 20, &b, e)        ERR_INPUT when absent, ERR_LIMIT when
- * larger file_write_atomic(dir, "state.json", text, 0644, e)   temp name + rename: readers see old
- * or new
+ *   file_read(AT_FDCWD, "task.md", 8 << 20, &b, e)
+ *           ERR_INPUT when absent, ERR_LIMIT when larger
+ *   file_write_atomic(dir, "state.json", text, 0644, e)
+ *           temp name + rename: readers see old or new
  *
  * No fsync: a record must survive the death of cinch, which the page cache does; it is not a
  * database (docs/adr/0003).
@@ -22,8 +23,8 @@
 int file_read(int dirfd, const char *path, size_t max, struct buf *ret, struct err *e) MUST_USE;
 int file_write_atomic(int dirfd, const char *path, struct str content, mode_t mode,
                       struct err *e) MUST_USE;
-int file_write_all(int fd, struct str content,
-                   struct err *e) MUST_USE; /* handles short writes, EINTR */
+/* Handles short writes, EINTR. */
+int file_write_all(int fd, struct str content, struct err *e) MUST_USE;
 int file_mkdirs(int dirfd, const char *path, mode_t mode, struct err *e) MUST_USE;
 bool file_exists(int dirfd, const char *path);
 bool file_is_dir(int dirfd, const char *path);

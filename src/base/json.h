@@ -119,22 +119,22 @@ struct json *json_merge(struct arena *a, const struct json *under, const struct 
 
 /* --- reading values; all accept NULL --- */
 
-struct json *json_get(const struct json *object,
-                      const char *key); /* NULL when absent or no object */
+/* NULL when absent or no object. */
+struct json *json_get(const struct json *object, const char *key);
 struct json *json_find(const struct json *object, struct str key);
-struct json *json_pointer(const struct json *v,
-                          struct str pointer); /* RFC 6901; NULL when absent */
+/* RFC 6901; NULL when absent. */
+struct json *json_pointer(const struct json *v, struct str pointer);
 bool json_is(const struct json *v, enum json_type type);
 bool json_bool(const struct json *v, bool otherwise);
 int64_t json_int(const struct json *v, int64_t otherwise); /* also a real with integral value */
 double json_real(const struct json *v, double otherwise);  /* also an integer */
 struct str json_str(const struct json *v, struct str otherwise);
-const char *json_cstring(const struct json *v,
-                         const char *otherwise); /* otherwise also if it holds a NUL */
-size_t json_len(const struct json *v);           /* of array, object or string; else 0 */
+/* `otherwise` also if it holds a NUL. */
+const char *json_cstring(const struct json *v, const char *otherwise);
+size_t json_len(const struct json *v); /* of array, object or string; else 0 */
 struct json *json_item(const struct json *array, size_t i);
-bool json_equal(const struct json *a,
-                const struct json *b);           /* 1 equals 1.0; member order is ignored */
+/* 1 equals 1.0; member order is ignored. */
+bool json_equal(const struct json *a, const struct json *b);
 const char *json_type_name(enum json_type type); /* "string", "object", … */
 
 /* "file:12:3" (or just "file" when the position is unknown) for messages; writes into `out`. */

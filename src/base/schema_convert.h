@@ -4,9 +4,10 @@
  * not changed. What comes back from a model is always validated against the author's own schema, so
  * a converted one only has to lead the model there, not to say all of it.
  *
- *   out = schema_wrap(a, mine);                         an object at the root, as all providers
- * want schema_to_strict(a, out, &out, e);                  OpenAI;  or  out = schema_fold_null(a,
- * out); … send out, receive value … value = schema_from_strict(a, schema_wrap(a, mine), value);
+ *   out = schema_wrap(a, mine);                  an object at the root, as all providers want
+ *   schema_to_strict(a, out, &out, e);           OpenAI;  or  out = schema_fold_null(a, out);
+ *   … send out, receive value …
+ *   value = schema_from_strict(a, schema_wrap(a, mine), value);
  *   value = schema_unwrap(mine, value);
  *   schema_validate(compiled_mine, value, …);
  */

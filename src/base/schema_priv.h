@@ -3,15 +3,17 @@
  * Inside of struct schema. The way of a schema through the files:
  *
  *   schema_ref.c        documents and resources: finds all subschemas, $id, anchors; resolves
- * references schema_meta.c       the built-in meta-schemas; which dialect "$schema" means
+ *                       references
+ *   schema_meta.c       the built-in meta-schemas; which dialect "$schema" means
  *   schema_keyword.c    the table of keywords: since which draft, which vocabulary, what shape
  *   schema_compile.c    each subschema becomes a node: a list of operations
  *   schema_cycle.c      refuses references that go round in circles
  *   schema_validate.c   runs the operations of a node on a value; the combining keywords
  *   schema_assert.c     the operations on one value; schema_array.c and schema_object.c on
- * containers schema_error.c      errors: paths, sentences, the closest branch schema_format.c
- * "format", with schema_format_net.c and schema_format_time.c schema_value.c      hashes and sets
- * of values, exact numbers; schema_uri.c RFC 3986
+ *                       containers
+ *   schema_error.c      errors: paths, sentences, the closest branch
+ *   schema_format.c     "format", with schema_format_net.c and schema_format_time.c
+ *   schema_value.c      hashes and sets of values, exact numbers; schema_uri.c RFC 3986
  */
 #pragma once
 

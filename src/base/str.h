@@ -16,8 +16,10 @@ struct str {
 };
 
 #define STR(literal) ((struct str) { (literal), sizeof(literal) - 1 })
-#define STR_ARG(s)   ((int)((s).len > 1000000 ? 1000000 : (s).len)), ((s).ptr == NULL ? "" : (s).ptr)
-#define STR_EMPTY    ((struct str) { "", 0 })
+
+#define STR_ARG(s) ((int)((s).len > 1000000 ? 1000000 : (s).len)), ((s).ptr == NULL ? "" : (s).ptr)
+
+#define STR_EMPTY ((struct str) { "", 0 })
 
 static inline struct str str_of(const char *cstr)
 {

@@ -36,8 +36,8 @@
 struct toml_opts {
     const char *name; /* for messages; NULL: "toml" */
     bool tagged;
-    struct json_limits
-        limits; /* nested tables and arrays count as depth, also those of dotted keys */
+    /* nested tables and arrays count as depth, also those of dotted keys */
+    struct json_limits limits;
 };
 
 /* `opts` may be NULL. The result is an object and shares no memory with `text`. */

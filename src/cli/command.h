@@ -8,6 +8,7 @@
  *         const struct command cmd_NAME = { .name = "NAME", .summary = "…", .run = run_NAME, … };
  *  2. add the name to COMMAND_LIST below and the file to src/cli/meson.build;
  *  3. `ninja -C build docs-update` rewrites docs/cli.md (a test fails while it is stale).
+ *
  * The test `commands` checks the entry: names, wording, widths, duplicates.
  *
  * This header is all that a command needs to include of cli. The function gets parsed options and

@@ -96,9 +96,10 @@ struct option_spec {
     const struct option *options;         /* of the command; may be NULL */
     const struct option *globals;         /* accepted as well; may be NULL */
     const struct positional *positionals; /* NULL: none */
-    const char *rest; /* placeholder of what may follow "--" ("COMMAND..."), kept apart for
-                         options_rest(); NULL: what follows "--" are positionals */
-    bool stop_early;  /* stop at the first positional; options_used() says where */
+    /* placeholder of what may follow "--" ("COMMAND..."), kept apart for options_rest(); NULL: what
+     * follows "--" are positionals */
+    const char *rest;
+    bool stop_early; /* stop at the first positional; options_used() says where */
 };
 
 struct options;

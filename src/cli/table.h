@@ -2,9 +2,12 @@
  *
  * struct table: rows in aligned columns, for `show`, `adapters`, `doctor` and lists in help.
  *
- *   struct table t = { .arena = a, .indent = 2, .columns = { { "check" }, { "state" }, { "detail" }
- * } }; table_cell(&t, STYLE_NAME, "kernel"); table_cell(&t, STYLE_GOOD, "ok"); table_cell(&t,
- * STYLE_PLAIN, "6.1.0"); table_write(&t, width, color, &out);
+ *   struct table t = { .arena = a, .indent = 2,
+ *                      .columns = { { "check" }, { "state" }, { "detail" } } };
+ *   table_cell(&t, STYLE_NAME, "kernel");
+ *   table_cell(&t, STYLE_GOOD, "ok");
+ *   table_cell(&t, STYLE_PLAIN, "6.1.0");
+ *   table_write(&t, width, color, &out);
  *
  * Cells are filled row by row, from the left. Text is cleaned when it comes in, so foreign bytes
  * may be given as they are. The last column takes the room that is left and is wrapped under

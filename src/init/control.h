@@ -4,8 +4,9 @@
  * structs, one per message.
  *
  *   supervisor → helper   struct control_command   start (with descriptors), signal, kill, cpu,
- * finish helper → supervisor   struct control_status    started, start_failed, exited, cpu, empty,
- * finished …
+ *                                                  finish
+ *   helper → supervisor   struct control_status    started, start_failed, exited, cpu, empty,
+ *                                                  finished …
  *
  * The helper carries out commands in order, so `start` followed by `kill` needs no waiting in
  * between. End of file is a message too: the supervisor is gone, hence the tree must go.

@@ -10,7 +10,6 @@
 
 /* Called right after execve(path) failed with `sys`, in the same directory. Fills e and returns
  * -code: ERR_NOTFOUND (no such file), ERR_NOEXEC (there, but not to be executed: directory,
- * permission, no
- * "#!" line, foreign machine, missing interpreter), ERR_LIMIT (arguments too long), else ERR_SYS.
- */
+ * permission, no "#!" line, foreign machine, missing interpreter), ERR_LIMIT (arguments too long),
+ * else ERR_SYS. */
 int exec_error(const char *path, int sys, struct err *e);

@@ -3,7 +3,7 @@
  * The keeper of one run's process tree: what cinch-init is after its set-up.
  *
  *  1. It is a child subreaper, hence an ancestor of everything its programs start, whatever they
- * do.
+ *     do.
  *  2. It obeys commands from the control socket and reports on it (init/control.h).
  *  3. When the control socket ends, however that came about, it kills the tree.
  *

@@ -4,7 +4,7 @@
  *
  *  1. The supervisor writes it:  plan_begin(&b, e), plan_add_text(&b, PLAN_OP_EXE, "/bin/true", e),
  *     plan_add_text(&b, PLAN_OP_ARG, "true", e), plan_add_fd(&b, 0, STDIN_FILENO, e) …,
- * plan_end(&b, e)
+ *     plan_end(&b, e)
  *  2. and hands it over in a sealed memfd with a start command (init/control.h).
  *  3. cinch-init maps it and calls plan_open(), which checks every byte of it once; after that
  *     plan_next() walks the records and cannot fail.

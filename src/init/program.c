@@ -77,8 +77,8 @@ static void default_signals(void)
      * All zero is SIG_DFL without flags, whatever the kernel's struct looks like. */
     static const unsigned long dfl[8];
     for (int signo = 1; signo < NSIG; signo++) {
-        (void)syscall(SYS_rt_sigaction, signo, dfl, NULL,
-                      NSIG / 8); /* refused for SIGKILL, SIGSTOP */
+        /* Refused for SIGKILL, SIGSTOP. */
+        (void)syscall(SYS_rt_sigaction, signo, dfl, NULL, NSIG / 8);
     }
     sigset_t none;
     (void)sigemptyset(&none);
@@ -95,8 +95,8 @@ static int become(struct launch *l)
         return ERR_SYS(l->e, "tie the program to cinch-init");
     }
     if (getppid() != l->parent) {
-        return ERR(l->e, ERR_CANCELLED,
-                   "cinch-init died"); /* before prctl(): no signal would come */
+        /* Before prctl(): no signal would come. */
+        return ERR(l->e, ERR_CANCELLED, "cinch-init died");
     }
     struct plan_record r;
     plan_rewind(l->plan);

@@ -10,12 +10,12 @@
  *
  * Rules that hold in the whole layer:
  *  - X_free() may be called at any time, also from the callbacks of X. No callback comes after it.
- * The memory goes later, when the loop is outside of all callbacks.
+ *    The memory goes later, when the loop is outside of all callbacks.
  *  - An object of an upper layer that owns such things is released with loop_retire(), for the same
  *    reason: it then dies after the present batch of callbacks, and after everything that was
- * posted before.
+ *    posted before.
  *  - Nothing blocks. An iteration that keeps the loop busy for more than 50 ms is counted, and
- * logged at debug level.
+ *    logged at debug level.
  *
  * loop_new() does two things to the process: it ignores SIGPIPE (a child that closes its input is
  * an ordinary event), and it opens /dev/null in place of a missing stdin, stdout or stderr (else

@@ -3,9 +3,9 @@
  * struct writer: bytes into a pipe or socket that may not take them at once.
  *
  *   writer_new(loop, fd, &(struct writer_opts){ .max = 1 << 20, .port = { … } }, &w, e);
- *   writer_write(w, bytes, e);       what the pipe does not take now is queued; ERR_LIMIT beyond
- * max writer_close(w);                 closes the descriptor once the queue is out writer_free(w);
- * closes it at once, drops the queue
+ *   writer_write(w, bytes, e);    what the pipe does not take now is queued; ERR_LIMIT beyond max
+ *   writer_close(w);              closes the descriptor once the queue is out
+ *   writer_free(w);               closes it at once, drops the queue
  *
  * Takes over fd. on_drained comes whenever a queue that was not empty has become empty. on_end
  * comes exactly once, after writer_close() with all bytes gone (NULL), or because the reading side

@@ -6,12 +6,12 @@
  *  2. events come through the port, from the loop:
  *         on_started | on_spawn_failed,  on_output…,  on_exit,  on_done
  *     on_exit says how the program itself ended; output of it or of its descendants may still
- * follow. on_done comes last, exactly once, and means that all ends are closed: the exit status is
- *     known, both streams have ended, no process of the tree is left, cinch-init is reaped.
+ *     follow. on_done comes last, exactly once, and means that all ends are closed: the exit status
+ *     is known, both streams have ended, no process of the tree is left, cinch-init is reaped.
  *  3. proc_stop(p, grace): SIGTERM to the tree, after the grace period SIGKILL. proc_kill(p): at
- * once.
+ *     once.
  *  4. proc_free(p), usually in on_done. Earlier it is allowed too: cinch-init then kills the tree
- * by itself, and no further callback comes.
+ *     by itself, and no further callback comes.
  *
  * The program is a child of cinch-init (init/keeper.h), which is started anew for each proc and
  * dies with it. If this process is killed, cinch-init notices and kills the tree; if cinch-init is

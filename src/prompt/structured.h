@@ -46,9 +46,10 @@ enum structured_source {
 };
 
 struct structured_options {
-    struct schema *schema;        /* NULL: any object or array will do */
-    const struct json *wanted;    /* the tree of the same schema; lets {"items": […]} stand for an
-                                     array,    as schema_wrap() asks for. May be NULL */
+    struct schema *schema; /* NULL: any object or array will do */
+    /* the tree of the same schema; lets {"items": […]} stand for an array, as schema_wrap() asks
+     * for. May be NULL */
+    const struct json *wanted;
     const char *const *envelopes; /* JSON Pointers, in order of preference */
     size_t envelope_count;
     struct json_limits limits; /* of a candidate */

@@ -71,11 +71,11 @@ void events_emit(struct events *ev, const struct event *event);
 
 /* --- the run --- */
 void events_started(struct events *ev, const char *adapter, const char *output_dir);
-void events_phase(struct events *ev, const char *from, const char *to,
-                  nsec took); /* from may be NULL */
+/* `from` may be NULL. */
+void events_phase(struct events *ev, const char *from, const char *to, nsec took);
 void events_warning(struct events *ev, const char *text);
-void events_signal(struct events *ev, const char *signal,
-                   int count); /* cinch got SIGINT, SIGTERM … */
+/* cinch got SIGINT, SIGTERM … */
+void events_signal(struct events *ev, const char *signal, int count);
 void events_finished(struct events *ev, enum reason reason, int exit_code, nsec took,
                      const char *error);
 
@@ -108,8 +108,9 @@ struct event_prompt {
 void events_render_start(struct events *ev, const struct event_prompt *p);
 void events_render_complete(struct events *ev, const struct event_prompt *p, int sections,
                             int tools, size_t text_length);
+/* model NULL: the harness' own; timeout 0: none. */
 void events_call_start(struct events *ev, const struct event_prompt *p, const char *model,
-                       nsec timeout); /* model NULL: the harness' own; timeout 0: none */
+                       nsec timeout);
 
 struct event_call {
     nsec took;

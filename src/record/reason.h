@@ -84,8 +84,9 @@ struct engine_exit {
 enum exit_profile {
     EXIT_NATIVE, /* the table above */
     EXIT_HOLON,  /* 0 success, 2 needs human, 1 everything else */
-    EXIT_SCYLLA, /* the harness' own code (128 + n for signal n), 124 on timeout, 1 when there is
-                    none or when the harness said 0 and the run failed all the same */
+    /* the harness' own code (128 + n for signal n), 124 on timeout, 1 when there is none or when
+     * the harness said 0 and the run failed all the same */
+    EXIT_SCYLLA,
 };
 
 const char *reason_word(enum reason r);    /* NULL for REASON_NONE */

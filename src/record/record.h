@@ -3,14 +3,15 @@
  * struct record: the whole record of one run, put together, and the order in which it is opened and
  * closed.
  *
- *  1. record_open(&rec, &(struct record_opts){ .path = "out", .adapter = "command", .redactor = r
- * }, e) makes the run directory with all its files; state.json says "running" from here on
+ *  1. record_open(&rec, &(struct record_opts){ .path = "out", .adapter = "command",
+ *                                              .redactor = r }, e)
+ *     makes the run directory with all its files; state.json says "running" from here on
  *  2. record_phase(&rec, "execute") at each change of phase; record_beat(&rec) every few seconds;
- * child bytes go to logfile_write(&rec.out, …) and &rec.err; events to &rec.events; entries to
+ *     child bytes go to logfile_write(&rec.out, …) and &rec.err; events to &rec.events; entries to
  *     &rec.transcript; task.json and evidence through record_write_json(), prompt.txt through
  *     record_write_text()
  *  3. record_finish(&rec, &summary) closes everything; the summary's byte counts, phases, run id,
- * start and warnings about losses are filled in by it
+ *     start and warnings about losses are filled in by it
  *  4. record_done(&rec)
  *
  * If the process dies anywhere between 1 and the end of 3, recover.h closes the record. The order
@@ -62,8 +63,8 @@ void record_done(
 
 /* `phase` is a static lower-case word. */
 void record_phase(struct record *rec, const char *phase);
-/* The same for a phase that is over at once: told in events.jsonl, but state.json stays as it is, because
- * replacing a file costs more than such a phase does. */
+/* The same for a phase that is over at once: told in events.jsonl, but state.json stays as it is,
+ * because replacing a file costs more than such a phase does. */
 void record_brief_phase(struct record *rec, const char *phase);
 void record_beat(struct record *rec);
 

@@ -3,8 +3,7 @@
  * Closing the record of a run whose owner is gone (kill -9, power, a crash).
  *
  *   struct recover_report report;
- *   recover_run("out", &report, e);      done by `cinch recover` and before a run reuses a
- * directory
+ *   recover_run("out", &report, e);    done by `cinch recover` and before a run reuses a directory
  *
  * Torn and damaged lines are taken out of events.jsonl and transcript.jsonl, a run.recovered event
  * and a missing transcript.stop are added, result.json, metrics.json and manifest.json are written

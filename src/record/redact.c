@@ -74,8 +74,8 @@ static char *clean_name(struct str name)
 int redactor_add(struct redactor *r, struct str name, struct str value, struct err *e)
 {
     assert(!r->compiled);
-    struct str trimmed =
-        str_trim(value); /* secret files end with a newline that logs do not show */
+    /* Secret files end with a newline that logs do not show. */
+    struct str trimmed = str_trim(value);
     if (trimmed.len < REDACT_VALUE_MIN) {
         return ERR(e, ERR_SECRET,
                    "secret '%.*s' has %zu bytes; at least %d are needed to recognise it in output",

@@ -3,10 +3,10 @@
  * struct redactor: takes known secret values out of everything that is written.
  *
  *  1. r = redactor_new(); redactor_add(r, STR("API_KEY"), value, e) for each secret, before
- * anything runs
+ *     anything runs
  *  2. redactor_compile(r); from here on r is read-only and may serve any number of streams
  *  3. for each byte stream (stdout, stderr, …): redact_stream_init(), then _feed() per read,
- * _flush() at the end, _done(). For single values: redact_str(), redact_json().
+ *     _flush() at the end, _done(). For single values: redact_str(), redact_json().
  *  4. redactor_free(r) overwrites the values before it lets go of them.
  *
  * What is found: the value itself (white space off its ends), its base64 form at each of the three

@@ -3,8 +3,8 @@
  * struct rundir: the directory that is the only truth about one run.
  *
  *  1. rundir_create(&d, "out", &(struct rundir_opts){ .force = true }, e) makes the directory with
- * its sub-directories and takes the owner lock, or rundir_open(&d, "out", e) looks into an existing
- * one
+ *     its sub-directories and takes the owner lock, or rundir_open(&d, "out", e) looks into an
+ *     existing one
  *  2. writers (logfile.h, jsonl.h, rundir_write_json) work relative to d.dir_fd
  *  3. rundir_done(&d) lets go of the lock
  *

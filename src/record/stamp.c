@@ -51,8 +51,8 @@ bool stamp_parse(struct str s, int64_t *ret_wall)
         .tm_sec = number(s, 17, 2),
     };
     struct tm given = tm;
-    time_t seconds =
-        timegm(&tm); /* normalises what is out of range: then it differs from what was given */
+    /* Normalises what is out of range: then it differs from what was given. */
+    time_t seconds = timegm(&tm);
     if (seconds < 0 || given.tm_year >= 300 || tm.tm_mon != given.tm_mon ||
         tm.tm_mday != given.tm_mday || tm.tm_hour != given.tm_hour || tm.tm_min != given.tm_min ||
         tm.tm_sec != given.tm_sec) {

@@ -98,13 +98,13 @@ struct summary {
     struct str text;     /* final text; ptr NULL: none */
     bool text_cut;       /* it is only the end of what was said; stdout.log has it all */
     struct json *output; /* structured output, or NULL */
-    int repair_level; /* rungs of the repair ladder that were needed for it; -1: none was asked for
-                       */
+    /* rungs of the repair ladder that were needed for it; -1: none was asked for */
+    int repair_level;
 
     struct {
         const char *requested; /* policy; NULL: "off" */
-        const char *const *enforced, *const
-                                         *denied; /* NULL-terminated lists of guarantees, or NULL */
+        /* NULL-terminated lists of guarantees, or NULL */
+        const char *const *enforced, *const *denied;
     } sandbox;
     const char *const *warnings; /* NULL-terminated, or NULL */
 };

@@ -124,8 +124,8 @@ static struct str cut(struct str s, size_t max)
 static void set_raw(struct transcript *t, struct json *line, struct str raw)
 {
     struct arena *a = t->arena;
-    struct str clean =
-        redact_str(t->redactor, a, raw); /* before the cut: half a secret is not found */
+    /* Before the cut: half a secret is not found. */
+    struct str clean = redact_str(t->redactor, a, raw);
     json_setc(a, line, "raw", json_string(a, cut(clean, TRANSCRIPT_RAW_MAX)));
     if (clean.len > TRANSCRIPT_RAW_MAX) {
         json_setc(a, line, "raw_bytes", json_integer(a, (int64_t)raw.len));

@@ -26,8 +26,8 @@ struct environment_input {
 
 struct environment {
     char **envp; /* NULL-terminated, in the arena */
-    struct json
-        *names; /* for evidence/environment.json: [{name, value, origin}], secrets without value */
+    /* for evidence/environment.json: [{name, value, origin}], secrets without value */
+    struct json *names;
 };
 
 /* ERR_CONFIG for a name that is none. */

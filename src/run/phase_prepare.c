@@ -82,7 +82,8 @@ int phase_configure(struct run *run, struct err *e)
 
 int phase_prepare(struct run *run, struct err *e)
 {
-    /* The normalised task is in the record already, without secrets; the program may read it there. */
+    /* The normalised task is in the record already, without secrets; the program may read it
+     * there. */
     run->paths.config_file = arena_printf(run->arena, "%s/task.json", run->record.dir.path);
     return 0;
 }

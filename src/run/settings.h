@@ -39,8 +39,8 @@ struct settings {
     struct layers layers;
     struct json *tree; /* merged */
     struct profile_list profiles;
-    const struct profile
-        *profile; /* NULL when the adapter is unknown or not given: see settings_adapter() */
+    /* NULL when the adapter is unknown or not given: see settings_adapter() */
+    const struct profile *profile;
 
     const char *name;
     const char *adapter;

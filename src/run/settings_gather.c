@@ -402,8 +402,8 @@ static int add_dependent(struct gathering *g)
     int r = add_project(g, json_cstring(peek(g, "workspace", "path"), "."));
     if (r == 0 && g->s->profile == NULL) {
         const char *adapter = json_cstring(peek(g, "agent", "adapter"), NULL);
-        g->s->profile =
-            profile_find(&g->s->profiles, str_of(adapter)); /* a project may choose it */
+        /* A project may choose it. */
+        g->s->profile = profile_find(&g->s->profiles, str_of(adapter));
     }
     if (r == 0 && g->s->profile != NULL) {
         r = add_profile_part(g, GROUP_ADAPTER, "adapter", g->s->profile->settings);

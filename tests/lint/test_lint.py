@@ -344,6 +344,20 @@ class Source(Tree):
         self.write("src/base/odd.c", "int odd;\n")
         self.assert_complains("source", "src/base/odd.c:1: must start with")
 
+    def test_long_line(self):
+        comment = "/* " + "é" * 94 + " */\n"
+        self.append("src/base/num.h", comment)
+        self.assert_silent("source")
+        self.append("src/base/num.h", comment.replace("é ", "éé "))
+        self.assert_complains("source", "src/base/num.h:8: 101 columns; the limit is 100")
+
+    def test_long_line_of_a_table_laid_out_by_hand(self):
+        table = "/* clang-format off */\n" + "/* " + "x" * 100 + " */\n/* clang-format on */\n"
+        self.append("src/base/num.h", table)
+        self.assert_silent("source")
+        self.append("src/base/num.h", table + "/* " + "x" * 100 + " */\n")
+        self.assert_complains("source", "src/base/num.h:11: 106 columns")
+
     def test_empty_names(self):
         self.write("src/base/utils.c", HEAD)
         self.assert_complains("source", "'utils' says nothing")

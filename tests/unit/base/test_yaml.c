@@ -252,9 +252,10 @@ static void test_bytes_that_are_not_text(void **state)
     refuses("a\nb \x1b[0m", "t.yaml:2:3: the invisible character U+001B");
     refuses("a: é\xff", "t.yaml:1:5: not valid UTF-8");
     refuses("a: \xc3", "t.yaml:1:4: not valid UTF-8");
+    /* UTF-16 */
     refuses("\xff\xfe"
             "a",
-            "t.yaml:1:1: not valid UTF-8"); /* UTF-16 */
+            "t.yaml:1:1: not valid UTF-8");
     refuses("a: \xe2\x80\xa8", "t.yaml:1:4: the invisible character U+2028");
     refuses("a: \xc2\x85", "t.yaml:1:4: the invisible character U+0085");
     refuses("a: \xef\xbb\xbf", "t.yaml:1:4: ");

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Our TOML behind a pipe, for a test in another language. Reads requests "<verb>
- * <bytes>\n<payload>" from standard input until it ends, and answers each with "ok
- * <bytes>\n<payload>" or "no <bytes>\n<message>": decode  TOML            the document as tagged
- * JSON plain   TOML            the document as plain JSON encode  tagged JSON     TOML set {text,
- * path, value}          {text, made_table} remove  {text, path, drop_table}     {text}
+ * Our TOML behind a pipe, for a test in another language. Reads requests
+ * "<verb> <bytes>\n<payload>" from standard input until it ends, and answers each with
+ * "ok <bytes>\n<payload>" or "no <bytes>\n<message>":
+ *
+ *   decode  TOML                        the document as tagged JSON
+ *   plain   TOML                        the document as plain JSON
+ *   encode  tagged JSON                 TOML
+ *   set     {text, path, value}         {text, made_table}
+ *   remove  {text, path, drop_table}    {text}
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -131,8 +131,8 @@ static void test_envelope(void **state)
     f->options.envelope_count = 2;
     expect(f, "{\"type\":\"result\",\"structured_output\":" JOE "}", JOE, "envelope");
     assert_string_equal(f->result.pointer, "/structured_output");
-    expect(f, "{\"result\":\"{\\\"name\\\":\\\"joe\\\"}\"}", JOE,
-           "envelope"); /* JSON in a string */
+    /* JSON in a string */
+    expect(f, "{\"result\":\"{\\\"name\\\":\\\"joe\\\"}\"}", JOE, "envelope");
     assert_string_equal(f->result.pointer, "/result");
     expect(f, "{\"result\":\"well: ```json\\n{\\\"name\\\":\\\"joe\\\"}\\n```\"}", JOE, "fence");
     expect(f, "{\"structured_output\":null,\"result\":" JOE "}", JOE, "envelope");
