@@ -15,10 +15,13 @@ MEASURE = os.path.join(BUILD, "bench", "measure")
 
 
 class Scratch:
-    """A directory on a real disk that is gone afterwards; new(name) gives a path that does not exist."""
+    """A directory that is gone afterwards; new() gives a path in it that does not exist."""
+
+    def __init__(self, place=None):
+        self.place = place
 
     def __enter__(self):
-        self.dir = tempfile.mkdtemp(prefix="cinch-bench-")
+        self.dir = tempfile.mkdtemp(prefix="cinch-bench-", dir=self.place)
         self.count = 0
         return self
 

@@ -69,7 +69,7 @@ struct argv {
     struct arena *a;
     const struct placeholders *vars;
     char **items;
-    size_t len;
+    size_t len, cap;
 };
 
 static int push(struct argv *v, struct str text, bool strict, struct err *e)
@@ -85,6 +85,15 @@ static int push(struct argv *v, struct str text, bool strict, struct err *e)
     }
     if (v->len == ARGV_MAX) {
         return ERR(e, ERR_LIMIT, "more than %d arguments", ARGV_MAX);
+    }
+    if (v->len + 1 >= v->cap) { /* one place stays free for the NULL at the end */
+        size_t cap = v->cap == 0 ? 16 : v->cap * 2;
+        char **items = arena_array(v->a, cap, sizeof *items);
+        if (v->len > 0) {
+            memcpy(items, v->items, v->len * sizeof *items);
+        }
+        v->items = items;
+        v->cap = cap;
     }
     v->items[v->len++] = (char *)arg.ptr;
     return 0;
@@ -126,7 +135,6 @@ int expand_argv(struct arena *a, const struct profile *p, const struct placehold
                 char ***ret, struct err *e)
 {
     struct argv v = { .a = a, .vars = vars };
-    v.items = arena_array(a, ARGV_MAX + 1, sizeof *v.items);
     for (size_t i = 0; i < p->argv_len; i++) {
         const struct profile_args *args = &p->argv[i];
         if (!wanted(args, vars)) {

@@ -23,7 +23,7 @@ enum {
     /* Somebody else renaming or removing the directory while we lock it: look again this often. */
     CREATE_TRIES = 8,
     /* Enough for result.json with its text, metrics.json, manifest.json and state.json. */
-    RESERVE_BYTES = 2 << 20,
+    RESERVE_BYTES = 512 << 10,
     ARCHIVE_TRIES = 100,
 };
 
