@@ -6,8 +6,8 @@
  *   char hash[SHA256_HEX];
  *   sha256_hex(STR("abc"), hash);
  *
- * libmd does the work and is included by sha256.c only. It was taken over libcrypto because it costs
- * 1.2 MB of memory and under 1 ms of start instead of 5 MB and 3 ms (measured on Debian 12).
+ * libmd does the work and is included by sha256.c only. It was taken over libcrypto because it
+ * costs 1.2 MB of memory and under 1 ms of start instead of 5 MB and 3 ms (measured on Debian 12).
  */
 #pragma once
 

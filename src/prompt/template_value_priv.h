@@ -10,8 +10,8 @@
  * Strings are UTF-8. `markup` marks text that is escaped already, as markupsafe.Markup does.
  *
  * What the files of the engine share begins with tpl_, since its nouns are common ones. Functions
- * that can fail take the rendering first and return 0 or a negative code; the message is
- * in the rendering's error then (tpl_render_fail). Recursive ones are bounded by tpl_render_enter().
+ * that can fail take the rendering first and return 0 or a negative code; the message is in the
+ * rendering's error then (tpl_render_fail). Recursive ones are bounded by tpl_render_enter().
  */
 #pragma once
 
