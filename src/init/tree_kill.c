@@ -261,20 +261,29 @@ int tree_reap(const struct tree_filter *f, void (*on_dead)(void *arg, pid_t pid,
               bool *ret_certain, struct err *e)
 {
     struct tree_pids l = { 0 };
+    size_t reaped = 1;
     size_t left = 0;
-    int rc = direct_children(&l, f, e);
-    for (size_t i = 0; rc == 0 && i < l.n; i++) {
-        int status = 0;
-        if (waitpid(l.pids[i], &status, WNOHANG) == l.pids[i]) {
-            on_dead(f->arg, l.pids[i], status);
-        } else {
-            left++;
+    int rc = 0;
+    /* The dead may have left children, which are ours now: look again until there was nobody to
+     * reap. */
+    for (int pass = 0; rc == 0 && reaped > 0 && pass < DIRECT_PASSES; pass++) {
+        rc = direct_children(&l, f, e);
+        reaped = 0;
+        left = 0;
+        for (size_t i = 0; rc == 0 && i < l.n; i++) {
+            int status = 0;
+            if (waitpid(l.pids[i], &status, WNOHANG) == l.pids[i]) {
+                on_dead(f->arg, l.pids[i], status);
+                reaped++;
+            } else {
+                left++;
+            }
         }
     }
     free(l.pids);
     siginfo_t si;
     *ret_certain = waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
-    return rc < 0 ? rc : left == 0;
+    return rc < 0 ? rc : left == 0 && reaped == 0;
 }
 
 int tree_signal(int signo, const struct tree_filter *f, struct err *e)

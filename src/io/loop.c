@@ -179,10 +179,11 @@ struct loop_stats loop_stats(const struct loop *l)
 
 char *loop_scratch(struct loop *l)
 {
+    const size_t page = 4096;
     if (l->scratch == NULL) {
-        l->scratch = xmalloc(LOOP_SCRATCH);
+        l->scratch = xmalloc(LOOP_SCRATCH + page);
     }
-    return l->scratch;
+    return (char *)l->scratch + (page - (uintptr_t)l->scratch % page) % page;
 }
 
 int loop_error(int rc, const char *what, struct err *e)

@@ -17,8 +17,11 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -28,6 +31,28 @@ static inline int isolated_run_one(const struct CMUnitTest *test)
     const struct CMUnitTest one[] = { *test };
     (void)alarm(60);
     return cmocka_run_group_tests_name(test->name, one, NULL, NULL) == 0 ? 0 : 1;
+}
+
+/* The runner is a subreaper: orphans of a test become its children. Returns how many it had to
+ * kill. */
+static inline int isolated_sweep(void)
+{
+    int killed = 0;
+    char text[4096];
+    while (waitpid(-1, NULL, WNOHANG) >= 0) {
+        FILE *f = fopen("/proc/thread-self/children", "re");
+        size_t n = f == NULL ? 0 : fread(text, 1, sizeof text - 1, f);
+        if (f != NULL) {
+            (void)fclose(f);
+        }
+        text[n] = '\0';
+        char *at = text;
+        for (long pid = strtol(at, &at, 10); pid > 0; pid = strtol(at, &at, 10)) {
+            killed += kill((pid_t)pid, SIGKILL) == 0;
+        }
+        (void)nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+    }
+    return killed;
 }
 
 static inline int isolated_spawn(const char *self, const char *name)
@@ -43,13 +68,18 @@ static inline int isolated_spawn(const char *self, const char *name)
         (void)fprintf(stderr, "%s: ended by signal %d (%s)\n", name, WTERMSIG(status),
                       WTERMSIG(status) == SIGALRM ? "time is up" : strsignal(WTERMSIG(status)));
     }
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : 1;
+    int left = isolated_sweep();
+    if (left > 0) {
+        (void)fprintf(stderr, "%s: left %d processes behind\n", name, left);
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 && left == 0 ? 0 : 1;
 }
 
 static inline int isolated_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n)
 {
     int failed = 0;
     int found = argc < 2;
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (size_t i = 0; i < n; i++) {
         if (argc < 2) {
             failed += isolated_spawn(argv[0], tests[i].name);

@@ -19,7 +19,9 @@
 
 #define MS(n) ((n)*NSEC_PER_MS)
 
-static const char *const marked_env[] = { "CINCH_TEST_MARK=ends", NULL };
+/* Unique, for the same tests may run elsewhere on the machine at the same time. */
+static char mark[64];
+static const char *const marked_env[] = { mark, NULL };
 
 static void nap(long ms)
 {
@@ -91,7 +93,7 @@ static void grandchild_holds_the_pipe(void **state)
     assert_int_equal(f.result.n_names, 1);
     assert_string_equal(f.result.names[0], "hold_pipe");
     assert_string_equal(fixture_out(&f, PROC_STDOUT), "early\n");
-    assert_int_equal(fixture_marked(marked_env[0]), 0);
+    assert_int_equal(fixture_marked(mark), 0);
     fixture_done(&f);
 }
 
@@ -187,7 +189,7 @@ static void whole_tree_is_killed(void **state)
     f.react = kill_on_ready;
     fixture_go(&f, (struct proc_opts) { .envp = marked_env }, "fork_tree", "3", "3");
     assert_int_equal(f.result.value, SIGKILL);
-    assert_int_equal(fixture_marked(marked_env[0]), 0);
+    assert_int_equal(fixture_marked(mark), 0);
     fixture_done(&f);
 }
 
@@ -200,7 +202,7 @@ static void whole_tree_gets_the_signal(void **state)
     fixture_go(&f, (struct proc_opts) { .envp = marked_env }, "fork_tree", "3", "3");
     assert_int_equal(f.result.value, SIGTERM);
     assert_int_equal(f.result.leaked, 0); /* all 39 went by SIGTERM */
-    assert_int_equal(fixture_marked(marked_env[0]), 0);
+    assert_int_equal(fixture_marked(mark), 0);
     fixture_done(&f);
 }
 
@@ -231,7 +233,7 @@ static void daemon_is_gone(void **state)
     assert_true(daemon > 1);
     assert_int_equal(kill((pid_t)daemon, 0), -1);
     assert_int_equal(errno, ESRCH);
-    assert_int_equal(fixture_marked(marked_env[0]), 0);
+    assert_int_equal(fixture_marked(mark), 0);
     fixture_done(&f);
 }
 
@@ -243,7 +245,7 @@ static void daemon_with_pipes_is_gone(void **state)
     struct proc_opts o = { .envp = marked_env, .drain = MS(100) };
     fixture_go(&f, o, "daemonize", "hold", NULL);
     assert_int_equal(f.result.leaked, 1);
-    assert_int_equal(fixture_marked(marked_env[0]), 0);
+    assert_int_equal(fixture_marked(mark), 0);
     fixture_done(&f);
 }
 
@@ -288,14 +290,16 @@ static void freed_early(void **state)
         loop_run(f.loop);
         (void)timer_free(t);
     }
-    assert_int_equal(fixture_marked(marked_env[0]), 1);
+    assert_int_equal(fixture_marked(mark), 1);
     f.proc = proc_free(f.proc);
-    for (int i = 0; i < 500 && fixture_marked(marked_env[0]) > 0; i++) {
+    for (int i = 0; i < 500 && fixture_marked(mark) > 0; i++) {
         nap(10);
     }
-    assert_int_equal(fixture_marked(marked_env[0]), 0);
+    assert_int_equal(fixture_marked(mark), 0);
     assert_string_equal(f.order, "so"); /* silence after proc_free() */
     fixture_done(&f);
+    while (waitpid(-1, NULL, 0) > 0) {
+    }
 }
 
 static void free_on_output(struct fixture *f)
@@ -313,6 +317,8 @@ static void freed_in_a_callback(void **state)
     fixture_go(&f, (struct proc_opts) { 0 }, "flood", "100000000", NULL);
     assert_null(strchr(f.order, 'd'));
     fixture_done(&f);
+    while (waitpid(-1, NULL, 0) > 0) { /* cinch-init goes by itself */
+    }
 }
 
 static void usage_is_plausible(void **state)
@@ -386,5 +392,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(usage_is_plausible),
         cmocka_unit_test(cpu_of_the_tree),
     };
+    (void)snprintf(mark, sizeof mark, "CINCH_TEST_MARK=ends-%d", (int)getpid());
     return isolated_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }
