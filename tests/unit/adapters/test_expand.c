@@ -4,27 +4,8 @@
  */
 #include "adapters/expand.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
 #include "adapters/profile.h"
-#include "base/yaml.h"
-
-static struct arena *arena;
-
-static int setup(void **state)
-{
-    arena = arena_new();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena = arena_free(arena);
-    return 0;
-}
+#include "values.h"
 
 static const struct placeholder fixed[] = {
     { .name = "model", .value = { "m-1", 3 } },
@@ -106,5 +87,5 @@ int main(void)
         cmocka_unit_test(test_argv),
         cmocka_unit_test(test_no_command),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, arena_setup, arena_teardown);
 }

@@ -6,28 +6,11 @@
 #include "adapters/profile.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
-
-static struct arena *arena;
-
-static int setup(void **state)
-{
-    arena = arena_new();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena = arena_free(arena);
-    return 0;
-}
+#include "values.h"
 
 static struct profile *parse(const char *text)
 {
@@ -137,5 +120,5 @@ int main(void)
         cmocka_unit_test(test_built_in_profiles_load),
         cmocka_unit_test(test_a_directory_adds_and_overrides),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, arena_setup, arena_teardown);
 }

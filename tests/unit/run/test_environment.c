@@ -3,34 +3,7 @@
  * The child gets what was said and nothing else.
  */
 #include "run/environment.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
-#include "base/yaml.h"
-
-static struct arena *arena;
-
-static int setup(void **state)
-{
-    arena = arena_new();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena = arena_free(arena);
-    return 0;
-}
-
-static struct json *tree(const char *text)
-{
-    struct json *t;
-    assert_int_equal(yaml_parse(arena, str_of(text), "t", NULL, &t, NULL), 0);
-    return t;
-}
+#include "values.h"
 
 static const char *value(const struct environment *env, const char *name)
 {
@@ -149,10 +122,10 @@ static void test_bad_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_clean_by_default, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_inherit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_order_and_contract, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_bad_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_clean_by_default, arena_setup, arena_teardown),
+        cmocka_unit_test_setup_teardown(test_inherit, arena_setup, arena_teardown),
+        cmocka_unit_test_setup_teardown(test_order_and_contract, arena_setup, arena_teardown),
+        cmocka_unit_test_setup_teardown(test_bad_names, arena_setup, arena_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

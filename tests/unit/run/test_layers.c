@@ -3,34 +3,7 @@
  * Later layers win, null removes, and every leaf can say where it came from.
  */
 #include "run/layers.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
-#include "base/yaml.h"
-
-static struct arena *arena;
-
-static int setup(void **state)
-{
-    arena = arena_new();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena = arena_free(arena);
-    return 0;
-}
-
-static struct json *tree(const char *text)
-{
-    struct json *t;
-    assert_int_equal(yaml_parse(arena, str_of(text), "t", NULL, &t, NULL), 0);
-    return t;
-}
+#include "values.h"
 
 static const char *as_text(const struct json *v)
 {
@@ -83,8 +56,8 @@ static void test_explain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_merge, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_explain, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_merge, arena_setup, arena_teardown),
+        cmocka_unit_test_setup_teardown(test_explain, arena_setup, arena_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,37 +5,12 @@
 #include "run/secrets.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/file.h"
-#include "base/yaml.h"
-
-static struct arena *arena;
-
-static int setup(void **state)
-{
-    arena = arena_new();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena = arena_free(arena);
-    return 0;
-}
-
-static struct json *tree(const char *text)
-{
-    struct json *t;
-    assert_int_equal(yaml_parse(arena, str_of(text), "t", NULL, &t, NULL), 0);
-    return t;
-}
+#include "values.h"
 
 static const struct secret *find(const struct secrets *list, const char *name)
 {
@@ -99,8 +74,8 @@ static void test_sources(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_names, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sources, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names, arena_setup, arena_teardown),
+        cmocka_unit_test_setup_teardown(test_sources, arena_setup, arena_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
