@@ -157,7 +157,7 @@ static void on_cpu(void *arg, nsec cpu)
     nsec enough = run->settings.idle / 200;
     bool worked = cpu - x->last_cpu > enough;
     x->last_cpu = cpu;
-    if (!x->asked_cpu) {
+    if (!x->asked_cpu || x->ended != 0) { /* the answer may come when it is over */
         return;
     }
     x->asked_cpu = false;
