@@ -103,8 +103,12 @@ static int plan(struct run *run, struct launch_spec *spec, struct err *e)
 
 /* --- deadlines --- */
 
+/* From here on the grace period counts; another deadline would only start it anew. */
 static void stop(struct run *run, const char *why)
 {
+    timer_cancel(run->exec.total);
+    timer_cancel(run->exec.first_output);
+    timer_cancel(run->exec.idle);
     events_signal_sent(&run->record.events, "SIGTERM", "tree", why);
     proc_stop(run->exec.proc, run->settings.grace);
 }
@@ -114,7 +118,7 @@ static void deadline_passed(struct run *run, enum timeout_kind kind, nsec limit)
     if (run->cause.reason == REASON_NONE) {
         run->cause.timeout = kind;
     }
-    run_fail(run, REASON_TIMEOUT, "%s deadline of %.3g s passed", timeout_kind_word(kind),
+    run_fail(run, REASON_TIMEOUT, "%s deadline of %.10g s passed", timeout_kind_word(kind),
              (double)limit / 1e9);
     events_deadline(&run->record.events, timeout_kind_word(kind), limit);
     stop(run, "deadline");
@@ -157,7 +161,7 @@ static void on_cpu(void *arg, nsec cpu)
     nsec enough = run->settings.idle / 200;
     bool worked = cpu - x->last_cpu > enough;
     x->last_cpu = cpu;
-    if (!x->asked_cpu || x->ended != 0) { /* the answer may come when it is over */
+    if (!x->asked_cpu || x->ended != 0 || run->cause.reason != REASON_NONE) {
         return;
     }
     x->asked_cpu = false;
@@ -308,7 +312,7 @@ void execute_interrupt(struct run *run, bool at_once)
     }
     if (at_once) {
         proc_kill(run->exec.proc);
-    } else if (run->exec.launched) {
+    } else if (run->exec.launched && run->exec.ended == 0) {
         stop(run, "interrupt");
     }
 }
