@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # The front door. Each target only calls a script or meson; `make help` lists them.
-# Variables: PREFIX (/usr/local) and DESTDIR for install, JOBS, DURATION and TARGET for fuzz.
+# Variables: PREFIX (/usr/local) and DESTDIR for install, DURATION and TARGET for fuzz, JOBS, WERROR.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-export PREFIX DESTDIR JOBS
+export PREFIX DESTDIR JOBS WERROR
 DURATION ?= 60
 
 .PHONY: help setup build demo test check lint bench fuzz install format tidy clean
