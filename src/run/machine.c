@@ -85,7 +85,8 @@ static int rank(enum reason r)
 }
 
 /* Messages have a limited length, and what was cut may be half a secret: clean from here on. */
-static void format_message(struct run *run, char out[RUN_MESSAGE_MAX], const char *fmt, va_list ap)
+static PRINTF_LIKE(3, 0) void format_message(struct run *run, char out[RUN_MESSAGE_MAX],
+                                             const char *fmt, va_list ap)
 {
     char text[RUN_MESSAGE_MAX];
     (void)vsnprintf(text, sizeof text, fmt, ap);
