@@ -44,6 +44,7 @@ int main(int argc, char **argv)
     pid_t pid;
     double start = now();
     int failed = posix_spawnp(&pid, argv[i + 1], &actions, NULL, argv + i + 1, environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
     if (failed != 0) {
         (void)fprintf(stderr, "measure: %s: %s\n", argv[i + 1], strerror(failed));
         return 127;
