@@ -53,10 +53,12 @@ class Meson(unittest.TestCase):
         self.assertEqual(found[1].text, "no such kernel feature")
 
     def test_failed_case(self):
-        stderr = "[  ERROR   ] --- 1 != 2\n[  FAILED  ] third\n"
-        found = cases.from_meson_test("unit", meson(CMOCKA, stderr, "FAIL", 1))
-        self.assertEqual(found[2].status, "failed")
-        self.assertIn("1 != 2", found[2].text)
+        for group in ("", "tests: "):  # cmocka 1 and 2
+            stderr = "[  ERROR   ] --- 1 != 2\n[  FAILED  ] third\n"
+            stderr += f"[  FAILED  ] {group}1 test(s), listed below:\n[  FAILED  ] third\n"
+            found = cases.from_meson_test("unit", meson(CMOCKA, stderr, "FAIL", 1))
+            self.assertEqual([c.status for c in found], ["passed", "skipped", "failed"])
+            self.assertIn("1 != 2", found[2].text)
 
     def test_crash_in_a_case(self):
         self.assertIn(("buf: third", "failed"), self.verdicts(stdout=CMOCKA, result="FAIL", returncode=-11))
