@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/sha256.h"
 #include "prompt/skill.h"
 
 struct engine {
@@ -121,18 +122,7 @@ static int by_text(const void *a, const void *b)
                    (*(const struct json *const *)b)->string);
 }
 
-/* FNV-1a: a name for a file, not a proof; the text is compared as well. */
-static uint64_t hash(struct str s)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < s.len; i++) {
-        h = (h ^ (unsigned char)s.ptr[i]) * 0x100000001b3u;
-    }
-    return h;
-}
-
-struct skill_probe_key skill_probe_key(struct arena *a, const struct skill *s,
-                                       const char *uv_version)
+const char *skill_probe_key(struct arena *a, const struct skill *s, const char *uv_version)
 {
     const struct json *list = dependencies_of(s);
     size_t count = json_len(list);
@@ -146,8 +136,7 @@ struct skill_probe_key skill_probe_key(struct arena *a, const struct skill *s,
     for (size_t i = 0; i < count; i++) {
         buf_addf(&text, "%.*s\n", STR_ARG(sorted[i]->string));
     }
-    return (struct skill_probe_key) {
-        .text = arena_dup(a, buf_str(&text)),
-        .name = arena_printf(a, "%016llx", (unsigned long long)hash(buf_str(&text))),
-    };
+    char hash[SHA256_HEX];
+    sha256_hex(buf_str(&text), hash);
+    return arena_dup(a, str_of(hash));
 }

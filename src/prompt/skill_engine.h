@@ -33,11 +33,6 @@ const char *const *skill_runtime_prefix(struct arena *a, const struct skill *s);
  * and run without the prefix. NULL when there is nothing to probe. */
 const char *const *skill_runtime_probe(struct arena *a, const struct skill *s);
 
-/* What the result of the probe depends on, as a text to store and compare, and as a short name for
- * a file that holds it. `uv_version` is what "uv --version" prints. */
-struct skill_probe_key {
-    const char *text;
-    const char *name; /* 16 hexadecimal digits */
-};
-struct skill_probe_key skill_probe_key(struct arena *a, const struct skill *s,
-                                       const char *uv_version);
+/* Under what the result of the probe can be kept: a hash of the dependencies and of what
+ * "uv --version" prints. */
+const char *skill_probe_key(struct arena *a, const struct skill *s, const char *uv_version);
