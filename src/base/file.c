@@ -103,9 +103,9 @@ int file_write_atomic(int dirfd, const char *path, struct str content, mode_t mo
     if (fd < 0) {
         return ERR_SYS_AS(e, ERR_OUTPUT, "create '%s'", path);
     }
-    int r = file_write_all(fd, content, e);
+    int r = file_write_all(fd, content, NULL);
     if (r < 0) {
-        (void)err_wrap(e, "'%s'", path);
+        r = ERR_SYS_AS(e, ERR_OUTPUT, "write '%s'", path);
     } else if (renameat(dirfd, temp, dirfd, path) < 0) {
         r = ERR_SYS_AS(e, ERR_OUTPUT, "replace '%s'", path);
     }

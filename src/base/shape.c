@@ -21,7 +21,7 @@ static bool is_duration(const struct json *v)
     switch (v->type) {
     case JSON_INT:
     case JSON_REAL:
-        return json_real(v, -1) >= 0 && json_real(v, 0) < 3650.0 * 86400;
+        return json_real(v, -1) >= 0 && json_real(v, 0) <= 3650.0 * 86400;
     case JSON_STRING:
         return str_to_duration(v->string, &ns);
     case JSON_NULL:

@@ -14,6 +14,8 @@
 
 /* A prompt typed into a pipe; a larger one belongs into a file. */
 enum { STDIN_MAX = 16 << 20 };
+/* As deep as a task file may be; what is deeper, no reader of task.json would take. */
+enum { KEY_DEPTH_MAX = 32 };
 
 static const char *const delivery_words[] = { "file", "argument", "stdin", NULL };
 static const char *const home_words[] = { "private", "shared", NULL };
@@ -185,8 +187,11 @@ static int put_setting(struct arena *a, struct json *tree, const char *pair, str
     }
     value->line = value->column = 0;
     struct json *at = tree;
-    for (;;) {
+    for (int depth = 1;; depth++) {
         struct str key = str_split(&path, '.');
+        if (depth > KEY_DEPTH_MAX) {
+            return ERR(e, ERR_USAGE, "--set: the key has more than %d parts", KEY_DEPTH_MAX);
+        }
         if (key.len == 0) {
             return ERR(e, ERR_USAGE, "--set: '%s' has an empty part in its key", pair);
         }

@@ -76,7 +76,7 @@ int record_open(struct record *rec, const struct record_opts *opts, struct err *
     }
     if (r < 0) {
         record_done(rec);
-        return r;
+        return err_wrap(e, "output directory '%s'", opts->path);
     }
     events_started(&rec->events, opts->adapter, rec->dir.path);
     return 0;
@@ -207,6 +207,43 @@ static int write_view(struct record *rec, const char *name, const struct json *v
     return before < 0 ? before : r;
 }
 
+/* Where there is no room for the text, the verdict may still fit. */
+static int write_result(struct record *rec, struct summary *s, struct err *e)
+{
+    struct arena *a = rec->arena;
+    int r = write_view(rec, "result.json", result_json(s, rec->redactor, a), 0, e);
+    if (r < 0 && s->text.len > 0) {
+        s->text = STR_EMPTY;
+        s->text_cut = true;
+        r = write_view(rec, "result.json", result_json(s, rec->redactor, a), 0, e);
+    }
+    return r;
+}
+
+static int write_views(struct record *rec, struct summary *s, struct err *e)
+{
+    struct arena *a = rec->arena;
+    int r = write_result(rec, s, e);
+    r = write_view(rec, "metrics.json", metrics_json(s, rec->redactor, a), r, e);
+    return write_view(rec, "manifest.json", manifest_json(s, &rec->dir, rec->redactor, a), r, e);
+}
+
+/* Who reads "success" must find the record; a run that failed anyway keeps its own reason. */
+static bool blame_record(struct record *rec, struct summary *s, const struct err *why)
+{
+    if (s->reason != REASON_SUCCESS && s->reason != REASON_NEEDS_HUMAN) {
+        return false;
+    }
+    s->reason = REASON_CANNOT_WRITE_OUTPUT;
+    s->error = arena_printf(rec->arena, "%s", why->msg);
+    return true;
+}
+
+void record_reclaim(struct record *rec)
+{
+    (void)!rundir_reclaim(&rec->dir, &rec->damage);
+}
+
 int record_finish(struct record *rec, struct summary *s, struct err *e)
 {
     assert(s->reason != REASON_NONE);
@@ -215,18 +252,25 @@ int record_finish(struct record *rec, struct summary *s, struct err *e)
     transcript_stop(&rec->transcript);
     rundir_release_reserve(&rec->dir);
     complete_summary(rec, s);
+    if (rec->damage.code != ERR_OK) {
+        (void)blame_record(rec, s, &rec->damage);
+    }
     events_finished(&rec->events, s->reason, summary_contract_exit(s), s->duration, s->error);
 
-    struct arena *a = rec->arena;
-    const struct redactor *redactor = rec->redactor;
-    int r = write_view(rec, "result.json", result_json(s, redactor, a), 0, e);
-    r = write_view(rec, "metrics.json", metrics_json(s, redactor, a), r, e);
-    r = write_view(rec, "manifest.json", manifest_json(s, &rec->dir, redactor, a), r, e);
+    int r = write_views(rec, s, e);
+    if (r < 0 && blame_record(rec, s, e)) {
+        struct err again;
+        (void)!write_views(rec, s, &again);
+    }
     rec->state.reason = s->reason;
     rec->state.exit_code = summary_contract_exit(s);
     rec->state.ended_wall = s->ended_wall;
     rec->state.heartbeat_wall = s->ended_wall;
     struct err later;
     int last = state_write(&rec->state, &rec->dir, r < 0 ? &later : e);
+    if (r == 0 && last == 0 && rec->damage.code != ERR_OK) {
+        *e = rec->damage;
+        return -(int)e->code;
+    }
     return r < 0 ? r : last;
 }

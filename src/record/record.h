@@ -50,6 +50,7 @@ struct record {
     struct transcript transcript;
     struct state state;
     const struct redactor *redactor;
+    struct err damage;   /* what the harness did to the directory; record_reclaim */
     struct arena *arena; /* of the whole run */
     nsec started, phase_started;
     struct summary_phase phases[RECORD_PHASES_MAX];
@@ -76,6 +77,11 @@ int record_write_text(struct record *rec, const char *name, struct str text,
 /* Writes manifest.json with status "running", for who watches the directory. */
 int record_announce(struct record *rec, const struct summary *s, struct err *e) MUST_USE;
 
-/* All files are tried even if one fails; the first failure is returned. Afterwards only
+/* When the harness is gone, and before anything else is written: see rundir_reclaim(). What was
+ * damaged is told by record_finish(). */
+void record_reclaim(struct record *rec);
+
+/* All files are tried even if one fails; the first failure is returned. A success whose record is
+ * damaged is none: the reason of the summary is then `cannot_write_output`. Afterwards only
  * record_done(). */
 int record_finish(struct record *rec, struct summary *s, struct err *e) MUST_USE;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -176,10 +177,22 @@ static int claim(struct rundir *d, const char *path, bool force, struct err *e)
     return r;
 }
 
+/* On a small disk the run needs room too: what does not fit into half of it is the text of the
+ * result, which is then left out. */
+static off_t reserve_size(int fd)
+{
+    struct statvfs fs;
+    if (fstatvfs(fd, &fs) < 0) {
+        return RESERVE_BYTES;
+    }
+    uint64_t half = (uint64_t)fs.f_bavail * fs.f_frsize / 2;
+    return half < RESERVE_BYTES ? (off_t)half : RESERVE_BYTES;
+}
+
 static void reserve(struct rundir *d)
 {
     int fd = openat(d->dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 && fallocate(fd, 0, 0, RESERVE_BYTES) < 0) {
+    if (fd >= 0 && fallocate(fd, 0, 0, reserve_size(fd)) < 0) {
         cleanup_fd(&fd); /* no such calls here, or no room: then there is nothing to keep aside */
     }
     d->reserve_fd = fd;

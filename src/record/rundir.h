@@ -65,6 +65,12 @@ void rundir_release_reserve(struct rundir *d);
  * rundir_create does this. */
 int rundir_complete(const struct rundir *d, struct err *e) MUST_USE;
 
+/* Before the verdict, when the harness is gone: gives the owner its permissions back, renames what
+ * stands where a file of ours belongs to "<name>.damaged", and makes what is missing, a removed
+ * directory included. ERR_OUTPUT when the record is not what and where it should be (removed, moved
+ * away); `d` can be written to all the same as far as that is possible. */
+int rundir_reclaim(struct rundir *d, struct err *e) MUST_USE;
+
 /* A regular file of at most `max` bytes, appended to `ret`. ERR_INPUT when absent or no regular
  * file. */
 int rundir_read(const struct rundir *d, const char *name, size_t max, struct buf *ret,

@@ -3,7 +3,6 @@
  * Phases parse, collect, gate and finish: from what the harness printed to a complete record. They
  * happen after every run, also one that was refused or killed.
  */
-#include <fcntl.h>
 
 #include "base/file.h"
 #include "record/redact.h"
@@ -117,10 +116,12 @@ int phase_collect(struct run *run, struct err *e)
                        &(struct transcript_entry) { .type = ENTRY_ERROR, .detail = detail });
     }
     transcript_stop(&run->record.transcript);
+    record_reclaim(&run->record);
     /* The private home held the agent's own files, some of which may hold what no record should. */
     if (run->paths.home != NULL && !run->opts->keep_home) {
         struct err why;
-        if (file_remove_tree(AT_FDCWD, run->paths.home, &why) < 0) {
+        /* By the descriptor: the agent may have put a link to something else under our path. */
+        if (file_remove_tree(run->record.dir.dir_fd, "home", &why) < 0) {
             run_warn(run, "the run's home could not be removed: %s", why.msg);
         }
     }
@@ -159,6 +160,16 @@ static const char *program_name(const struct run *run)
     return path == NULL ? NULL : arena_dup(run->arena, path_base(str_of(path)));
 }
 
+/* There is no record to tell it to any more: only whoever watches. */
+static void tell_damage(struct run *run, const struct err *why)
+{
+    if (run->cause.reason == REASON_NONE) {
+        run_fail(run, REASON_CANNOT_WRITE_OUTPUT, "%s", why->msg);
+    } else if (run->opts->watcher.warning != NULL) {
+        run->opts->watcher.warning(run->opts->watcher.owner, why->msg);
+    }
+}
+
 int phase_finish(struct run *run, struct err *e)
 {
     const struct agent_report *r = &run->report;
@@ -181,7 +192,10 @@ int phase_finish(struct run *run, struct err *e)
     };
     (void)exit_profile_find(run->settings.exit_profile, &s.exit_profile);
     fill_usage(run, &s);
-    int status = record_finish(&run->record, &s, e);
+    struct err why;
+    if (record_finish(&run->record, &s, &why) < 0) {
+        tell_damage(run, &why);
+    }
     run->exit_status = summary_contract_exit(&s);
-    return status;
+    return 0;
 }

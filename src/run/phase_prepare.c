@@ -97,6 +97,9 @@ static int load_prompt(struct run *run, struct err *e)
     }
     CLEANUP(buf) struct buf text = BUF_INIT(PROMPT_MAX);
     int r = file_read(AT_FDCWD, s->prompt_file, PROMPT_MAX, &text, e);
+    if (r == -ERR_LIMIT) {
+        e->code = ERR_INPUT; /* what is wrong is the file, not cinch */
+    }
     if (r < 0) {
         return err_wrap(e, "prompt");
     }

@@ -29,9 +29,10 @@ static enum tristate tristate_at(const struct settings *s, const char *section, 
     return v->boolean ? TRI_TRUE : TRI_FALSE;
 }
 
-static nsec limit_at(const struct settings *s, const char *key)
+/* `null` takes a setting out of the tree; the total deadline is there in any case. */
+static nsec limit_at(const struct settings *s, const char *key, nsec otherwise)
 {
-    return shape_duration(value_at(s, "limits", key), 0);
+    return shape_duration(value_at(s, "limits", key), otherwise);
 }
 
 static void read_agent(struct settings *s)
@@ -56,11 +57,11 @@ static void read_agent(struct settings *s)
 
 static void read_limits(struct settings *s)
 {
-    s->timeout = limit_at(s, "timeout");
-    s->first_output = limit_at(s, "first_output");
-    s->idle = limit_at(s, "idle");
-    s->grace = limit_at(s, "grace");
-    s->drain = limit_at(s, "drain");
+    s->timeout = limit_at(s, "timeout", 3600 * NSEC_PER_SEC);
+    s->first_output = limit_at(s, "first_output", 0);
+    s->idle = limit_at(s, "idle", 0);
+    s->grace = limit_at(s, "grace", 0);
+    s->drain = limit_at(s, "drain", 0);
 }
 
 static void read_surroundings(struct settings *s)
@@ -121,11 +122,14 @@ static int check(struct arena *a, const struct settings *s, struct err *e)
                    "%s: the timeout must be greater than 0 (for no practical limit use 30d)",
                    origin(a, s, "limits", "timeout"));
     }
+    if (s->workspace == NULL) {
+        return ERR(e, ERR_CONFIG, "a layer removes 'workspace' with null, but a run needs one");
+    }
     if (s->prompt_text.ptr != NULL && s->prompt_file != NULL) {
         return ERR(e, ERR_USAGE, "the prompt is given twice: as text by %s and as file by %s",
                    origin(a, s, "prompt", "text"), origin(a, s, "prompt", "file"));
     }
-    if (s->run_number > 99) {
+    if (value_at(s, "eval", "run_number") != NULL && (s->run_number < 1 || s->run_number > 99)) {
         return ERR(e, ERR_CONFIG, "%s: run_number must be between 1 and 99",
                    origin(a, s, "eval", "run_number"));
     }

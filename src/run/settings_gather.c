@@ -175,6 +175,17 @@ struct gathering {
     struct err *e;
 };
 
+/* A file of a later version may mean something else by the same keys. */
+static int check_version(const struct json *tree, const char *file, struct err *e)
+{
+    const struct json *version = json_get(tree, "version");
+    char at[JSON_AT_LEN];
+    return json_int(version, 1) == 1
+               ? 0
+               : ERR(e, ERR_CONFIG, "%s: version %lld is not known; this cinch reads version 1",
+                     json_at(file, version, at), (long long)json_int(version, 1));
+}
+
 static int prepare(struct gathering *g, struct json *tree, const char *file, const char *dir,
                    const struct shape *shape)
 {
@@ -185,14 +196,28 @@ static int prepare(struct gathering *g, struct json *tree, const char *file, con
     }
     widen(g->a, tree);
     int r = shape_check(tree, shape, file, g->e);
+    if (r == 0) {
+        r = check_version(tree, file, g->e);
+    }
     return r < 0 ? r : resolve_paths(g->a, tree, dir, g->e);
+}
+
+/* A file that is too large is wrong as a file, not a failure of cinch. */
+static int load(struct gathering *g, const char *path, struct json **ret)
+{
+    int r = yaml_load(g->a, path, &limits, ret, g->e);
+    if (r == -ERR_LIMIT) {
+        g->e->code = ERR_CONFIG;
+        r = -ERR_CONFIG;
+    }
+    return r;
 }
 
 static int add_file(struct gathering *g, enum group group, const char *layer, const char *path,
                     const struct shape *shape)
 {
     struct json *tree;
-    int r = yaml_load(g->a, path, &limits, &tree, g->e);
+    int r = load(g, path, &tree);
     if (r == 0) {
         r = prepare(g, tree, path, dir_of(g->a, path), shape);
     }
@@ -304,7 +329,7 @@ static int add_dictionary(struct gathering *g)
 {
     struct json *dict;
     const char *path = g->in->config_file;
-    int r = yaml_load(g->a, path, &limits, &dict, g->e);
+    int r = load(g, path, &dict);
     if (r < 0) {
         return r;
     }
@@ -371,6 +396,8 @@ static void place_rest(struct gathering *g)
     if (agent == NULL) {
         agent = json_object(g->a);
         json_setc(g->a, request, "agent", agent);
+    } else if (!json_is(agent, JSON_OBJECT)) {
+        return; /* --set agent=...; the check of the request says what is wrong with it */
     }
     bool own_program = g->s->profile != NULL && json_len(g->s->profile->binary) > 0;
     json_setc(g->a, agent, own_program ? "args" : "command", json_copy(g->a, rest));

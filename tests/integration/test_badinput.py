@@ -102,7 +102,7 @@ class BadInput(harness.Case):
         lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
         lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
         task = self.write("t.yaml", "\n".join(lines) + "\n")
-        self.refuse(70, task, words=["t.yaml"], record=False)
+        self.refuse(65, task, words=["t.yaml"], record=False)
 
     def test_json_with_nan(self):
         task = self.write("t.json", '{"limits": {"timeout": NaN}}')
@@ -159,6 +159,33 @@ class BadInput(harness.Case):
 
     def test_bad_variable_name(self):
         self.refuse(65, "--env", "1BAD=x", "--", self.agent, words=["1BAD"])
+
+    def test_a_setting_of_the_wrong_kind_beside_a_command(self):
+        for value in ("[1]", "[a, b, c]", "x", "5"):
+            self.refuse(65, "--set", "agent=" + value, "--", self.agent, words=["'agent' must be a map"], record=False)
+
+    def test_a_key_nested_too_deep(self):
+        self.refuse(64, "--set", "config" + ".a" * 5000 + "=1", "--", self.agent, words=["parts"], record=False)
+
+    def test_removing_what_a_run_needs(self):
+        self.refuse(65, "--set", "workspace=null", "--", self.agent, words=["workspace"], record=False)
+        r = self.run_command("true", options=["--set", "limits=null"])
+        self.assertEqual((r.code, r.reason), (0, "success"))
+
+    def test_a_version_of_the_future(self):
+        task = self.write("t.yaml", f"name: x\nversion: 2\nagent: {{command: [{self.agent}]}}\n")
+        self.refuse(65, task, words=["t.yaml:2:10", "version 2"], record=False)
+
+    def test_run_number_zero(self):
+        self.refuse(65, "--set", "eval.run_number=0", "--", self.agent, words=["between 1 and 99"], record=False)
+
+    def test_a_timeout_of_ten_years(self):
+        self.assertEqual(self.run_command("true", options=["--timeout", "3650d"]).code, 0)
+        self.refuse(64, "--timeout", "3651d", "--", self.agent, words=["timeout"], record=False)
+
+    def test_input_that_is_too_large(self):
+        self.refuse(66, "--prompt", "/dev/zero", "--", self.agent, words=["/dev/zero", "larger than"])
+        self.refuse(65, "--config", "/dev/zero", "--", self.agent, words=["/dev/zero", "larger than"], record=False)
 
     def test_goal_and_prompt(self):
         p = self.write("p.md", "x")

@@ -158,7 +158,7 @@ class Prompt(harness.Case):
     def test_a_prompt_too_long_for_an_argument(self):
         p = self.write("p.md", "x" * 200000)
         r = self.run_command("echo", "{prompt}", options=["--prompt", p])
-        self.assertNotEqual(r.code, 0)
+        self.assertEqual((r.code, r.reason), (65, "bad_task"))
         self.assertIn("--prompt-via file", r.manifest["error"])
         self.assertEqual(r.events("process.spawned"), [])
 

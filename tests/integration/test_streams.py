@@ -179,6 +179,17 @@ class FullDisk(harness.Case):
         self.assertGreater(r.metrics["ext"]["bytes"]["lost"], 0)
         self.assertTrue(any(re.search("stdout.log", w) for w in r.manifest["warnings"]))
 
+    def test_a_disk_smaller_than_the_reserve(self):
+        disk = self.make_dir("disk")
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", disk], capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest("cannot mount a small disk here")
+        self.addCleanup(subprocess.run, ["umount", disk])
+        flood = 'head -c 3000000 /dev/zero; head -c 900000 /dev/zero > "$CINCH_OUTPUT_DIR/more"; exit 0'
+        r = self.run_command("sh", "-c", flood, output=os.path.join(disk, "out"))
+        self.assertEqual((r.code, r.reason), (0, "success"))
+        self.assertGreater(r.metrics["ext"]["bytes"]["lost"], 0)
+
 
 if __name__ == "__main__":
     harness.main()
