@@ -150,6 +150,7 @@ void loop_run(struct loop *l)
 {
     l->poll_began = 0;
     (void)uv_run(&l->uv, UV_RUN_DEFAULT);
+    watch_over(l); /* what the last iteration did; libuv from 1.45 on runs timers after the poll */
 }
 
 void loop_stop(struct loop *l)

@@ -248,7 +248,7 @@ static int64_t clamp(int64_t i, int64_t len, int64_t low, int64_t high)
 
 static int slice_span(struct render *r, const struct slice_bounds *b, int64_t len, struct span *ret)
 {
-    int64_t step;
+    int64_t step = 1;
     int rc = slice_number(r, b->step, 1, &step);
     if (rc < 0) {
         return rc;
@@ -259,8 +259,8 @@ static int slice_span(struct render *r, const struct slice_bounds *b, int64_t le
     step = step < -INT64_MAX ? -INT64_MAX : step;
     int64_t low = step < 0 ? -1 : 0;
     int64_t high = step < 0 ? len - 1 : len;
-    int64_t start;
-    int64_t stop;
+    int64_t start = 0;
+    int64_t stop = 0;
     rc = slice_number(r, b->start, step < 0 ? INT64_MAX : 0, &start);
     rc = rc < 0 ? rc : slice_number(r, b->stop, step < 0 ? INT64_MIN : INT64_MAX, &stop);
     if (rc < 0) {
