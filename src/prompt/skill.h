@@ -8,14 +8,14 @@
  *
  *   admit      skill_open("skills/pdf-tables", NULL, &s, e);     directory, .md file or zip archive
  *              skill_admit(s, engine, 0, &mode, e);              engine and mode are allowed
- *              skill_bind(a, s, &request, &values, e);           skill_input.h: inputs and parameters
+ *              skill_bind(a, s, &request, &values, e);           skill_input.h: values
  *   configure  skill_engine_config(a, s, engine, &tree, &source, e);
  *   prepare    skill_install(s, skills_fd, &opts, e);            skill_install.h
  *              skill_stage(a, &values, run_fd, run_dir, e);      skill_input.h
  *   context    skill_resolve(a, s, run_fd, run_dir, &values, e); skill_input.h
  *              skill_prompt(s, &opts, &text, e);                 skill_prompt.h
  *   execute    skill_runtime_prefix(a, s)                        skill_engine.h
- *   parse      skill_contract(a, s, mode)                        skill_contract.h: the schema to ask for
+ *   parse      skill_contract(a, s, mode)                        skill_contract.h: the schema
  *              skill_answer_read(a, s, value, &answer)
  *   gate       skill_artifacts(a, s, answer.data, &root, &list, e);      skill_artifact.h
  *   finish     skill_free(s);
@@ -67,7 +67,7 @@ struct skill {
  * good skill. `name` installs it under another name; NULL: the name of its directory, or the stem
  * of its file (of a SKILL.md: the name that it says). */
 int skill_open(const char *path, const char *name, struct skill **ret, struct err *e) MUST_USE;
-/* The same for a package in memory, which must outlive the skill; `name` is that of its directory. */
+/* The same for a package in memory, which must outlive the skill; `name` is its directory's. */
 int skill_open_package(const struct package *p, const char *name, struct skill **ret,
                        struct err *e) MUST_USE;
 struct skill *skill_free(struct skill *s); /* accepts NULL, returns NULL */

@@ -19,7 +19,7 @@
 #include "prompt/skill.h"
 #include "prompt/skill_priv.h"
 
-/* Reached only by hostile schemas and outputs: what lies beyond is not looked at, or refused. Work is
+/* Reached only by hostile schemas and outputs: what is beyond is not looked at, or refused. Work is
  * counted in keys that are compared: fifty million take less than a second, and an honest output of
  * a hundred thousand rows needs a few. */
 enum { DEPTH_MAX = 32, WORK_MAX = 50000000, ARTIFACTS_MAX = 1000, MANIFEST_BYTES = 1 << 20 };

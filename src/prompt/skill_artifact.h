@@ -4,7 +4,7 @@
  * list of the manifest.
  *
  *   "report": {"type": "string", "x-type": "artifact", "x-role": "report"}       a path
- *   "files": {"type": "string", "x-type": "artifact-manifest", "x-role": "all"}  a path of a JSON file
+ *   "files": {"type": "string", "x-type": "artifact-manifest", "x-role": "all"}  path of a JSON file
  *                                              {"role": "path", …}, each of which is one too
  *
  *   struct skill_root root = { .fd = dir_fd, .path = "/run" };

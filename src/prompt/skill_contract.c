@@ -9,7 +9,7 @@
 #include "prompt/skill.h"
 #include "prompt/skill_priv.h"
 
-/* Objects nested in each other by oneOf, anyOf, allOf and references: deeper ones get no marker, and
+/* Objects nested in each other by oneOf, anyOf, allOf, references: deeper ones get no marker, and
  * references that fan out are followed only so often. No schema that a person wrote comes near. */
 enum { BRANCH_DEPTH = 8, BRANCH_STEPS = 1000 };
 

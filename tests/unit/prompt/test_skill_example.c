@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * examples/skill-hello through all phases of a run, with its script in the place of the harness: the
+ * examples/skill-hello through all phases of a run, with its script in place of the harness: the
  * calls that a run makes, in their order. Takes the directory of the example as its argument.
  */
 #include <spawn.h>
