@@ -4,8 +4,8 @@
  * list of the manifest.
  *
  *   "report": {"type": "string", "x-type": "artifact", "x-role": "report"}       a path
- *   "files": {"type": "string", "x-type": "artifact-manifest", "x-role": "all"}  path of a JSON file
- *                                              {"role": "path", …}, each of which is one too
+ *   "files": {"type": "string", "x-type": "artifact-manifest", "x-role": "all"}  path of a JSON
+ *                              file {"role": "path", …}, each of which is one too
  *
  *   struct skill_root root = { .fd = dir_fd, .path = "/run" };
  *   skill_artifacts(a, s, output, &root, &list, e);
