@@ -441,6 +441,8 @@ static int add_section(struct section_tree *tree, struct section *parent, const 
 void section_tree_number(struct section_tree *tree)
 {
     unsigned counts[DEEPEST + 2] = { 0 };
+    char marks[DEEPEST + 4];
+    memset(marks, '#', sizeof marks);
     for (size_t i = 0; i < tree->len; i++) {
         struct section *s = tree->nodes[i];
         counts[s->depth]++;
@@ -448,6 +450,9 @@ void section_tree_number(struct section_tree *tree)
         struct str before = s->parent == NULL ? STR_EMPTY : s->parent->number;
         s->number = str_of(arena_printf(tree->arena, "%.*s%s%u", STR_ARG(before),
                                         before.len > 0 ? "." : "", counts[s->depth]));
+        s->heading =
+            str_of(arena_printf(tree->arena, "%.*s %.*s. %.*s (%.*s)", (int)s->depth + 2, marks,
+                                STR_ARG(s->number), STR_ARG(s->title), STR_ARG(s->path)));
     }
     for (size_t i = tree->len; i > 0; i--) {
         struct section *s = tree->nodes[i - 1];

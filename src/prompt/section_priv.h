@@ -46,6 +46,7 @@ struct section {
     struct section *parent;
     const struct json *source;
     struct str key, path, number, title;
+    struct str heading; /* "## 1. Title (path)" */
     unsigned depth;
     size_t at, end; /* in the array of nodes */
     const struct json *params;

@@ -222,11 +222,10 @@ static int write_body(struct section_pass *pass, const struct section *s,
 int section_pass_write(struct section_pass *pass, const struct section *s,
                        enum section_visibility visibility, struct buf *out, struct err *e)
 {
-    buf_adds(out, out->len == 0 ? "" : "\n\n");
-    for (unsigned i = 0; i < s->depth + 2; i++) {
-        buf_adds(out, "#");
+    if (out->len > 0) {
+        buf_add(out, STR("\n\n"));
     }
-    buf_addf(out, " %.*s. %.*s (%.*s)", STR_ARG(s->number), STR_ARG(s->title), STR_ARG(s->path));
+    buf_add(out, s->heading);
     int r = write_body(pass, s, visibility, out, e);
     if (r < 0) {
         return r;

@@ -204,7 +204,7 @@ int tpl_value_equal(struct render *r, const struct value *a, const struct value 
         return 0;
     }
     int rc = render_step(r);
-    rc = rc < 0 ? rc : tpl_render_enter(r);
+    rc = rc < 0 ? rc : render_enter(r);
     if (rc < 0) {
         return rc;
     }
@@ -279,7 +279,7 @@ int tpl_value_compare_op(struct render *r, const struct value *a, const struct v
         return fail_order(r, a, b);
     }
     int rc = render_step(r);
-    rc = rc < 0 ? rc : tpl_render_enter(r);
+    rc = rc < 0 ? rc : render_enter(r);
     if (rc < 0) {
         return rc;
     }
@@ -378,7 +378,7 @@ static int hash_tuple(struct render *r, const struct list *l, uint64_t *ret)
 {
     uint64_t h = 0x345678;
     int rc = render_step(r);
-    rc = rc < 0 ? rc : tpl_render_enter(r);
+    rc = rc < 0 ? rc : render_enter(r);
     if (rc < 0) {
         return rc;
     }

@@ -87,6 +87,17 @@ static struct dict_entry *find_text(const struct dict *d, struct str key, uint64
 
 struct value *tpl_dict_find_hashed(const struct dict *d, struct str key, uint64_t hash)
 {
+    for (size_t i = 0; d->index == NULL && i < d->len; i++) { /* most dicts are small */
+        struct dict_entry *entry = &d->entries[i];
+        if (entry->hash == hash && entry->key.kind == VALUE_STRING &&
+            entry->key.string.len == key.len &&
+            memcmp(entry->key.string.ptr, key.ptr, key.len) == 0) {
+            return &entry->value;
+        }
+    }
+    if (d->index == NULL) {
+        return NULL;
+    }
     struct dict_entry *entry = find_text(d, key, hash);
     return entry == NULL ? NULL : &entry->value;
 }

@@ -22,13 +22,6 @@ struct value tpl_undefined_hint(struct render *r, const char *hint)
     return (struct value) { .kind = VALUE_UNDEFINED, .undefined = u };
 }
 
-static int eval_const(struct render *r, struct activation *act, const struct node *n,
-                      struct value *out)
-{
-    *out = n->constant;
-    return 0;
-}
-
 static int eval_name(struct render *r, struct activation *act, const struct node *n,
                      struct value *out)
 {
@@ -273,12 +266,14 @@ static int eval_test(struct render *r, struct activation *act, const struct node
 }
 
 static eval_fn *const table[NODE_KIND_MAX] = {
-    [NODE_CONST] = eval_const,     [NODE_NAME] = eval_name,      [NODE_LIST] = eval_list,
-    [NODE_TUPLE] = eval_list,      [NODE_DICT] = eval_dict,      [NODE_CONCAT] = eval_concat,
-    [NODE_BINARY] = eval_binary,   [NODE_NEGATIVE] = eval_unary, [NODE_POSITIVE] = eval_unary,
-    [NODE_NOT] = eval_unary,       [NODE_AND] = eval_logic,      [NODE_OR] = eval_logic,
-    [NODE_COMPARE] = eval_compare, [NODE_COND] = eval_cond,      [NODE_ATTRIBUTE] = eval_attribute,
-    [NODE_ITEM] = eval_item,       [NODE_CALL] = eval_call,      [NODE_FILTER] = eval_filter,
+    [NODE_LIST] = eval_list,           [NODE_TUPLE] = eval_list,
+    [NODE_DICT] = eval_dict,           [NODE_CONCAT] = eval_concat,
+    [NODE_BINARY] = eval_binary,       [NODE_NEGATIVE] = eval_unary,
+    [NODE_POSITIVE] = eval_unary,      [NODE_NOT] = eval_unary,
+    [NODE_AND] = eval_logic,           [NODE_OR] = eval_logic,
+    [NODE_COMPARE] = eval_compare,     [NODE_COND] = eval_cond,
+    [NODE_ATTRIBUTE] = eval_attribute, [NODE_ITEM] = eval_item,
+    [NODE_CALL] = eval_call,           [NODE_FILTER] = eval_filter,
     [NODE_TEST] = eval_test,
 };
 
@@ -288,10 +283,14 @@ int tpl_eval(struct render *r, struct activation *act, const struct node *n, str
     if (rc < 0) {
         return rc;
     }
-    if (n->kind <= NODE_NAME) { /* leaves need no depth */
-        return table[n->kind](r, act, n, out);
+    if (n->kind == NODE_NAME) { /* leaves need no depth */
+        return eval_name(r, act, n, out);
     }
-    rc = tpl_render_enter(r);
+    if (n->kind == NODE_CONST) {
+        *out = n->constant;
+        return 0;
+    }
+    rc = render_enter(r);
     if (rc < 0) {
         return rc;
     }

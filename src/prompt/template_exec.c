@@ -80,6 +80,9 @@ static int exec_print(struct render *r, struct activation *act, const struct nod
     struct value v;
     int rc = tpl_eval(r, act, n->expr, &v);
     r->line = n->line;
+    if (rc == 0 && v.kind == VALUE_STRING) {
+        return render_write(r, r->out, v.string);
+    }
     return rc < 0 ? rc : tpl_value_write_str(r, &v, r->out);
 }
 
@@ -134,7 +137,7 @@ static int apply_filters(struct render *r, struct activation *act, const struct 
 {
     struct value subject = *text;
     struct call_args args;
-    int rc = tpl_render_enter(r);
+    int rc = render_enter(r);
     if (rc == 0 && n->apply.subject != NULL) {
         rc = apply_filters(r, act, n->apply.subject, text, &subject);
     }
@@ -332,7 +335,7 @@ static exec_fn *const table[NODE_KIND_MAX] = {
 
 int tpl_exec_body(struct render *r, struct activation *act, const struct node_list *body)
 {
-    int rc = body->len == 0 ? 0 : tpl_render_enter(r);
+    int rc = body->len == 0 ? 0 : render_enter(r);
     if (rc < 0 || body->len == 0) {
         return rc;
     }

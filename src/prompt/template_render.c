@@ -96,8 +96,10 @@ int tpl_render_fail_output(struct render *r)
                            r->set->limits.max_output);
 }
 
-int tpl_render_too_long(struct render *r)
+int tpl_render_check(struct render *r)
 {
+    enum { OFTEN = 64 };
+    r->check_at = r->steps + OFTEN;
     if (r->steps > r->set->limits.max_steps) {
         return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "more than %llu steps",
                                (unsigned long long)r->set->limits.max_steps);
@@ -109,12 +111,9 @@ int tpl_render_too_long(struct render *r)
     return 0;
 }
 
-int tpl_render_enter(struct render *r)
+int tpl_render_too_deep(struct render *r)
 {
-    if (++r->depth > RENDER_DEPTH) {
-        return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "values or calls nest too deep");
-    }
-    return 0;
+    return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "values or calls nest too deep");
 }
 
 int tpl_render_check_size(struct render *r, uint64_t count, size_t size)

@@ -72,6 +72,7 @@ struct render {
     unsigned depth; /* of C recursion */
     unsigned calls;
     uint64_t steps, rounds;
+    uint64_t check_at;            /* so many steps: look at the limits again */
     bool included;                /* the error says already where its file was included */
     struct free_list *free_lists; /* activations by template and function */
 };
@@ -100,17 +101,18 @@ static inline int render_write(struct render *r, struct buf *out, struct str s)
     return buf_append(out, s, NULL) < 0 ? tpl_render_fail_output(r) : 0;
 }
 
-int tpl_render_too_long(struct render *r); /* the failing part of render_step */
-/* Counts a step; fails when there were too many or too much memory is in use. */
+int tpl_render_check(struct render *r); /* the rare part of render_step */
+/* Counts a step; now and then it fails, when there were too many or too much memory is in use. */
 static inline int render_step(struct render *r)
 {
-    r->steps++;
-    if (__builtin_expect(r->steps > r->set->limits.max_steps || (r->steps & 63) == 0, 0)) {
-        return tpl_render_too_long(r);
-    }
-    return 0;
+    return __builtin_expect(++r->steps >= r->check_at, 0) ? tpl_render_check(r) : 0;
 }
-int tpl_render_enter(struct render *r) MUST_USE;
+int tpl_render_too_deep(struct render *r);
+/* Bounds the recursion in C; render_leave() must follow when it succeeds. */
+static inline int render_enter(struct render *r)
+{
+    return __builtin_expect(++r->depth > RENDER_DEPTH, 0) ? tpl_render_too_deep(r) : 0;
+}
 static inline void render_leave(struct render *r)
 {
     r->depth--;

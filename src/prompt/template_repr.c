@@ -266,7 +266,7 @@ static int repr_any(struct render *r, const struct value *v, struct buf *out)
 int tpl_value_write_repr(struct render *r, const struct value *v, struct buf *out)
 {
     int rc = render_step(r);
-    rc = rc < 0 ? rc : tpl_render_enter(r);
+    rc = rc < 0 ? rc : render_enter(r);
     if (rc < 0) {
         return rc;
     }
@@ -455,7 +455,7 @@ static int json_any(struct json_out *j, const struct value *v)
 static int json_value(struct json_out *j, const struct value *v)
 {
     int rc = render_step(j->r);
-    rc = rc < 0 ? rc : tpl_render_enter(j->r);
+    rc = rc < 0 ? rc : render_enter(j->r);
     if (rc < 0) {
         return rc;
     }

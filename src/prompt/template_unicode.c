@@ -274,11 +274,38 @@ static int map_lower(struct buf *out, struct str s, size_t *at, struct err *e)
     return unicode_map(out, c, UNICODE_LOWER, e);
 }
 
+/* The ASCII at the front of s, converted at once; *at is moved behind it. */
+static int convert_ascii(struct buf *out, struct str s, size_t *at, enum unicode_case to,
+                         struct err *e)
+{
+    size_t n = 0;
+    while (*at + n < s.len && (unsigned char)s.ptr[*at + n] < 0x80) {
+        n++;
+    }
+    char *p;
+    int r = n == 0 ? 0 : buf_reserve(out, n, &p, e);
+    if (r < 0 || n == 0) {
+        return r;
+    }
+    const char *from = s.ptr + *at;
+    char first = to == UNICODE_LOWER ? 'A' : 'a';
+    for (size_t i = 0; i < n; i++) {
+        p[i] = (char)((unsigned char)(from[i] - first) < 26 ? from[i] ^ 0x20 : from[i]);
+    }
+    buf_commit(out, n);
+    *at += n;
+    return 0;
+}
+
 int unicode_convert(struct buf *out, struct str s, enum unicode_case to, struct err *e)
 {
     for (size_t at = 0; at < s.len;) {
-        int r = to == UNICODE_LOWER ? map_lower(out, s, &at, e)
-                                    : unicode_map(out, unicode_next(s, &at), to, e);
+        int r = convert_ascii(out, s, &at, to, e);
+        if (r < 0 || at == s.len) {
+            return r;
+        }
+        r = to == UNICODE_LOWER ? map_lower(out, s, &at, e)
+                                : unicode_map(out, unicode_next(s, &at), to, e);
         if (r < 0) {
             return r;
         }

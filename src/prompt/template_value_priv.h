@@ -11,7 +11,7 @@
  *
  * What the files of the engine share begins with tpl_, since its nouns are common ones. Functions
  * that can fail take the rendering first and return 0 or a negative code; the message is in the
- * rendering's error then (tpl_render_fail). Recursive ones are bounded by tpl_render_enter().
+ * rendering's error then (tpl_render_fail). Recursive ones are bounded by render_enter().
  */
 #pragma once
 
