@@ -5,11 +5,11 @@
  */
 #include "cli/request.h"
 
-#include <fcntl.h>
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/yaml.h"
 
 /* A prompt typed into a pipe; a larger one belongs into a file. */
@@ -208,13 +208,35 @@ static int put_setting(struct arena *a, struct json *tree, const char *pair, str
     }
 }
 
+/* From the descriptor, not by the name /dev/stdin: that cannot be opened when it is a socket, and
+ * whoever pipes a prompt in may take its time to write it. */
+static int read_stdin(struct buf *text, struct err *e)
+{
+    for (;;) {
+        char chunk[16384];
+        ssize_t n = read(STDIN_FILENO, chunk, sizeof chunk);
+        if (n == 0) {
+            return 0;
+        }
+        if (n < 0 && errno == EAGAIN) {
+            struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+            (void)poll(&p, 1, -1);
+        } else if (n < 0 && errno != EINTR) {
+            return ERR_SYS_AS(e, ERR_INPUT, "read the prompt from standard input");
+        } else if (n > 0 && buf_append(text, str_n(chunk, (size_t)n), NULL) < 0) {
+            return ERR(e, ERR_INPUT, "the prompt on standard input is larger than %d bytes",
+                       STDIN_MAX);
+        }
+    }
+}
+
 static int read_stdin_prompt(struct arena *a, struct json *tree, struct err *e)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(STDIN_MAX);
     if (isatty(STDIN_FILENO)) {
         return ERR(e, ERR_USAGE, "the prompt - is standard input, which is a terminal: pipe it in");
     }
-    int r = file_read(AT_FDCWD, "/dev/stdin", STDIN_MAX, &text, e);
+    int r = read_stdin(&text, e);
     if (r == 0) {
         json_setc(a, section(a, tree, "prompt"), "text", json_string(a, buf_str(&text)));
     }

@@ -57,7 +57,8 @@ int record_open(struct record *rec, const struct record_opts *opts, struct err *
         .redactor = opts->redactor,
         .started = clock_now(),
     };
-    int r = rundir_create(&rec->dir, opts->path, &(struct rundir_opts) { .force = opts->force }, e);
+    int r = rundir_create(&rec->dir, opts->path,
+                          &(struct rundir_opts) { .force = opts->force, .keep = opts->keep }, e);
     if (r < 0) {
         return r;
     }

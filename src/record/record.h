@@ -34,6 +34,7 @@ struct redactor;
 struct record_opts {
     const char *path;
     bool force; /* see rundir.h */
+    const char *const *keep;
     const char *adapter;
     const struct redactor *redactor; /* compiled; borrowed; may be NULL */
     const char *request_id;          /* see events.h */

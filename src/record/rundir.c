@@ -105,20 +105,36 @@ static bool still_there(const struct rundir *d)
            here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-static bool holds_current_directory(const char *path)
+static bool holds(const char *path, const char *inner)
 {
-    char cwd[PATH_MAX];
-    size_t len = strlen(path);
-    return getcwd(cwd, sizeof cwd) != NULL && strncmp(cwd, path, len) == 0 &&
-           (cwd[len] == '\0' || cwd[len] == '/' || path[len - 1] == '/');
+    char outer[PATH_MAX];
+    char real[PATH_MAX];
+    if (realpath(path, outer) == NULL || realpath(inner, real) == NULL) {
+        return false;
+    }
+    size_t len = strlen(outer);
+    return strncmp(real, outer, len) == 0 &&
+           (real[len] == '\0' || real[len] == '/' || outer[len - 1] == '/');
+}
+
+/* Moving it would take away what the run is about to use. */
+static int check_movable(const struct rundir *d, const struct rundir_opts *opts, struct err *e)
+{
+    if (holds(d->path, ".")) {
+        return ERR(e, ERR_OUTPUT,
+                   "output directory '%s' holds the current directory: not moved aside", d->path);
+    }
+    for (const char *const *p = opts->keep; p != NULL && *p != NULL; p++) {
+        if (holds(d->path, *p)) {
+            return ERR(e, ERR_OUTPUT, "output directory '%s' holds '%s': not moved aside", d->path,
+                       *p);
+        }
+    }
+    return 0;
 }
 
 static int archive(struct rundir *d, struct err *e)
 {
-    if (holds_current_directory(d->path)) {
-        return ERR(e, ERR_OUTPUT,
-                   "output directory '%s' holds the current directory: not moved aside", d->path);
-    }
     time_t now = (time_t)(clock_wall() / NSEC_PER_SEC);
     struct tm tm;
     char stamp[32];
@@ -144,7 +160,7 @@ static int archive(struct rundir *d, struct err *e)
 }
 
 /* One look at the path: 1 when it is ours and empty, 0 to look again, or an error. */
-static int claim(struct rundir *d, const char *path, bool force, struct err *e)
+static int claim(struct rundir *d, const char *path, const struct rundir_opts *opts, struct err *e)
 {
     int r = file_mkdirs(AT_FDCWD, d->path, 0777, e);
     if (r < 0) {
@@ -165,13 +181,16 @@ static int claim(struct rundir *d, const char *path, bool force, struct err *e)
         if (r < 0 || empty) {
             return r < 0 ? r : 1;
         }
-        if (!force) {
+        if (opts == NULL || !opts->force) {
             return ERR(e, ERR_OUTPUT,
                        "output directory '%s' is not empty: name another one, or use --force to "
                        "move it aside",
                        path);
         }
-        r = archive(d, e);
+        r = check_movable(d, opts, e);
+        if (r == 0) {
+            r = archive(d, e);
+        }
     }
     cleanup_fd(&d->dir_fd);
     return r;
@@ -236,7 +255,7 @@ int rundir_create(struct rundir *d, const char *path, const struct rundir_opts *
     d->path = xstrdup(absolute);
     r = 0;
     for (int i = 0; r == 0 && i < CREATE_TRIES; i++) {
-        r = claim(d, path, opts != NULL && opts->force, e);
+        r = claim(d, path, opts, e);
     }
     if (r == 0) {
         r = ERR(e, ERR_OUTPUT, "output directory '%s' keeps changing under our feet", path);

@@ -44,11 +44,13 @@ struct rundir {
     }
 
 struct rundir_opts {
-    bool force; /* rename what is there to "<dir>.<time>" instead of refusing it */
+    bool force;              /* rename what is there to "<dir>.<time>" instead of refusing it */
+    const char *const *keep; /* but never a directory that holds one of these; NULL-terminated */
 };
 
 /* ERR_OUTPUT when the path cannot be a directory of ours: not a directory, not empty (without
- * force), in use by a living run, holding the current directory (with force), not writable. */
+ * force), in use by a living run, holding the current directory or a path to keep (with force), not
+ * writable. */
 int rundir_create(struct rundir *d, const char *path, const struct rundir_opts *opts,
                   struct err *e) MUST_USE;
 

@@ -238,15 +238,30 @@ static void on_signal(void *arg, int signo)
     execute_interrupt(run, run->signal_count > 1);
 }
 
+/* nohup(1) wants the run to outlive its terminal. */
+static bool is_to_be_ignored(int signo)
+{
+    struct sigaction now;
+    return signo == SIGHUP && sigaction(signo, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 static int watch_signals(struct run *run, struct err *e)
 {
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+    sigset_t mask;
+    (void)sigemptyset(&mask);
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        if (is_to_be_ignored(numbers[i])) {
+            continue;
+        }
+        (void)sigaddset(&mask, numbers[i]);
         int r = sigwatch_new(run->loop, numbers[i], on_signal, run, &run->signals[i], e);
         if (r < 0) {
             return r;
         }
     }
+    /* Who started us may have had them blocked; then nobody could end the run. */
+    (void)sigprocmask(SIG_UNBLOCK, &mask, NULL);
     return 0;
 }
 
@@ -294,9 +309,11 @@ static int open_record(struct run *run, struct err *e)
     /* A run that died here before is closed first, so that its record is whole when it is archived
      * or refused. There is nothing to close in most cases, and a failure shows in what follows. */
     (void)!run_recover(s->output_dir, NULL, NULL);
+    const char *const inputs[] = { s->workspace, s->prompt_file, NULL };
     struct record_opts opts = {
         .path = s->output_dir,
         .force = run->opts->force,
+        .keep = inputs,
         .adapter = s->adapter == NULL ? "none" : s->adapter,
         .redactor = run->redactor,
     };

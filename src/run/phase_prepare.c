@@ -93,7 +93,9 @@ static int load_prompt(struct run *run, struct err *e)
     const struct settings *s = &run->settings;
     run->prompt = s->prompt_text.ptr == NULL ? STR_EMPTY : s->prompt_text;
     if (s->prompt_file == NULL) {
-        return 0;
+        return s->prompt_text.ptr != NULL && s->prompt_text.len == 0
+                   ? ERR(e, ERR_INPUT, "the prompt is empty")
+                   : 0;
     }
     CLEANUP(buf) struct buf text = BUF_INIT(PROMPT_MAX);
     int r = file_read(AT_FDCWD, s->prompt_file, PROMPT_MAX, &text, e);
@@ -102,6 +104,9 @@ static int load_prompt(struct run *run, struct err *e)
     }
     if (r < 0) {
         return err_wrap(e, "prompt");
+    }
+    if (text.len == 0) {
+        return ERR(e, ERR_INPUT, "prompt file '%s' is empty", s->prompt_file);
     }
     run->prompt = arena_str(run->arena, buf_str(&text));
     return 0;

@@ -125,6 +125,27 @@ class Interrupt(harness.Case):
         self.finish(process, r)
         self.assertEqual((r.code, r.reason), (143, "terminated"))
 
+    def test_when_signals_were_blocked_at_the_start(self):
+        everything = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            process, r = self.start("--", "sh", "-c", "echo ready; sleep 60")
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, everything)
+        harness.wait_until(lambda: r.exists("stdout.log") and b"ready" in r.bytes("stdout.log"), "the agent")
+        process.send_signal(signal.SIGINT)
+        self.finish(process, r)
+        self.assertEqual((r.code, r.reason), (130, "interrupted"))
+
+    def test_nohup(self):
+        process, r = self.start("--", "sh", "-c", "echo ready; until [ -e stop ]; do sleep 0.01; done; echo end",
+                                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        harness.wait_until(lambda: r.exists("stdout.log") and b"ready" in r.bytes("stdout.log"), "the agent")
+        process.send_signal(signal.SIGHUP)
+        self.write("ws/stop", "")
+        self.finish(process, r)
+        self.assertEqual((r.code, r.reason), (0, "success"))
+        self.assertEqual(r.bytes("stdout.log"), b"ready\nend\n")
+
     def test_second_ctrl_c_kills(self):
         process, r = self.start_sleeping("--grace", "60s", command=("sh", "-c", "trap '' TERM; echo ready; sleep 60"))
         process.send_signal(signal.SIGINT)
@@ -219,6 +240,14 @@ class Killed(harness.Case):
         process.send_signal(signal.SIGINT)
         self.finish(process, r)
         self.assertEqual(r.reason, "interrupted")
+
+    def test_a_verdict_that_stands_is_told(self):
+        r = self.run_command("sh", "-c", "exit 3")
+        os.unlink(r.path("result.json"))
+        done = self.cinch("recover", r.output)
+        self.assertIn(b"closed, reason failure", done.stdout)
+        self.assert_valid(r)
+        self.assertEqual((r.reason, r.state["reason"], r.result["reason"]), ("failure",) * 3)
 
     def test_a_finished_record_is_not_touched(self):
         r = self.run_command("true")

@@ -4,7 +4,9 @@
 
 import json
 import os
+import socket
 import stat
+import subprocess
 
 import harness
 
@@ -155,6 +157,25 @@ class Prompt(harness.Case):
         r = self.run_cinch("--prompt", "-", "--", "cat", "{prompt_file}", stdin=b"piped")
         self.assertEqual(r.bytes("stdout.log"), b"piped")
 
+    def test_prompt_from_a_socket_that_takes_its_time(self):
+        ours, theirs = socket.socketpair()
+        output = self.new_output()
+        process = subprocess.Popen(self.command_line(["--prompt", "-", "--", "cat", "{prompt_file}"], output),
+                                   env=self.env, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.reap, process)
+        theirs.close()
+        for part in (b"from ", b"a ", b"socket"):
+            ours.sendall(part)
+        ours.close()
+        r = self.finish(process, harness.Result(None, b"", b"", output))
+        self.assertEqual((r.code, r.bytes("stdout.log")), (0, b"from a socket"), r.stderr)
+
+    def test_an_empty_prompt_is_a_mistake(self):
+        r = self.run_cinch("--prompt", self.write("p.md", ""), "--", "true")
+        self.assert_failed(r, 66, "p.md", "empty")
+        r = self.run_cinch("--prompt", "-", "--", "true", stdin=b"")
+        self.assert_failed(r, 66, "empty")
+
     def test_a_prompt_too_long_for_an_argument(self):
         p = self.write("p.md", "x" * 200000)
         r = self.run_command("echo", "{prompt}", options=["--prompt", p])
@@ -241,6 +262,17 @@ class Output(harness.Case):
         others = [n for n in os.listdir(self.dir) if n.startswith("used.")]
         self.assertEqual(len(others), 1)
         self.assertEqual(os.listdir(self.path(others[0])), ["precious"])
+
+    def test_force_moves_neither_the_workspace_nor_the_prompt(self):
+        self.write("project/sub/file", "mine")
+        prompt = self.write("project/prompt.md", "do it")
+        os.symlink(self.path("project", "sub"), self.path("link"))
+        out = self.path("project")
+        for args in (["--set", f"workspace={out}"], ["--set", f"workspace={out}/sub"],
+                     ["--set", f"workspace={self.path('link')}"], ["--prompt", prompt]):
+            r = self.run_cinch("--force", *args, "--", "true", output=out, valid=False)
+            self.assert_failed(r, 73, "not moved aside")
+            self.assertEqual(sorted(os.listdir(out)), ["prompt.md", "sub"])
 
     def test_an_empty_directory_is_fine(self):
         self.assertEqual(self.run_cinch("--", "true", output=self.make_dir("empty")).code, 0)
