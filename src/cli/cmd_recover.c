@@ -10,14 +10,18 @@ static int run_recover_command(struct cli *cli, const struct options *opt, struc
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
     for (size_t i = 0; i < options_arg_count(opt); i++) {
-        bool closed;
-        int r = run_recover(options_arg(opt, i), &closed, e);
+        enum reason reason;
+        int r = run_recover(options_arg(opt, i), &reason, e);
         if (r < 0) {
             cli_print(cli, &out);
             return r;
         }
         text_clean(&out, str_of(options_arg(opt, i)), TEXT_LINE);
-        buf_adds(&out, closed ? ": closed, reason interrupted\n" : ": complete, nothing to do\n");
+        if (reason == REASON_NONE) {
+            buf_adds(&out, ": complete, nothing to do\n");
+        } else {
+            buf_addf(&out, ": closed, reason %s\n", reason_word(reason));
+        }
     }
     if (cli->format == CLI_TEXT) {
         cli_print(cli, &out);
@@ -29,7 +33,8 @@ static const char *const usage[] = { "DIR...", NULL };
 
 static const char *const description[] = {
     "A run whose cinch was killed leaves a record without an end. This closes it: the reason is "
-    "`interrupted`, everything that was written is kept, and manifest, metrics and result are "
+    "`interrupted` unless the run had noted its own, everything that was written is kept, and "
+    "manifest, metrics and result are "
     "there. The "
     "next `cinch run` with the same output directory does it too. A finished record is not "
     "touched, a "

@@ -290,10 +290,12 @@ static void on_done(void *arg, const struct proc_result *r)
     x->usage.maxrss_kb = r->usage.max_rss_kib;
     x->usage.leaked = r->leaked;
     if (r->leaked > 0) {
+        /* The system cuts names: what looks like the beginning of a secret goes, too. */
+        struct str name = str_of(r->n_names > 0 ? r->names[0] : "?");
+        name = redact_cut(run->redactor, run->arena, name, REDACT_CUT_END);
         events_leaked(&run->record.events, (int)r->leaked);
-        run_warn(run, "%u process%s outlived the program and had to be killed (%s%s)", r->leaked,
-                 r->leaked == 1 ? "" : "es", r->n_names > 0 ? r->names[0] : "?",
-                 r->n_names > 1 ? ", …" : "");
+        run_warn(run, "%u process%s outlived the program and had to be killed (%.*s%s)", r->leaked,
+                 r->leaked == 1 ? "" : "es", STR_ARG(name), r->n_names > 1 ? ", …" : "");
     }
     if (r->stuck > 0) {
         run_warn(run, "%u processes could not be killed", r->stuck);

@@ -10,12 +10,12 @@
 #include "base/file.h"
 #include "record/recover.h"
 
-int run_recover(const char *dir, bool *ret_closed, struct err *e)
+int run_recover(const char *dir, enum reason *ret_reason, struct err *e)
 {
     struct recover_report report;
     int r = recover_run(dir, &report, e);
-    if (ret_closed != NULL) {
-        *ret_closed = r == 0 && report.result == RECOVER_CLOSED;
+    if (ret_reason != NULL) {
+        *ret_reason = r == 0 && report.result == RECOVER_CLOSED ? report.reason : REASON_NONE;
     }
     if (r < 0) {
         return r;
@@ -24,6 +24,9 @@ int run_recover(const char *dir, bool *ret_closed, struct err *e)
     case RECOVER_NO_RECORD:
         return ERR(e, ERR_INPUT, "'%s' holds no run", dir);
     case RECOVER_ALIVE:
+        if (report.pid == 0) { /* it has only just begun */
+            return ERR(e, ERR_EXISTS, "the run in '%s' is still going on", dir);
+        }
         return ERR(e, ERR_EXISTS, "the run in '%s' is still going on (pid %d)", dir,
                    (int)report.pid);
     case RECOVER_FINISHED:

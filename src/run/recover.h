@@ -5,10 +5,10 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/err.h"
+#include "record/reason.h"
 
-/* *ret_closed tells whether there was anything to close; may be NULL. ERR_EXISTS while the owner
+/* *ret_reason is the reason that the record was closed with, REASON_NONE when there was nothing to
+ * close; may be NULL. ERR_EXISTS while the owner
  * lives, ERR_INPUT when there is no such directory. */
-int run_recover(const char *dir, bool *ret_closed, struct err *e) MUST_USE;
+int run_recover(const char *dir, enum reason *ret_reason, struct err *e) MUST_USE;

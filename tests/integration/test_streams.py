@@ -149,6 +149,17 @@ class Secrets(harness.Case):
         self.assertEqual(r.code, 64)
         self.assertEqual(r.events("process.spawned"), [])
 
+    def test_in_the_name_of_a_process_left_behind(self):
+        """The system cuts the name of a process: what is left of the secret is still some of it."""
+        secret = "hunter2-in-a-name-that-is-long"
+        leave = ('cp "$(command -v sleep)" "./$TOKEN_X"; "./$TOKEN_X" 60 & '
+                 'while [ "$(cat /proc/$!/comm)" = sh ]; do :; done')
+        r = self.run_command("sh", "-c", leave,
+                             options=["--secret", "TOKEN_X"], env={"TOKEN_X": secret})
+        self.assertEqual(r.metrics["ext"]["leaked_children"], 1)
+        self.assert_not_in_tree(secret[:15].encode(), r.output)
+        self.assertNotIn(secret[:15].encode(), r.stdout + r.stderr)
+
     def test_on_the_terminal(self):
         r = self.run_command("sh", "-c", f'echo "{self.SECRET}" >&2; exit 1',
                              options=["--env", f"X_TOKEN={self.SECRET}"])
