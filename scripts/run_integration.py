@@ -192,6 +192,7 @@ def run_file(path, suite, env, logs, match=None):
     if os.path.exists(report):
         os.unlink(report)
     scratch = tempfile.mkdtemp(prefix=f"cinch-{stem}-")
+    os.chmod(scratch, 0o711)  # some tests become another user
     command = [sys.executable, "-B", os.path.abspath(__file__), "--child", path, "--report", report]
     command += ["--timeout", str(timeout)] + (["--match", match] if match else [])
     why = ""

@@ -29,13 +29,13 @@
  *       skills: [reviewing]       likewise
  *       accepts_overrides: true
  *       examples:                 how a task went, each a child section
- *         - {key: one, objective: …, steps: [{tool: run_tests, description: …, input: …, output: …}],
+ *         - {key: one, objective: …, steps: [{tool: run_tests, description: …, input: …, output: …}]
  *            outcome: …}
  *       children: [ … ]
  *
  * Rendering, depth first in the order written: "## 1. Guidelines (guide)", a blank line, the body,
- * then the examples of the section's tools; "### 1.1. Title (guide.child)" for children. Numbers are
- * given once, so a disabled section leaves a gap. A disabled section goes with all below it. A
+ * then the examples of the section's tools; "### 1.1. Title (guide.child)" for children. Numbers
+ * are given once, so a disabled section leaves a gap. A disabled section goes with all below it. A
  * summarised one shows its summary and how to see the rest; nothing below it is rendered, its tools
  * and skills are not offered. What can be opened needs the tool open_sections (when opening brings
  * tools or skills) or read_section (when it brings text only); they are added to the tools when
@@ -46,7 +46,7 @@
  *
  * Overrides replace texts without touching the task: see section_tree_override().
  *
- * Everything that is wrong is ERR_CONFIG (ERR_PARSE inside a template, ERR_LIMIT beyond a limit) and
+ * Everything that is wrong is ERR_CONFIG (ERR_PARSE in a template, ERR_LIMIT beyond a limit) and
  * says file, position and section: "task.yaml:12:11: section 'a.b': body:3: 'x' is undefined".
  */
 #pragma once
@@ -124,8 +124,8 @@ int section_tree_render(struct section_tree *tree, const struct section_request 
 
 /* --- disclosure: what the two built-in tools do --- */
 
-/* open_sections: checks the keys ("guide.child"; there must be one, each must exist and at least one
- * not be full already) and gives `visibility` of the request with them set to full: render with it.
+/* open_sections: checks the keys ("guide.child"; there must be one, each must exist and at least
+ * one not be full already) and gives `visibility` of the request with them set to full: render with it.
  * The messages are for the model. */
 int section_tree_open(struct section_tree *tree, const struct section_request *request,
                       const struct json *keys, struct arena *a, struct json **ret,
@@ -154,8 +154,8 @@ int section_tree_read(struct section_tree *tree, const struct section_request *r
  * hash(input schema) "::" hash(output schema), of examples their members, each as JSON with sorted
  * keys, no blanks and ASCII only. action is modify, remove or append (index -1). The path of a task
  * example is its section's, or its own. A wrong version, ns, key or tag, or a member of the wrong
- * type, is an error. An entry whose hash does not match what it was made for, or that names nothing,
- * is dropped and listed: the task has moved on. */
+ * type, is an error. An entry whose hash does not match what it was made for, or that names
+ * nothing, is dropped and listed: the task has moved on. */
 
 struct section_dropped {
     struct str what;    /* "section guide/child", "tool run_tests", … */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Applying an override file: its header must fit, then each entry either matches the hash of what it
- * was written for and replaces it, or is dropped and listed. Tools and examples are in
+ * Applying an override file: its header must fit, then each entry either matches the hash of what
+ * it was written for and replaces it, or is dropped and listed. Tools and examples are in
  * section_override_example.c.
  */
 #include "prompt/section_priv.h"
