@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Renders a prompt of sections for bench/template. Reads {"prompt", "params", "repeat"} as JSON
- * from standard input and prints {"text", "first", "again"}: the seconds of processor time for building
- * and rendering it, and for rendering it once more, the best of `repeat` each.
+ * from standard input and prints {"text", "first", "again"}: the seconds of processor time for
+ * building and rendering it, and for rendering it once more, the best of `repeat` each.
  */
 #include <stdio.h>
 #include <stdlib.h>

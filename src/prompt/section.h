@@ -29,8 +29,8 @@
  *       skills: [reviewing]       likewise
  *       accepts_overrides: true
  *       examples:                 how a task went, each a child section
- *         - {key: one, objective: …, steps: [{tool: run_tests, description: …, input: …, output: …}]
- *            outcome: …}
+ *         - {key: one, objective: …, steps: [{tool: run_tests, description: …, input: …,
+ *            output: …}], outcome: …}
  *       children: [ … ]
  *
  * Rendering, depth first in the order written: "## 1. Guidelines (guide)", a blank line, the body,
@@ -125,7 +125,8 @@ int section_tree_render(struct section_tree *tree, const struct section_request 
 /* --- disclosure: what the two built-in tools do --- */
 
 /* open_sections: checks the keys ("guide.child"; there must be one, each must exist and at least
- * one not be full already) and gives `visibility` of the request with them set to full: render with it.
+ * one not be full already) and gives `visibility` of the request with them set to full: render
+ * with it.
  * The messages are for the model. */
 int section_tree_open(struct section_tree *tree, const struct section_request *request,
                       const struct json *keys, struct arena *a, struct json **ret,
