@@ -62,8 +62,9 @@ struct proc_result {
     bool killed;  /* we sent SIGKILL while it was still running */
 
     struct control_usage usage; /* the program at its end; of the whole tree after on_done */
-    uint32_t leaked;            /* processes that outlived the program and were killed */
-    uint32_t stuck;             /* processes that even SIGKILL did not end in time */
+    /* Processes that outlived the program and were killed; none are counted after a stop. */
+    uint32_t leaked;
+    uint32_t stuck; /* processes that even SIGKILL did not end in time */
     uint32_t n_names;
     char names[CONTROL_NAMES_MAX][CONTROL_NAME_LEN]; /* of the leaked ones */
 

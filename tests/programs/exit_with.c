@@ -10,7 +10,10 @@
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "signal") == 0) {
-        (void)kill(getpid(), (int)strtol(argv[2], NULL, 10));
+        int signo = (int)strtol(argv[2], NULL, 10);
+        /* A sanitizer may have a handler of its own. */
+        (void)sigaction(signo, &(struct sigaction) { .sa_handler = SIG_DFL }, NULL);
+        (void)kill(getpid(), signo);
         (void)pause();
     }
     return argc == 2 ? (int)strtol(argv[1], NULL, 10) : 2;

@@ -201,7 +201,7 @@ static void whole_tree_gets_the_signal(void **state)
     f.react = stop_on_ready;
     fixture_go(&f, (struct proc_opts) { .envp = marked_env }, "fork_tree", "3", "3");
     assert_int_equal(f.result.value, SIGTERM);
-    assert_int_equal(f.result.leaked, 0); /* all 39 went by SIGTERM */
+    assert_int_equal(f.result.leaked, 0); /* told to end is not leaked */
     assert_int_equal(fixture_marked(mark), 0);
     fixture_done(&f);
 }
