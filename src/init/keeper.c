@@ -226,6 +226,12 @@ static void finish(struct keeper *k)
     memset(&s, 0, sizeof s);
     s.type = CONTROL_STATUS_FINISHED;
     reap(k);
+    /* A process that has closed its last pipe is usually on its way out: it has not leaked, it only
+     * needs a moment. What is still there after a tenth of a second means to stay. */
+    for (int i = 0; i < 50 && !k->childless; i++) {
+        (void)nanosleep(&(struct timespec) { .tv_nsec = 2000000 }, NULL);
+        reap(k);
+    }
     if (!k->childless) {
         name_leaks(k, &s.finished);
         s.finished.stuck = (uint32_t)kill_tree(k);
