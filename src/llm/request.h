@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct llm_request: what a client asks of a model, in no provider's words. The four codecs
+ * (llm/codec.h) read their wire format into it and write it out of it.
+ *
+ * Everything lives in one arena, that of the decoded body; strings are borrowed from it. A list is
+ * a pointer and a count. What a format has and this form has not stays in `extra` of the object it
+ * stood in, as the JSON members it was: the codec of the same format writes it back, any other
+ * codec notes it in the losses (llm/loss.h). So nothing vanishes silently.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct json;
+
+enum llm_format {
+    LLM_ANTHROPIC, /* Messages */
+    LLM_RESPONSES, /* OpenAI Responses */
+    LLM_CHAT,      /* OpenAI Chat Completions */
+    LLM_GEMINI,    /* generateContent */
+    LLM_FORMAT_MAX
+};
+
+enum llm_role {
+    LLM_USER,
+    LLM_ASSISTANT,
+    LLM_SYSTEM, /* system or developer text in the midst of a conversation */
+};
+
+enum llm_part_kind {
+    LLM_PART_TEXT,
+    LLM_PART_MEDIA,    /* image, document, audio: inline or by address */
+    LLM_PART_THINKING, /* with the provider's signature, which only that provider understands */
+    LLM_PART_CALL,     /* a tool call of the assistant */
+    LLM_PART_RESULT,   /* what the tool answered */
+    LLM_PART_REFUSAL,  /* the model declined, in words */
+    LLM_PART_OTHER,    /* known to one format only: whole in `extra` */
+};
+
+struct llm_media {
+    struct str mime; /* "image/png"; empty: unknown */
+    struct str data; /* base64 */
+    struct str url;  /* instead of data */
+    struct str name; /* file name, may be empty */
+};
+
+struct llm_call {
+    struct str id;      /* empty where the format has none (Gemini) */
+    struct str name;    /* bare name */
+    struct str ns;      /* Responses: namespace; else empty */
+    bool custom;        /* freeform: the input is text, not JSON */
+    struct str text;    /* input of a custom call; of any other call its JSON text */
+    struct json *input; /* the parsed object; NULL for custom calls and for text that is no JSON */
+};
+
+struct llm_part;
+
+struct llm_result {
+    struct str call_id;
+    struct str name; /* empty where the format does not say (all but Gemini) */
+    bool custom;
+    bool is_error;
+    const struct llm_part *parts; /* text and media */
+    size_t n_parts;
+    struct json *value; /* Gemini: the response object as it was; else NULL */
+};
+
+struct llm_part {
+    enum llm_part_kind kind;
+    struct str text;      /* TEXT, THINKING, REFUSAL */
+    struct str signature; /* THINKING, and Gemini's on any part: opaque */
+    struct str id;        /* THINKING: of a reasoning item */
+    bool redacted;        /* THINKING: only the signature is there */
+    struct llm_media media;
+    struct llm_call call;
+    struct llm_result result;
+    struct json *extra; /* object or NULL */
+};
+
+struct llm_message {
+    enum llm_role role;
+    const struct llm_part *parts;
+    size_t n_parts;
+    struct json *extra;
+};
+
+enum llm_tool_kind {
+    LLM_TOOL_FUNCTION,
+    LLM_TOOL_CUSTOM, /* freeform input, perhaps with a grammar in `extra` */
+    LLM_TOOL_HOSTED, /* the provider runs it (web search …): whole in `extra` */
+};
+
+struct llm_tool {
+    enum llm_tool_kind kind;
+    struct str name; /* for HOSTED its type */
+    struct str ns;   /* Responses: the namespace it is listed under */
+    struct str description;
+    struct json *schema; /* of the input; NULL: none given */
+    bool strict;
+    struct json *extra;
+};
+
+enum llm_choice {
+    LLM_CHOICE_DEFAULT,
+    LLM_CHOICE_AUTO,
+    LLM_CHOICE_NONE,
+    LLM_CHOICE_ANY,
+    LLM_CHOICE_TOOL
+};
+
+/* Absent numbers are recognisable: has_… says whether the client gave one. */
+struct llm_sampling {
+    bool has_temperature, has_top_p, has_top_k, has_presence, has_frequency, has_seed;
+    double temperature, top_p, presence_penalty, frequency_penalty;
+    int64_t top_k, seed;
+    int64_t max_tokens; /* 0: not given */
+    const struct str *stops;
+    size_t n_stops;
+};
+
+struct llm_reasoning {
+    bool given;
+    bool off;          /* explicitly none */
+    struct str effort; /* "low", "medium", "high", …; empty: not given */
+    int64_t budget;    /* tokens; 0: not given, -1: up to the model */
+    bool summary;      /* thoughts are to be shown */
+};
+
+struct llm_output {
+    bool json;           /* the answer must be JSON */
+    struct json *schema; /* and fit this; NULL: any JSON */
+    struct str name;
+    bool strict;
+};
+
+struct llm_request {
+    enum llm_format format; /* that it was read from */
+    struct str model;       /* Gemini: from the path */
+    bool stream;
+    const struct llm_part *system; /* text parts */
+    size_t n_system;
+    const struct llm_message *messages;
+    size_t n_messages;
+    const struct llm_tool *tools;
+    size_t n_tools;
+    enum llm_choice choice;
+    struct str choice_name;        /* LLM_CHOICE_TOOL */
+    bool parallel_given, parallel; /* parallel tool calls */
+    struct llm_sampling sampling;
+    struct llm_reasoning reasoning;
+    struct llm_output output;
+    bool include_usage; /* Chat: stream_options.include_usage */
+    struct json *extra; /* members of the body that have no place above */
+    struct json *raw;   /* the whole body */
+};
+
+/* The parts of the last message that carries words or results for the model, joined: the text a
+ * script matches on. Valid as long as the arena of the request. */
+struct arena;
+struct str llm_last_text(struct arena *a, const struct llm_request *r);
+/* Results since the last user text: the turn a script is in, counted from 0. */
+size_t llm_results(const struct llm_request *r);
+const struct llm_tool *llm_tool_find(const struct llm_request *r, struct str name);
