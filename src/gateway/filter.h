@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct filter: one of the things that happen to an exchange between the client and the upstream.
+ * The gateway runs its list of filters in order on the way in, and in the same order on the way
+ * back; budget, throttle, record and meter are filters. Checking the token is not: who has no token
+ * never gets as far.
+ *
+ *   on_request      the request is complete, nothing was sent: pass, refuse, or wait for a while
+ *   on_answer       the upstream answered or failed and the client has seen no byte of it: pass it
+ *                   on, or try again after a delay
+ *   on_data         bytes of the answer, as they go to the client
+ *   on_event        what the tap understood of it (usage, model, stop, tool names)
+ *   on_done         exactly once for each exchange that on_request of this filter passed, whatever
+ *                   became of it
+ *
+ * Any of them may be NULL. A filter keeps what it knows of one exchange in *slot, which starts as
+ * NULL and is its own; it is released in on_done. Filters of one exchange never run at the same
+ * time; many exchanges may be under way.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "gateway/upstream.h"
+#include "llm/event.h"
+
+struct json;
+
+/* What a filter may know of an exchange. Borrowed, valid during the callback. */
+struct exchange_view {
+    uint64_t id;                            /* from 1 */
+    const struct upstream_request *request; /* as it goes to the upstream */
+    struct str client_target;               /* as the client sent it */
+    struct llm_endpoint client;             /* in its own format */
+    struct http_fields client_fields;       /* all of them: filters are trusted */
+    struct str client_body;
+    const struct upstream *upstream;
+    struct str model;          /* that the client asked for; empty: unknown */
+    struct str upstream_model; /* that the upstream was asked for */
+    bool translated;
+    int64_t estimate; /* tokens of input, from the size of the body: never too low for plain text */
+    int64_t max_output; /* as the request limits it; 0: it does not */
+    nsec began;
+    int attempt; /* from 1 */
+};
+
+enum filter_verdict {
+    FILTER_PASS,
+    FILTER_REFUSE, /* on_request only */
+    FILTER_WAIT,   /* on_request: ask again after `delay`; on_answer: try again after it */
+};
+
+struct filter_answer {
+    enum filter_verdict verdict;
+    nsec delay;             /* FILTER_WAIT */
+    struct llm_error error; /* FILTER_REFUSE: told to the client in its own format */
+    nsec retry_after;       /* FILTER_REFUSE: for the Retry-After field; 0: none */
+};
+
+/* What the upstream did, before the client sees it: either a head or an error. */
+struct filter_outcome {
+    int status;                         /* 0: there was no answer */
+    const struct http_fields *fields;   /* NULL without an answer */
+    struct str body;                    /* of an answer with status >= 400: its first 64 KiB */
+    const struct upstream_error *error; /* NULL with an answer */
+};
+
+struct filter_done {
+    int status;             /* that the client got; 0: it left before */
+    bool complete;          /* the client got all of it */
+    bool cancelled;         /* the client left, or the gateway was closed */
+    bool served;            /* an upstream answered (also with an error) */
+    struct llm_usage usage; /* as the wire told; fields are -1 where it did not */
+    struct str answered_by; /* model as the answer names it; may be empty */
+    uint64_t bytes_in, bytes_out;
+    nsec first_byte; /* since `began`; -1: none */
+    nsec took;
+    int attempts;
+};
+
+struct filter {
+    const char *name;
+    void *arg;
+    void (*on_request)(void *arg, const struct exchange_view *x, void **slot,
+                       struct filter_answer *ret);
+    void (*on_answer)(void *arg, const struct exchange_view *x, void **slot,
+                      const struct filter_outcome *o, struct filter_answer *ret);
+    void (*on_data)(void *arg, const struct exchange_view *x, void **slot, struct str bytes);
+    void (*on_event)(void *arg, const struct exchange_view *x, void **slot,
+                     const struct llm_event *ev);
+    void (*on_done)(void *arg, const struct exchange_view *x, void **slot,
+                    const struct filter_done *d);
+};
+
+#define FILTERS_MAX 8
