@@ -79,7 +79,8 @@ struct llm_reader_opts {
 };
 struct llm_reader *llm_reader_new(const struct llm_reader_opts *o);
 struct llm_reader *llm_reader_free(struct llm_reader *r); /* accepts NULL, returns NULL */
-/* ERR_PROTO or ERR_LIMIT: the answer is none of this format; the reader is then finished. */
+/* ERR_PROTO or ERR_LIMIT: the answer is none of this format; the reader is then finished. A stream
+ * that turns out to be one JSON body (some servers ignore `stream`) is read as that. */
 int llm_reader_feed(struct llm_reader *r, struct str bytes, struct err *e) MUST_USE;
 /* The answer has ended; ERR_PROTO when it was cut short (no END came). */
 int llm_reader_end(struct llm_reader *r, struct err *e) MUST_USE;
@@ -102,6 +103,9 @@ struct llm_writer_opts {
     uint64_t seed;             /* for ids */
     int64_t created;           /* seconds since 1970, where the format carries it */
     struct llm_losses *losses; /* may be NULL */
+    /* What the client asked, or NULL: tells which names were flattened for the upstream (namespaces,
+     * freeform tools), so that calls go back as the client knows them. Borrowed. */
+    const struct llm_request *request;
 };
 struct llm_writer *llm_writer_new(const struct llm_writer_opts *o);
 struct llm_writer *llm_writer_free(struct llm_writer *w);

@@ -3,8 +3,8 @@
  * struct llm_event: what a model answers, piece by piece, in no provider's words. A response, with
  * or without streaming, is this sequence:
  *
- *   START  ( TEXT | THINKING | SIGNATURE | CALL_BEGIN CALL_DATA* CALL_END | PING | OTHER )*  USAGE*  STOP  END
- *   or, at any place, ERROR END
+ *   START  ( TEXT | THINKING | SIGNATURE | REFUSAL | CALL_BEGIN CALL_DATA* CALL_END | USAGE | PING | OTHER )*
+ *   STOP  END             or, at any place, ERROR END
  *
  * `block` numbers the pieces of content from 0 in the order in which they begin: a text, a thought
  * and a tool call are each a block, and events of one block carry its number. Parallel calls may
@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "llm/request.h"
 
 struct json;
 
@@ -46,6 +47,7 @@ enum llm_stop {
     LLM_STOP_REFUSAL,  /* refusal, content_filter, SAFETY … */
     LLM_STOP_PAUSE,    /* pause_turn */
     LLM_STOP_OTHER,    /* its word in `text` */
+    LLM_STOP_MAX
 };
 
 /* -1: not said. The counts do not overlap: input is what was neither read from nor written to a
@@ -73,6 +75,7 @@ enum llm_error_kind {
     LLM_ERR_SERVER,     /* 500, 502 … */
     LLM_ERR_OVERLOADED, /* 529, 503 */
     LLM_ERR_TIMEOUT,    /* 504 */
+    LLM_ERR_MAX
 };
 
 struct llm_error {
@@ -93,11 +96,12 @@ struct llm_event {
     struct str name;        /* CALL_BEGIN */
     struct str ns;          /* CALL_BEGIN, Responses */
     bool custom;            /* CALL_… of a freeform tool */
-    bool redacted;          /* THINKING block of which only the signature follows */
-    struct llm_usage usage; /* USAGE, and where START or STOP carry it */
+    bool redacted;          /* THINKING, SIGNATURE: of a thought that only its signature tells */
+    struct llm_usage usage; /* USAGE only */
     enum llm_stop stop;
     struct llm_error error;
-    const struct json *raw; /* OTHER */
+    enum llm_format format; /* OTHER: the only one that understands `raw` */
+    const struct json *raw; /* OTHER: the event or the piece of content as it was */
 };
 
 struct llm_sink {

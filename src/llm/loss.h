@@ -18,7 +18,7 @@ struct llm_losses {
     struct arena *arena; /* borrowed */
     size_t n;            /* may exceed LLM_LOSSES_MAX */
     struct {
-        const char *what; /* "thinking.signature", "tools[3].cache_control" */
+        const char *what; /* "tools[].cache_control": without numbers, so that it is told once */
         const char *why;  /* "chat has no field for it" */
     } items[LLM_LOSSES_MAX];
 };

@@ -5,8 +5,10 @@
  *
  * Everything lives in one arena, that of the decoded body; strings are borrowed from it. A list is
  * a pointer and a count. What a format has and this form has not stays in `extra` of the object it
- * stood in, as the JSON members it was: the codec of the same format writes it back, any other
- * codec notes it in the losses (llm/loss.h). So nothing vanishes silently.
+ * stood in, as the JSON members it was (of a member that is understood in part, the rest of it):
+ * the codec of the same format writes it back, any other codec notes it in the losses (llm/loss.h).
+ * So nothing vanishes silently. `spelling` is private to the codec that read the object: which of
+ * the format's several ways of writing the same thing it was; 0 is always right for new objects.
  */
 #pragma once
 
@@ -42,10 +44,13 @@ enum llm_part_kind {
     LLM_PART_OTHER,    /* known to one format only: whole in `extra` */
 };
 
+enum llm_media_kind { LLM_MEDIA_IMAGE, LLM_MEDIA_DOCUMENT, LLM_MEDIA_AUDIO, LLM_MEDIA_VIDEO };
+
 struct llm_media {
+    enum llm_media_kind kind;
     struct str mime; /* "image/png"; empty: unknown */
     struct str data; /* base64 */
-    struct str url;  /* instead of data */
+    struct str url;  /* instead of data; neither: a document of plain text, in `text` of the part */
     struct str name; /* file name, may be empty */
 };
 
@@ -68,11 +73,12 @@ struct llm_result {
     const struct llm_part *parts; /* text and media */
     size_t n_parts;
     struct json *value; /* Gemini: the response object as it was; else NULL */
+    unsigned spelling;
 };
 
 struct llm_part {
     enum llm_part_kind kind;
-    struct str text;      /* TEXT, THINKING, REFUSAL */
+    struct str text;      /* TEXT, THINKING, REFUSAL; MEDIA: see there */
     struct str signature; /* THINKING, and Gemini's on any part: opaque */
     struct str id;        /* THINKING: of a reasoning item */
     bool redacted;        /* THINKING: only the signature is there */
@@ -80,13 +86,16 @@ struct llm_part {
     struct llm_call call;
     struct llm_result result;
     struct json *extra; /* object or NULL */
+    unsigned spelling;
 };
 
 struct llm_message {
     enum llm_role role;
+    bool developer; /* LLM_SYSTEM: the wire said "developer" */
     const struct llm_part *parts;
     size_t n_parts;
     struct json *extra;
+    unsigned spelling;
 };
 
 enum llm_tool_kind {
@@ -103,6 +112,7 @@ struct llm_tool {
     struct json *schema; /* of the input; NULL: none given */
     bool strict;
     struct json *extra;
+    unsigned spelling;
 };
 
 enum llm_choice {
@@ -142,7 +152,9 @@ struct llm_request {
     enum llm_format format; /* that it was read from */
     struct str model;       /* Gemini: from the path */
     bool stream;
-    const struct llm_part *system; /* text parts */
+    /* Text parts: what the format has a place of its own for. Chat has none and keeps its system
+     * messages at the head of `messages`; so does Responses with those in its input. */
+    const struct llm_part *system;
     size_t n_system;
     const struct llm_message *messages;
     size_t n_messages;
@@ -157,12 +169,21 @@ struct llm_request {
     bool include_usage; /* Chat: stream_options.include_usage */
     struct json *extra; /* members of the body that have no place above */
     struct json *raw;   /* the whole body */
+    unsigned spelling;
 };
 
-/* The parts of the last message that carries words or results for the model, joined: the text a
- * script matches on. Valid as long as the arena of the request. */
 struct arena;
+
+/* The words or results that the model is to answer to, joined with newlines: those of the last user
+ * message; results that came in several messages count as one. The text a script matches on; valid
+ * as long as `a`. */
 struct str llm_last_text(struct arena *a, const struct llm_request *r);
-/* Results since the last user text: the turn a script is in, counted from 0. */
+/* Results since the last words of the user, and the steps they came in (parallel calls are one
+ * step): the turn a script is in, counted from 0. Words beside results (reminders that harnesses
+ * add) do not start anew. */
 size_t llm_results(const struct llm_request *r);
+size_t llm_turn(const struct llm_request *r);
+/* By its bare name, or as "ns__name"; NULL if there is none. */
 const struct llm_tool *llm_tool_find(const struct llm_request *r, struct str name);
+/* The call that a result answers; NULL if it is not in the conversation. */
+const struct llm_call *llm_call_find(const struct llm_request *r, struct str id);
