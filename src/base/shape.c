@@ -45,6 +45,46 @@ int64_t shape_duration(const struct json *v, int64_t otherwise)
     return otherwise;
 }
 
+/* "512M": digits and K, M, G or T, which count in steps of 1024, with or without "B" or "iB". */
+static bool text_size(struct str s, int64_t *ret)
+{
+    static const char units[] = "KMGT";
+    size_t digits = 0;
+    while (digits < s.len && s.ptr[digits] >= '0' && s.ptr[digits] <= '9') {
+        digits++;
+    }
+    int64_t n;
+    struct str unit = str_slice(s, digits, s.len);
+    if (!str_to_i64(str_slice(s, 0, digits), &n)) {
+        return false;
+    }
+    const char *step = unit.len == 0 ? NULL : memchr(units, unit.ptr[0], sizeof units - 1);
+    int shift = step == NULL ? 0 : (int)(step - units + 1) * 10;
+    unit = step == NULL ? unit : str_slice(unit, 1, unit.len);
+    bool plain = unit.len == 0 || str_eqc(unit, "B") || (step != NULL && str_eqc(unit, "iB"));
+    if (!plain || n > (INT64_MAX >> shift)) {
+        return false;
+    }
+    *ret = n << shift;
+    return true;
+}
+
+int64_t shape_size(const struct json *v, int64_t otherwise)
+{
+    int64_t n;
+    if (json_is(v, JSON_STRING)) {
+        return text_size(v->string, &n) ? n : otherwise;
+    }
+    return json_int(v, otherwise);
+}
+
+static bool is_size(const struct json *v)
+{
+    int64_t n;
+    return json_is(v, JSON_STRING) ? text_size(v->string, &n)
+                                   : json_is(v, JSON_INT) && v->integer >= 0;
+}
+
 static bool all_items(const struct json *v, bool (*ok)(const struct json *))
 {
     for (size_t i = 0; i < json_len(v); i++) {
@@ -78,6 +118,11 @@ static bool is_word(const struct json *v, const char *words)
     return false;
 }
 
+static bool is_strings(const struct json *v)
+{
+    return json_is(v, JSON_ARRAY) && all_items(v, is_string);
+}
+
 static bool fits(const struct json *v, const struct shape *s)
 {
     switch (s->kind) {
@@ -92,7 +137,17 @@ static bool fits(const struct json *v, const struct shape *s)
     case SHAPE_DURATION:
         return is_duration(v);
     case SHAPE_STRINGS:
-        return json_is(v, JSON_ARRAY) && all_items(v, is_string);
+        return is_strings(v);
+    case SHAPE_NUMBER:
+        return json_is(v, JSON_INT) || json_is(v, JSON_REAL);
+    case SHAPE_SIZE:
+        return is_size(v);
+    case SHAPE_TEXTS:
+        return is_string(v) || is_strings(v);
+    case SHAPE_CHOICE:
+        return is_word(v, s->words) || is_strings(v);
+    case SHAPE_SOURCE:
+        return is_string(v) || json_is(v, JSON_OBJECT);
     case SHAPE_MAP:
         return json_is(v, JSON_OBJECT) && all_items(v, is_scalar);
     case SHAPE_ANY_OBJECT:
@@ -118,8 +173,16 @@ static const char *wanted(enum shape_kind kind)
         return "a whole number, not negative";
     case SHAPE_DURATION:
         return "a duration such as 600, 90s or 10m";
+    case SHAPE_NUMBER:
+        return "a number";
+    case SHAPE_SIZE:
+        return "a size such as 1048576, 512M or 2G";
     case SHAPE_STRINGS:
         return "a list of strings";
+    case SHAPE_TEXTS:
+        return "a string or a list of strings";
+    case SHAPE_SOURCE:
+        return "a map, or the name of a file that holds one";
     case SHAPE_MAP:
         return "a map of names to plain values";
     case SHAPE_ANY_OBJECT:
@@ -128,6 +191,7 @@ static const char *wanted(enum shape_kind kind)
     case SHAPE_LIST:
         return "a list of maps";
     case SHAPE_WORD:
+    case SHAPE_CHOICE:
     case SHAPE_ANY:
     case SHAPE_END:
         break;
@@ -139,12 +203,25 @@ static int misfit(struct walk *w, const struct json *v, const struct shape *s)
 {
     char at[JSON_AT_LEN];
     const char *where = json_at(w->file, v, at);
+    if (s->kind == SHAPE_CHOICE) {
+        return ERR(w->e, ERR_CONFIG, "%s: '%s' must be one of %s, or a list of strings", where,
+                   w->path, s->words);
+    }
     if (s->kind == SHAPE_WORD && json_is(v, JSON_STRING)) {
         return ERR(w->e, ERR_CONFIG, "%s: '%s' must be one of %s, not '%.*s'", where, w->path,
                    s->words, STR_ARG(v->string));
     }
     if (s->kind == SHAPE_WORD) {
         return ERR(w->e, ERR_CONFIG, "%s: '%s' must be one of %s", where, w->path, s->words);
+    }
+    for (size_t i = 0; json_is(v, JSON_ARRAY) && i < v->array.len; i++) {
+        const struct json *item = v->array.items[i];
+        if ((s->kind == SHAPE_STRINGS || s->kind == SHAPE_TEXTS) && !is_string(item)) {
+            return ERR(w->e, ERR_CONFIG,
+                       "%s: '%s' must be %s, but item %zu is %s; put it in quotes",
+                       json_at(w->file, item, at), w->path, wanted(s->kind), i + 1,
+                       json_type_name(item->type));
+        }
     }
     if (json_is(v, JSON_STRING)) {
         return ERR(w->e, ERR_CONFIG, "%s: '%s' must be %s, not '%.*s'", where, w->path,
@@ -181,17 +258,16 @@ static int check_object(struct walk *w, const struct json *v, const struct shape
 
 static int check_list(struct walk *w, const struct json *v, const struct shape *s)
 {
-    for (size_t i = 0; i < v->array.len; i++) {
+    size_t len = strlen(w->path);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < v->array.len; i++) {
         const struct json *item = v->array.items[i];
-        if (!json_is(item, JSON_OBJECT)) {
-            return misfit(w, item, &(struct shape) { "", SHAPE_OBJECT });
-        }
-        int r = check_object(w, item, s->inner);
-        if (r < 0) {
-            return r;
-        }
+        (void)snprintf(w->path + len, sizeof w->path - len, "[%zu]", i);
+        r = json_is(item, JSON_OBJECT) ? check_object(w, item, s->inner)
+                                       : misfit(w, item, &(struct shape) { "", SHAPE_OBJECT });
+        w->path[len] = '\0';
     }
-    return 0;
+    return r;
 }
 
 static int check_value(struct walk *w, const struct json *v, const struct shape *s)

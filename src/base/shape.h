@@ -12,6 +12,7 @@
  *   shape_check(tree, task, "task.yaml", e)
  *     -> "task.yaml:3:1: unknown key 'limts' (did you mean 'limits'?)"
  *     -> "task.yaml:4:12: 'limits.timeout' must be a duration such as 600, 90s or 10m, not a list"
+ *     -> "task.yaml:9:5: unknown key 'tools[1].comand' (did you mean 'command'?)"
  *
  * null is allowed for every key: in a configuration layer it removes the value below.
  */
@@ -26,7 +27,12 @@ enum shape_kind {
     SHAPE_BOOL,
     SHAPE_INT,      /* not negative */
     SHAPE_DURATION, /* number of seconds, or text such as "10m"; not negative */
+    SHAPE_NUMBER,   /* whole or not, of any sign */
+    SHAPE_SIZE,     /* bytes as a whole number, or text such as "512M" */
     SHAPE_STRINGS,  /* list of strings */
+    SHAPE_TEXTS,    /* a string, or a list of strings */
+    SHAPE_CHOICE,   /* one of `words`, or a list of strings */
+    SHAPE_SOURCE,   /* an object, or a string that names a file with one */
     SHAPE_MAP,      /* object whose values are strings, numbers or booleans */
     SHAPE_ANY,
     SHAPE_ANY_OBJECT,
@@ -44,6 +50,9 @@ struct shape {
 /* ERR_CONFIG, with the position when it is known. `file` names the input in messages. */
 int shape_check(const struct json *v, const struct shape *table, const char *file,
                 struct err *e) MUST_USE;
+
+/* Bytes of a value that passed SHAPE_SIZE; `otherwise` when absent or null. */
+int64_t shape_size(const struct json *v, int64_t otherwise);
 
 /* Nanoseconds of a value that passed SHAPE_DURATION; `otherwise` when absent or null. */
 int64_t shape_duration(const struct json *v, int64_t otherwise);

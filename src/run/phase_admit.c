@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "proc/which.h"
 #include "run/run_priv.h"
+#include "run/support.h"
 
 static int check_workspace(const struct settings *s, struct err *e)
 {
@@ -94,6 +95,19 @@ static int check_files(const struct settings *s, struct err *e)
     return 0;
 }
 
+static int check_support(struct run *run, struct err *e)
+{
+    int r = support_check(run->arena, &run->settings, e);
+    for (size_t i = 0; r == 0; i++) {
+        const char *text = support_warning(run->arena, &run->settings, i);
+        if (text == NULL) {
+            break;
+        }
+        run_warn(run, "%s", text);
+    }
+    return r;
+}
+
 int phase_admit(struct run *run, struct err *e)
 {
     struct settings *s = &run->settings;
@@ -104,6 +118,9 @@ int phase_admit(struct run *run, struct err *e)
     if (r == 0 && run->secrets_error.code != ERR_OK) {
         *e = run->secrets_error;
         r = -(int)e->code;
+    }
+    if (r == 0) {
+        r = check_support(run, e);
     }
     if (r == 0) {
         r = check_workspace(s, e);

@@ -4,6 +4,7 @@
  */
 #include "run/settings.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/file.h"
@@ -55,6 +56,124 @@ static void read_agent(struct settings *s)
     s->output_dir = text_at(s, "output", "dir");
 }
 
+static int word_at(const struct json *v, const char *const *words, size_t len)
+{
+    struct str word = json_str(v, STR_EMPTY);
+    for (size_t i = 1; i < len; i++) {
+        if (str_eqc(word, words[i])) {
+            return (int)i;
+        }
+    }
+    return 0;
+}
+
+static const struct json *list_of(struct arena *a, const struct json *v)
+{
+    if (!json_is(v, JSON_STRING)) {
+        return v;
+    }
+    struct json *list = json_array(a);
+    json_push(a, list, json_string(a, v->string));
+    return list;
+}
+
+static void read_sampling(struct arena *a, struct settings *s)
+{
+    const struct json *v = value_at(s, "agent", "sampling");
+    s->sampling = (struct sampling) {
+        .temperature = json_real(json_get(v, "temperature"), NAN),
+        .top_p = json_real(json_get(v, "top_p"), NAN),
+        .presence_penalty = json_real(json_get(v, "presence_penalty"), NAN),
+        .frequency_penalty = json_real(json_get(v, "frequency_penalty"), NAN),
+        .max_tokens = json_int(json_get(v, "max_tokens"), 0),
+        .seed = json_int(json_get(v, "seed"), -1),
+        .stop = list_of(a, json_get(v, "stop")),
+        .effort = text_at(s, "agent", "effort"),
+    };
+}
+
+static void read_definition(struct settings *s)
+{
+    s->metadata = json_get(s->tree, "metadata");
+    s->prompt = json_get(s->tree, "prompt");
+    s->params = json_get(s->tree, "params");
+    s->skills = json_get(s->tree, "skills");
+    s->inputs = json_get(s->tree, "inputs");
+    s->tools = json_get(s->tree, "tools");
+    s->policies = json_get(s->tree, "policies");
+    s->feedback = json_get(s->tree, "feedback");
+    s->completion = json_get(s->tree, "completion");
+    s->output_schema = value_at(s, "output", "schema");
+    s->artifacts = value_at(s, "output", "artifacts");
+}
+
+static void read_view(struct settings *s)
+{
+    static const char *const modes[] = {
+        [WORKSPACE_MODE_OVERLAY] = "overlay",   [WORKSPACE_MODE_COPY] = "copy",
+        [WORKSPACE_MODE_CLONE] = "clone",       [WORKSPACE_MODE_IN_PLACE] = "in-place",
+        [WORKSPACE_MODE_SNAPSHOT] = "snapshot",
+    };
+    const struct json *v = json_get(s->tree, "workspace");
+    s->view = (struct workspace_settings) {
+        .mode = (enum workspace_mode)word_at(json_get(v, "mode"), modes, ARRAY_LEN(modes)),
+        .ref = json_cstring(json_get(v, "ref"), NULL),
+        .context = json_get(v, "context"),
+        .mounts = json_get(v, "mounts"),
+    };
+}
+
+static void read_sandbox(struct settings *s)
+{
+    static const char *const modes[] = {
+        [SANDBOX_MODE_READ_ONLY] = "read-only",
+        [SANDBOX_MODE_WORKSPACE_WRITE] = "workspace-write",
+        [SANDBOX_MODE_OFF] = "off",
+    };
+    static const char *const nets[] = {
+        [SANDBOX_NET_NONE] = "none",
+        [SANDBOX_NET_OPEN] = "open",
+    };
+    const struct json *v = json_get(s->tree, "sandbox");
+    const struct json *net = json_get(v, "net");
+    s->sandbox = (struct sandbox_settings) {
+        .mode = (enum sandbox_mode)word_at(json_get(v, "mode"), modes, ARRAY_LEN(modes)),
+        .read = json_get(v, "read"),
+        .write = json_get(v, "write"),
+        .deny = json_get(v, "deny"),
+        .net = (enum sandbox_net)word_at(net, nets, ARRAY_LEN(nets)),
+        .memory = shape_size(json_get(v, "memory"), 0),
+        .pids = json_int(json_get(v, "pids"), 0),
+        .cpus = json_real(json_get(v, "cpus"), 0),
+        .allow_degraded = tristate_at(s, "sandbox", "allow_degraded"),
+    };
+    if (json_is(net, JSON_ARRAY)) {
+        s->sandbox.net = SANDBOX_NET_HOSTS;
+        s->sandbox.hosts = net;
+    }
+}
+
+static void read_gateway(struct settings *s)
+{
+    const struct json *v = json_get(s->tree, "gateway");
+    const struct json *t = json_get(s->tree, "throttle");
+    s->gateway = (struct gateway_settings) {
+        .upstream = json_cstring(json_get(v, "upstream"), NULL),
+        .routes = json_get(v, "routes"),
+        .script = json_cstring(json_get(v, "script"), NULL),
+        .cassette = json_cstring(json_get(v, "cassette"), NULL),
+        .record = tristate_at(s, "gateway", "record"),
+        .replay_speed = json_real(json_get(v, "replay_speed"), 0),
+        .prices = json_cstring(json_get(v, "prices"), NULL),
+    };
+    s->throttle = (struct throttle) {
+        .max_attempts = json_int(json_get(t, "max_attempts"), 5),
+        .base = json_int(json_get(t, "base_ms"), 500) * NSEC_PER_MS,
+        .cap = json_int(json_get(t, "cap_ms"), 8000) * NSEC_PER_MS,
+        .total = json_int(json_get(t, "total_ms"), 30000) * NSEC_PER_MS,
+    };
+}
+
 static void read_limits(struct settings *s)
 {
     s->timeout = limit_at(s, "timeout", 3600 * NSEC_PER_SEC);
@@ -62,6 +181,13 @@ static void read_limits(struct settings *s)
     s->idle = limit_at(s, "idle", 0);
     s->grace = limit_at(s, "grace", 0);
     s->drain = limit_at(s, "drain", 0);
+    s->budget = (struct budget) {
+        .tokens_input = json_int(value_at(s, "limits", "tokens_input"), 0),
+        .tokens_output = json_int(value_at(s, "limits", "tokens_output"), 0),
+        .tokens_total = json_int(value_at(s, "limits", "tokens_total"), 0),
+        .usd = json_real(value_at(s, "limits", "usd"), 0),
+        .calls = json_int(value_at(s, "limits", "calls"), 0),
+    };
 }
 
 static void read_surroundings(struct settings *s)
@@ -90,28 +216,52 @@ static void read_eval(struct settings *s)
     s->delegation_enabled = tristate_at(s, "eval", "delegation_enabled");
 }
 
+/* The highest layer that says something about section.key. */
+static const struct layer *layer_of(const struct settings *s, const char *section, const char *key,
+                                    const struct json **ret)
+{
+    for (size_t i = s->layers.len; i-- > 0;) {
+        const struct json *v = json_get(s->layers.items[i].tree, section);
+        v = key == NULL ? v : json_get(v, key);
+        if (v != NULL) {
+            *ret = v;
+            return &s->layers.items[i];
+        }
+    }
+    return NULL;
+}
+
 /* Where a key of the merged tree came from, for a message. */
 static const char *origin(struct arena *a, const struct settings *s, const char *section,
                           const char *key)
 {
-    for (size_t i = s->layers.len; i-- > 0;) {
-        const struct json *v = json_get(json_get(s->layers.items[i].tree, section), key);
-        if (v != NULL) {
-            char at[JSON_AT_LEN];
-            return arena_dup(a, str_of(json_at(s->layers.items[i].source, v, at)));
-        }
-    }
-    return "settings";
+    char at[JSON_AT_LEN];
+    const struct json *v;
+    const struct layer *l = layer_of(s, section, key, &v);
+    return l == NULL ? "settings" : arena_dup(a, str_of(json_at(l->source, v, at)));
 }
 
 static bool from_request(const struct settings *s, const char *section, const char *key)
 {
-    for (size_t i = s->layers.len; i-- > 0;) {
-        if (json_get(json_get(s->layers.items[i].tree, section), key) != NULL) {
-            return strcmp(s->layers.items[i].name, "request") == 0;
-        }
+    const struct json *v;
+    const struct layer *l = layer_of(s, section, key, &v);
+    return l != NULL && strcmp(l->name, "request") == 0;
+}
+
+struct settings_origin settings_origin(const struct settings *s, struct arena *a,
+                                       const char *section, const char *key)
+{
+    const struct json *v;
+    const struct layer *l = layer_of(s, section, key, &v);
+    if (l == NULL) {
+        return (struct settings_origin) { NULL, "settings", "." };
     }
-    return false;
+    bool file = strcmp(l->source, "command line") != 0 && strcmp(l->source, "built in") != 0 &&
+                !str_starts(str_of(l->source), STR("profile "));
+    const char *slash = file ? strrchr(l->source, '/') : NULL;
+    const char *dir =
+        slash == NULL ? "." : arena_dup(a, str_n(l->source, (size_t)(slash - l->source)));
+    return (struct settings_origin) { l->name, l->source, dir[0] == '\0' ? "/" : dir };
 }
 
 static int check(struct arena *a, const struct settings *s, struct err *e)
@@ -150,6 +300,11 @@ int settings_load(struct arena *a, const struct settings_input *in, struct setti
     }
     ret->tree = layers_merge(a, &ret->layers);
     read_agent(ret);
+    read_sampling(a, ret);
+    read_definition(ret);
+    read_view(ret);
+    read_sandbox(ret);
+    read_gateway(ret);
     read_limits(ret);
     read_surroundings(ret);
     read_eval(ret);

@@ -8,7 +8,7 @@
  *
  * The same tree of keys is used by every layer: a task file, a site file and the command line say
  * the same things in the same words (docs/task.md). Shorthands are widened first: `prompt: "text"`,
- * `workspace: dir`, `output: dir`, `secrets: [NAME]`.
+ * `workspace: dir`, `sandbox: off`, `output: dir`, `secrets: [NAME]`.
  *
  * Relative paths are relative to the file that says them, and to the current directory when they
  * come from the command line; the fields here are absolute. Nothing here touches the output
@@ -35,6 +35,86 @@ struct settings_input {
     const char *user_dir;            /* NULL: no user layer */
 };
 
+/* How the model is to answer. What is not given is the harness' or the provider's own choice. */
+struct sampling {
+    double temperature, top_p, presence_penalty, frequency_penalty; /* NAN: not given */
+    int64_t max_tokens;                                             /* 0: not given */
+    int64_t seed;                                                   /* -1: not given */
+    const struct json *stop;                                        /* list of strings, or NULL */
+    const char *effort; /* "none", "minimal" … "max"; NULL: not given */
+};
+
+enum workspace_mode {
+    WORKSPACE_MODE_UNSET,
+    WORKSPACE_MODE_OVERLAY,
+    WORKSPACE_MODE_COPY,
+    WORKSPACE_MODE_CLONE,
+    WORKSPACE_MODE_IN_PLACE,
+    WORKSPACE_MODE_SNAPSHOT,
+};
+
+struct workspace_settings {
+    enum workspace_mode mode;
+    const char *ref;            /* of git; NULL: the tree as it is */
+    const struct json *context; /* list of absolute paths; NULL: none */
+    const struct json *mounts;  /* list of {source (absolute), target, write}; NULL: none */
+};
+
+enum sandbox_mode {
+    SANDBOX_MODE_UNSET,
+    SANDBOX_MODE_READ_ONLY,
+    SANDBOX_MODE_WORKSPACE_WRITE,
+    SANDBOX_MODE_OFF,
+};
+
+enum sandbox_net {
+    SANDBOX_NET_UNSET,
+    SANDBOX_NET_NONE,  /* the gateway only */
+    SANDBOX_NET_OPEN,  /* whatever the host reaches */
+    SANDBOX_NET_HOSTS, /* the gateway, and through it the listed hosts */
+};
+
+struct sandbox_settings {
+    enum sandbox_mode mode;
+    const struct json *read, *write, *deny; /* lists of absolute paths; NULL: none */
+    enum sandbox_net net;
+    const struct json *hosts; /* list of strings, with SANDBOX_NET_HOSTS; else NULL */
+    int64_t memory;           /* bytes; 0: no limit */
+    int64_t pids;             /* 0: no limit */
+    double cpus;              /* 0: no limit */
+    enum tristate allow_degraded;
+};
+
+/* What the run may use up in all; 0: no limit. */
+struct budget {
+    int64_t tokens_input, tokens_output, tokens_total;
+    double usd;
+    int64_t calls; /* of the model */
+};
+
+struct throttle {
+    int64_t max_attempts;
+    nsec base, cap, total;
+};
+
+struct gateway_settings {
+    const char *upstream;      /* base URL; NULL: not given */
+    const struct json *routes; /* list of {model, upstream, format, name, key}; NULL: none. `model`
+                                  is a pattern, `key` the name of a variable */
+    const char *script;        /* absolute path of a scripted model; NULL: none */
+    const char *cassette;      /* absolute path of a cassette to replay; NULL: none */
+    enum tristate record;      /* into evidence/ */
+    double replay_speed;       /* 0: as fast as possible; 1: as it was */
+    const char *prices;        /* absolute path of a price table; NULL: the built-in one */
+};
+
+/* Where a value of the tree comes from. */
+struct settings_origin {
+    const char *layer; /* "task", "request" …; NULL: nobody says it */
+    const char *file;  /* as messages call it */
+    const char *dir;   /* where its relative paths start */
+};
+
 struct settings {
     struct layers layers;
     struct json *tree; /* merged */
@@ -52,8 +132,25 @@ struct settings {
     const char *prompt_file;
     const char *prompt_name;
     enum prompt_delivery delivery;
+    struct sampling sampling;
+
+    /* Kept as they were written, shorthands widened; NULL when not given. */
+    const struct json *metadata; /* map; cinch does not look into it */
+    const struct json *prompt;   /* map: text, file, template, ns, key, name, sections, overrides */
+    const struct json *params;   /* map: variables of the prompt, parameters of a skill package */
+    const struct json *skills;   /* list of {path, name} */
+    const struct json *inputs;   /* map: inputs of a skill package */
+    const struct json *tools, *policies, *feedback; /* lists */
+    const struct json *completion;                  /* map */
+    const struct json *output_schema;               /* map, or string: absolute path of a file */
+    const struct json *artifacts;                   /* list of {path, required} */
 
     const char *workspace;
+    struct workspace_settings view;
+    struct sandbox_settings sandbox;
+    struct gateway_settings gateway;
+    struct throttle throttle;
+    struct budget budget;
     const char *output_dir; /* NULL: a new directory below the user's state */
 
     nsec timeout, first_output, idle; /* 0: off, but for timeout, which is always set */
@@ -80,6 +177,10 @@ int settings_load(struct arena *a, const struct settings_input *in, struct setti
 
 /* The profile, or why there is none. */
 int settings_adapter(const struct settings *s, struct err *e) MUST_USE;
+
+/* Which layer gave section.key (key NULL: the section as a whole). */
+struct settings_origin settings_origin(const struct settings *s, struct arena *a,
+                                       const char *section, const char *key);
 
 /* The normalised task for task.json: the merged tree without secrets. */
 struct json *settings_task(struct arena *a, const struct settings *s);

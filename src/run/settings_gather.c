@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/shape.h"
 #include "base/yaml.h"
 #include "run/settings_priv.h"
 
@@ -22,129 +21,8 @@ static const struct json_limits limits = { .max_bytes = 8 << 20,
 static const char base_text[] =
     "limits: {timeout: 3600, first_output: 0, idle: 0, grace: 5, drain: 5}\n"
     "workspace: {path: .}\n"
+    "throttle: {max_attempts: 5, base_ms: 500, cap_ms: 8000, total_ms: 30000}\n"
     "exit_profile: native\n";
-
-/* clang-format off */
-static const struct shape agent_shape[] = {
-    { "adapter", SHAPE_STRING }, { "model", SHAPE_STRING }, { "command", SHAPE_STRINGS },
-    { "args", SHAPE_STRINGS }, { 0 },
-};
-static const struct shape prompt_shape[] = {
-    { "text", SHAPE_STRING }, { "file", SHAPE_STRING }, { "name", SHAPE_STRING },
-    { "ns", SHAPE_STRING }, { "key", SHAPE_STRING },
-    { "delivery", SHAPE_WORD, .words = "file|argument|stdin" }, { 0 },
-};
-static const struct shape path_shape[] = { { "path", SHAPE_STRING }, { 0 } };
-static const struct shape output_shape[] = { { "dir", SHAPE_STRING }, { 0 } };
-static const struct shape limits_shape[] = {
-    { "timeout", SHAPE_DURATION }, { "first_output", SHAPE_DURATION }, { "idle", SHAPE_DURATION },
-    { "grace", SHAPE_DURATION }, { "drain", SHAPE_DURATION }, { 0 },
-};
-static const struct shape env_shape[] = {
-    { "set", SHAPE_MAP }, { "pass", SHAPE_STRINGS }, { "inherit", SHAPE_BOOL }, { 0 },
-};
-static const struct shape secrets_shape[] = {
-    { "names", SHAPE_STRINGS }, { "files", SHAPE_STRINGS }, { 0 },
-};
-static const struct shape eval_shape[] = {
-    { "test_id", SHAPE_STRING }, { "tier", SHAPE_STRING }, { "tier_name", SHAPE_STRING },
-    { "tier_prompt", SHAPE_STRING }, { "task_description", SHAPE_STRING },
-    { "run_number", SHAPE_INT }, { "tools_enabled", SHAPE_BOOL },
-    { "delegation_enabled", SHAPE_BOOL }, { 0 },
-};
-static const struct shape task_shape[] = {
-    { "version", SHAPE_INT }, { "name", SHAPE_STRING }, { "description", SHAPE_STRING },
-    { "agent", SHAPE_OBJECT, .inner = agent_shape },
-    { "prompt", SHAPE_OBJECT, .inner = prompt_shape },
-    { "workspace", SHAPE_OBJECT, .inner = path_shape },
-    { "output", SHAPE_OBJECT, .inner = output_shape },
-    { "limits", SHAPE_OBJECT, .inner = limits_shape },
-    { "env", SHAPE_OBJECT, .inner = env_shape },
-    { "secrets", SHAPE_OBJECT, .inner = secrets_shape },
-    { "home", SHAPE_WORD, .words = "private|shared" },
-    { "exit_profile", SHAPE_WORD, .words = "native|holon|scylla" },
-    { "eval", SHAPE_OBJECT, .inner = eval_shape },
-    { "files", SHAPE_ANY_OBJECT },
-    { "config", SHAPE_ANY_OBJECT },
-    { 0 },
-};
-/* A project file travels with a repository that somebody else wrote: it may tune a run, but neither
- * choose what is executed nor what reaches it. */
-static const struct shape project_agent_shape[] = {
-    { "adapter", SHAPE_STRING }, { "model", SHAPE_STRING }, { 0 },
-};
-static const struct shape project_shape[] = {
-    { "version", SHAPE_INT }, { "name", SHAPE_STRING }, { "description", SHAPE_STRING },
-    { "agent", SHAPE_OBJECT, .inner = project_agent_shape },
-    { "limits", SHAPE_OBJECT, .inner = limits_shape },
-    { "eval", SHAPE_OBJECT, .inner = eval_shape },
-    { 0 },
-};
-/* clang-format on */
-
-/* `prompt: text` becomes `prompt: {text: text}`, and so on for the other shorthands. */
-static void widen(struct arena *a, struct json *tree)
-{
-    static const struct {
-        const char *key, *inner;
-        enum json_type type;
-    } shorthands[] = {
-        { "prompt", "text", JSON_STRING },
-        { "workspace", "path", JSON_STRING },
-        { "output", "dir", JSON_STRING },
-        { "secrets", "names", JSON_ARRAY },
-    };
-    for (size_t i = 0; i < ARRAY_LEN(shorthands); i++) {
-        struct json *v = json_get(tree, shorthands[i].key);
-        if (json_is(v, shorthands[i].type)) {
-            struct json *wide = json_object(a);
-            wide->line = v->line;
-            wide->column = v->column;
-            json_setc(a, wide, shorthands[i].inner, v);
-            json_setc(a, tree, shorthands[i].key, wide);
-        }
-    }
-}
-
-static int resolve_one(struct arena *a, const char *dir, struct json *v, struct err *e)
-{
-    char joined[PATH_MAX];
-    char absolute[PATH_MAX];
-    const char *path = json_cstring(v, NULL);
-    if (path == NULL || path[0] == '\0') {
-        return 0;
-    }
-    int r = path_join(dir, path, joined, sizeof joined, e);
-    if (r == 0) {
-        r = path_absolute(joined, absolute, sizeof absolute, e);
-    }
-    if (r == 0) {
-        v->string = arena_str(a, str_of(absolute));
-    }
-    return r;
-}
-
-/* Makes the paths of a layer absolute, relative to `dir`. */
-static int resolve_paths(struct arena *a, struct json *tree, const char *dir, struct err *e)
-{
-    static const char *const paths[][2] = { { "prompt", "file" },
-                                            { "workspace", "path" },
-                                            { "output", "dir" } };
-    struct json *files = json_get(json_get(tree, "secrets"), "files");
-    struct json *program = json_item(json_get(json_get(tree, "agent"), "command"), 0);
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < ARRAY_LEN(paths); i++) {
-        r = resolve_one(a, dir, json_get(json_get(tree, paths[i][0]), paths[i][1]), e);
-    }
-    for (size_t i = 0; r == 0 && i < json_len(files); i++) {
-        r = resolve_one(a, dir, json_item(files, i), e);
-    }
-    struct str name = json_str(program, STR_EMPTY);
-    if (r == 0 && name.len > 0 && memchr(name.ptr, '/', name.len) != NULL && name.ptr[0] != '{') {
-        r = resolve_one(a, dir, program, e);
-    }
-    return r;
-}
 
 static const char *dir_of(struct arena *a, const char *path)
 {
@@ -194,12 +72,15 @@ static int prepare(struct gathering *g, struct json *tree, const char *file, con
         tree->object.len = tree->object.cap = 0;
         tree->object.members = NULL;
     }
-    widen(g->a, tree);
+    settings_widen(g->a, tree);
     int r = shape_check(tree, shape, file, g->e);
     if (r == 0) {
         r = check_version(tree, file, g->e);
     }
-    return r < 0 ? r : resolve_paths(g->a, tree, dir, g->e);
+    if (r == 0) {
+        r = settings_check_layer(tree, file, g->e);
+    }
+    return r < 0 ? r : settings_resolve_paths(g->a, tree, dir, g->e);
 }
 
 /* A file that is too large is wrong as a file, not a failure of cinch. */
@@ -239,7 +120,7 @@ static int add_if_there(struct gathering *g, enum group group, const char *layer
     if (r < 0 || !file_exists(AT_FDCWD, path)) {
         return r;
     }
-    return add_file(g, group, layer, path, task_shape);
+    return add_file(g, group, layer, path, settings_task_shape);
 }
 
 static int add_base(struct gathering *g)
@@ -247,7 +128,7 @@ static int add_base(struct gathering *g)
     struct json *tree;
     int r = yaml_parse(g->a, str_of(base_text), "built in", &limits, &tree, g->e);
     if (r == 0) {
-        r = prepare(g, tree, "built in", ".", task_shape);
+        r = prepare(g, tree, "built in", ".", settings_task_shape);
     }
     if (r == 0) {
         layers_add(&g->groups[GROUP_BASE], "base", "built in", tree);
@@ -265,7 +146,7 @@ static int add_profile_part(struct gathering *g, enum group group, const char *l
     const struct profile *p = g->s->profile;
     const char *source = arena_printf(g->a, "profile %s (%s)", p->name, p->source);
     struct json *tree = json_copy(g->a, part);
-    int r = prepare(g, tree, source, ".", task_shape);
+    int r = prepare(g, tree, source, ".", settings_task_shape);
     if (r == 0) {
         layers_add(&g->groups[group], layer, source, tree);
     }
@@ -282,7 +163,7 @@ static int add_project(struct gathering *g, const char *workspace)
         (void)snprintf(path, sizeof path, "%s/.cinch/config.yaml",
                        strcmp(dir, "/") == 0 ? "" : dir);
         if (file_exists(AT_FDCWD, path)) {
-            return add_file(g, GROUP_PLACES, "project", path, project_shape);
+            return add_file(g, GROUP_PLACES, "project", path, settings_project_shape);
         }
         char *slash = strrchr(dir, '/');
         if (slash == NULL || dir[1] == '\0') {
@@ -350,7 +231,7 @@ static int add_dictionary(struct gathering *g)
     (void)json_remove(rest, STR("api_keys"));
     json_setc(g->a, tree, "eval", eval);
     json_setc(g->a, tree, "config", rest);
-    r = prepare(g, tree, path, dir_of(g->a, path), task_shape);
+    r = prepare(g, tree, path, dir_of(g->a, path), settings_task_shape);
     layers_add(&g->groups[GROUP_REQUEST], "task", path, tree);
     return r;
 }
@@ -409,11 +290,11 @@ static int add_request(struct gathering *g)
     struct json *request = g->in->request;
     if (request != NULL) {
         layers_add(&g->groups[GROUP_REQUEST], "request", "command line", request);
-        widen(g->a, request);
+        settings_widen(g->a, request);
     }
     place_rest(g);
     if (request != NULL) {
-        r = prepare(g, request, "command line", ".", task_shape);
+        r = prepare(g, request, "command line", ".", settings_task_shape);
     }
     return r;
 }
@@ -457,7 +338,7 @@ int settings_gather(struct arena *a, const struct settings_input *in, struct set
         r = add_places(&g);
     }
     if (r == 0 && in->task_file != NULL) {
-        r = add_file(&g, GROUP_REQUEST, "task", in->task_file, task_shape);
+        r = add_file(&g, GROUP_REQUEST, "task", in->task_file, settings_task_shape);
     }
     if (r == 0 && in->config_file != NULL) {
         r = add_dictionary(&g);

@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * Between settings.c (typed fields) and settings_gather.c (where the layers come from).
+ * Between settings.c (typed fields), settings_gather.c (where the layers come from),
+ * settings_shape.c (which keys there are) and settings_check.c (what a single layer must keep).
  */
 #pragma once
 
+#include "base/shape.h"
 #include "run/settings.h"
+
+extern const struct shape settings_task_shape[];
+extern const struct shape settings_project_shape[];
 
 /* Fills layers, profile and api_keys. */
 int settings_gather(struct arena *a, const struct settings_input *in, struct settings *s,
                     struct err *e) MUST_USE;
+
+/* What a layer says is possible: ranges, names that must be unique, members that belong together.
+ * The shape has been checked. `file` names the layer in messages. ERR_CONFIG. */
+int settings_check_layer(const struct json *tree, const char *file, struct err *e) MUST_USE;
+
+/* Shorthands into their long form: `prompt: text`, `sandbox: off`, `skills: [dir]` … */
+void settings_widen(struct arena *a, struct json *tree);
+
+/* Makes the paths of a layer absolute, relative to `dir`. */
+int settings_resolve_paths(struct arena *a, struct json *tree, const char *dir,
+                           struct err *e) MUST_USE;

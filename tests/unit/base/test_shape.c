@@ -86,9 +86,10 @@ static void test_messages(void **state)
     assert_refused("fast: 'yes'", "t.yaml:1:7: 'fast' must be true or false, not 'yes'");
     assert_refused("env: {A: [1]}", "t.yaml:1:6: 'env' must be a map of names to plain values");
     assert_refused("tools: {}", "t.yaml:1:8: 'tools' must be a list");
-    assert_refused("tools: [1]", "t.yaml:1:9: 'tools' must be a map");
-    assert_refused("tools: [{comand: [a]}]", "t.yaml:1:10: unknown key 'tools.comand'");
-    assert_refused("tools: [{command: [1]}]", "t.yaml:1:19: 'tools.command' must be a list of str");
+    assert_refused("tools: [1]", "t.yaml:1:9: 'tools[0]' must be a map");
+    assert_refused("tools: [{comand: [a]}]", "t.yaml:1:10: unknown key 'tools[0].comand'");
+    assert_refused("tools: [{command: [1]}]",
+                   "t.yaml:1:20: 'tools[0].command' must be a list of str");
     assert_refused("[1]", "t.yaml:1:1: expected a map at the top, not array");
     assert_refused("", "t.yaml: expected a map at the top, not null");
     assert_refused("schema: 1", "t.yaml:1:9: 'schema' must be a map");
@@ -105,12 +106,33 @@ static void test_durations(void **state)
     assert_int_equal(shape_duration(json_cstr(a, "1m"), 7), INT64_C(60000000000));
 }
 
+static void test_sizes(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t size;
+    } sizes[] = {
+        { "0", 0 },         { "512", 512 },        { "1K", 1024 },
+        { "2MB", 2 << 20 }, { "3GiB", 3LL << 30 }, { "1T", 1LL << 40 },
+        { "", -1 },         { "M", -1 },           { "1.5G", -1 },
+        { "1iB", -1 },      { "-1", -1 },          { "9000000000000G", -1 },
+        { "1 G", -1 },      { "1g", -1 },
+    };
+    CLEANUP(arena) struct arena *a = arena_new();
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        assert_int_equal(shape_size(json_cstr(a, sizes[i].text), -1), sizes[i].size);
+    }
+    assert_int_equal(shape_size(json_integer(a, 7), -1), 7);
+    assert_int_equal(shape_size(json_null(a), 5), 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_fits),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -316,7 +316,7 @@ static void mistakes_are_named_with_their_place(void **state)
           ERR_CONFIG, "an 'objective'" },
         { "- {key: a, title: A, examples: [{key: x, objective: O, outcome: O, steps: [{tol: "
           "t}]}]}\n",
-          ERR_CONFIG, "unknown key 'examples.steps.tol'" },
+          ERR_CONFIG, "unknown key 'examples[0].steps[0].tol'" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_refused(f, wrong[i].sections, wrong[i].code, wrong[i].message);

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 
 #include "base/file.h"
 #include "base/yaml.h"
+#include "run/settings_priv.h"
 
 static struct arena *arena;
 static char root[] = "/tmp/cinch-settings-XXXXXX";
@@ -113,6 +115,95 @@ static void test_task_file_with_shorthands(void **state)
     assert_int_equal(s.run_number, 7);
 }
 
+static const char whole[] =
+    "name: whole\n"
+    "metadata: {owner: me, tags: [a]}\n"
+    "agent:\n"
+    "  sampling: {temperature: 0.5, max_tokens: 100, top_p: 0.9, presence_penalty: -1,\n"
+    "             frequency_penalty: 1, stop: END, seed: 0}\n"
+    "  effort: high\n"
+    "prompt: {ns: demo, key: review, sections: [{key: a, title: A}]}\n"
+    "params: {repo: x}\n"
+    "skills: [one, {path: two.zip, name: other}]\n"
+    "inputs: {doc: a.txt}\n"
+    "tools: [{name: run_tests, description: Runs them., command: [./t], timeout: 10s}]\n"
+    "policies: [{type: deny, tools: [x]}]\n"
+    "feedback: [{type: deadline, every_n_seconds: 30}]\n"
+    "completion: {files: [a], any: [{command: ['true']}]}\n"
+    "output: {schema: out.json, artifacts: [report.md, {path: b, required: false}]}\n"
+    "workspace: {mode: overlay, ref: HEAD, context: [c], mounts: [{source: d, target: /d}]}\n"
+    "sandbox: {mode: read-only, read: [/r], write: [w], deny: [s], net: [a.example], memory: 2G,\n"
+    "          pids: 10, cpus: 1.5, allow_degraded: true}\n"
+    "limits: {tokens_input: 1, tokens_output: 2, tokens_total: 3, usd: 0.5, calls: 4}\n"
+    "throttle: {max_attempts: 2}\n"
+    "gateway: {upstream: 'http://u', routes: [{model: 'm*', upstream: 'http://v', key: K}],\n"
+    "          script: s.yaml, record: true, replay_speed: 1}\n";
+
+static void test_every_key_has_a_field(void **state)
+{
+    struct settings s;
+    put("sub/task.yaml", whole);
+    load(&(struct settings_input) { .task_file = "sub/task.yaml" }, &s);
+    assert_true(s.sampling.temperature == 0.5 && s.sampling.top_p == 0.9);
+    assert_true(s.sampling.presence_penalty == -1 && s.sampling.frequency_penalty == 1);
+    assert_true(s.sampling.max_tokens == 100 && s.sampling.seed == 0);
+    assert_string_equal(json_cstring(json_item(s.sampling.stop, 0), ""), "END");
+    assert_string_equal(s.sampling.effort, "high");
+    assert_int_equal(json_len(json_get(s.prompt, "sections")), 1);
+    assert_string_equal(json_cstring(json_get(s.params, "repo"), ""), "x");
+    assert_string_equal(json_cstring(json_get(json_item(s.skills, 0), "path"), ""),
+                        below("sub/one"));
+    assert_string_equal(json_cstring(json_get(json_item(s.skills, 1), "name"), ""), "other");
+    assert_string_equal(json_cstring(json_item(json_get(json_item(s.tools, 0), "command"), 0), ""),
+                        below("sub/t"));
+    assert_int_equal(json_len(s.policies) + json_len(s.feedback), 2);
+    assert_int_equal(json_len(s.completion), 2);
+    assert_string_equal(json_cstring(s.output_schema, ""), below("sub/out.json"));
+    assert_string_equal(json_cstring(json_get(json_item(s.artifacts, 0), "path"), ""), "report.md");
+    assert_int_equal(s.view.mode, WORKSPACE_MODE_OVERLAY);
+    assert_string_equal(s.view.ref, "HEAD");
+    assert_string_equal(json_cstring(json_item(s.view.context, 0), ""), below("sub/c"));
+    assert_string_equal(json_cstring(json_get(json_item(s.view.mounts, 0), "source"), ""),
+                        below("sub/d"));
+    assert_int_equal(s.sandbox.mode, SANDBOX_MODE_READ_ONLY);
+    assert_string_equal(json_cstring(json_item(s.sandbox.read, 0), ""), "/r");
+    assert_string_equal(json_cstring(json_item(s.sandbox.write, 0), ""), below("sub/w"));
+    assert_int_equal(s.sandbox.net, SANDBOX_NET_HOSTS);
+    assert_string_equal(json_cstring(json_item(s.sandbox.hosts, 0), ""), "a.example");
+    assert_true(s.sandbox.memory == INT64_C(2) << 30 && s.sandbox.pids == 10);
+    assert_true(s.sandbox.cpus == 1.5 && s.sandbox.allow_degraded == TRI_TRUE);
+    assert_true(s.budget.tokens_input == 1 && s.budget.tokens_output == 2);
+    assert_true(s.budget.tokens_total == 3 && s.budget.usd == 0.5 && s.budget.calls == 4);
+    assert_true(s.throttle.max_attempts == 2 && s.throttle.base == 500 * NSEC_PER_MS);
+    assert_true(s.throttle.cap == 8 * NSEC_PER_SEC && s.throttle.total == 30 * NSEC_PER_SEC);
+    assert_string_equal(s.gateway.upstream, "http://u");
+    assert_int_equal(json_len(s.gateway.routes), 1);
+    assert_string_equal(s.gateway.script, below("sub/s.yaml"));
+    assert_true(s.gateway.record == TRI_TRUE && s.gateway.replay_speed == 1);
+    struct settings_origin o = settings_origin(&s, arena, "prompt", "sections");
+    assert_string_equal(o.layer, "task");
+    assert_string_equal(o.dir, "sub");
+}
+
+static void test_what_is_not_said(void **state)
+{
+    struct settings s;
+    load(&(struct settings_input) { 0 }, &s);
+    assert_true(isnan(s.sampling.temperature) && s.sampling.seed == -1);
+    assert_null(s.sampling.stop);
+    assert_null(s.sampling.effort);
+    assert_int_equal(s.view.mode, WORKSPACE_MODE_UNSET);
+    assert_int_equal(s.sandbox.mode, SANDBOX_MODE_UNSET);
+    assert_int_equal(s.sandbox.net, SANDBOX_NET_UNSET);
+    assert_true(s.budget.usd == 0 && s.budget.calls == 0);
+    assert_int_equal(s.throttle.max_attempts, 5);
+    assert_null(s.gateway.upstream);
+    load(&(struct settings_input) { .request = request("{sandbox: off, gateway: 'http://x'}") },
+         &s);
+    assert_int_equal(s.sandbox.mode, SANDBOX_MODE_OFF);
+    assert_string_equal(s.gateway.upstream, "http://x");
+}
+
 static void test_order_of_layers(void **state)
 {
     struct settings s;
@@ -199,11 +290,113 @@ static void test_what_is_refused(void **state)
     refuse(&(struct settings_input) { 0 }, ERR_CONFIG, "unknown key 'env'");
 }
 
+/* Each line is a task file, and what its refusal says. */
+static void test_wrong_definitions(void **state)
+{
+    static const char *const lines[][2] = {
+        { "tools: [{name: a, description: x, command: [y]},\n"
+          "        {name: a, description: x, command: [y]}]",
+          "task.yaml:2:16: tool 'a' is there twice; the first is in line 1" },
+        { "tools: [{name: A b, description: x, command: [y]}]",
+          "task.yaml:1:16: the name of a tool" },
+        { "tools: [{name: read_section, description: x, command: [y]}]", "is built in" },
+        { "tools: [{name: a, description: x}]", "needs either 'command' or 'mcp'" },
+        { "tools: [{name: a, command: [y]}]", "1 to 200 ASCII" },
+        { "tools: [{name: a, description: x, command: [y], input_schema: {type: what}}]",
+          "input_schema" },
+        { "tools: [{nme: a}]", "unknown key 'tools[0].nme' (did you mean 'name'?)" },
+        { "tools: {a: 1}", "'tools' must be a list" },
+        { "policies: [{tools: [a]}]", "policies[0] needs a 'type'" },
+        { "policies: [{type: deny}]", "a policy of type 'deny' needs 'tools'" },
+        { "policies: [{type: none}]", "must be one of sequential_dependency" },
+        { "feedback: [{type: static, text: x}]", "needs a trigger" },
+        { "feedback: [{type: static, every_n_calls: 1}]", "needs a 'text'" },
+        { "completion: {command: [x, true]}",
+          "task.yaml:1:27: 'completion.command' must be a list of strings, but item 2 is boolean" },
+        { "completion: {filse: [a]}", "unknown key 'completion.filse' (did you mean 'files'?)" },
+        { "agent: {sampling: {temperature: 3}}", "'sampling.temperature' must be between 0 and 2" },
+        { "agent: {sampling: {temprature: 1}}", "did you mean 'temperature'?" },
+        { "agent: {effort: huge}", "'agent.effort' must be one of" },
+        { "sandbox: {net: some}", "'sandbox.net' must be one of none|open, or a list of strings" },
+        { "sandbox: {memory: lots}", "'sandbox.memory' must be a size" },
+        { "sandbox: jail", "'sandbox.mode' must be one of" },
+        { "output: {schema: {type: 5}}", "output.schema" },
+        { "output: {schema: 5}", "must be a map, or the name of a file" },
+        { "output: {artifacts: [../x]}", "must be relative" },
+        { "output: {artifacts: [/x]}", "must be relative" },
+        { "secrets: ['TOKEN=abc']", "never by its value" },
+        { "gateway: {routes: [{model: a}]}", "gateway.routes[0] needs a 'upstream'" },
+        { "workspace: {mounts: [{source: a}]}", "needs a 'target'" },
+        { "limits: {tokens_total: -1}", "'limits.tokens_total' must be a whole number" },
+        { "skills: [{path: a, name: Not This}]", "the name of a skill" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        put("task.yaml", lines[i][0]);
+        refuse(&(struct settings_input) { .task_file = "task.yaml" }, ERR_CONFIG, lines[i][1]);
+    }
+}
+
+/* What a project says travels with a repository: it may not raise what a user allows. */
+static void test_project_cannot_spend(void **state)
+{
+    put(".cinch/config.yaml", "limits: {usd: 1000}\n");
+    refuse(&(struct settings_input) { 0 }, ERR_CONFIG, "unknown key 'limits.usd'");
+    put(".cinch/config.yaml", "sandbox: off\n");
+    refuse(&(struct settings_input) { 0 }, ERR_CONFIG, "unknown key 'sandbox'");
+}
+
+static const struct json *plain_form(const struct json *schema)
+{
+    const struct json *list = json_get(schema, "anyOf");
+    return list == NULL ? schema : json_item(list, 0);
+}
+
+/* The schema for editors and the table that the reader goes by name the same keys. */
+static void compare(const struct shape *table, const struct json *schema, const char *path)
+{
+    const struct json *keys = json_get(plain_form(schema), "properties");
+    size_t len = 0;
+    for (; table[len].kind != SHAPE_END; len++) {
+        const struct shape *s = &table[len];
+        const struct json *inner = json_get(keys, s->key);
+        if (inner == NULL) {
+            fail_msg("the schema lacks %s.%s", path, s->key);
+        }
+        if (s->kind == SHAPE_OBJECT) {
+            compare(s->inner, inner, s->key);
+        } else if (s->kind == SHAPE_LIST) {
+            compare(s->inner, json_get(plain_form(inner), "items"), s->key);
+        }
+    }
+    if (json_len(keys) != len) {
+        fail_msg("the schema has more keys under %s than the table", path);
+    }
+}
+
+static void test_schemas_name_the_same_keys(void **state)
+{
+    static const char *const names[] = { "task.schema.json", "task-file.schema.json" };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct json *schema;
+        struct err e;
+        const char *path = arena_printf(arena, "%s/%s", SCHEMA_DIR, names[i]);
+        if (yaml_load(arena, path, NULL, &schema, &e) < 0) {
+            fail_msg("%s", e.msg);
+        }
+        compare(settings_task_shape, schema, "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_defaults, setup, teardown),
         cmocka_unit_test_setup_teardown(test_task_file_with_shorthands, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_every_key_has_a_field, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_not_said, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wrong_definitions, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_project_cannot_spend, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_schemas_name_the_same_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(test_order_of_layers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rest_is_command_or_arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(test_evaluation_dictionary, setup, teardown),

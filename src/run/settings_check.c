@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the kinds of keys cannot say: ranges, names that must be unique, members that belong
+ * together. Each layer is checked by itself, so that a message can name its file and line. Lists
+ * are not merged between layers, which is why their items can be held to be complete.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/schema.h"
+#include "prompt/skill_card.h"
+#include "run/settings_priv.h"
+
+enum { DESCRIPTION_MAX = 200, TOOL_NAME_MAX = 64 };
+
+struct checking {
+    const char *file;
+    struct err *e;
+};
+
+static int wrong(const struct checking *c, const struct json *at, const char *what,
+                 const char *must)
+{
+    char place[JSON_AT_LEN];
+    return ERR(c->e, ERR_CONFIG, "%s: %s %s", json_at(c->file, at, place), what, must);
+}
+
+/* --- numbers --- */
+
+static int check_range(const struct checking *c, const struct json *tree, const char *section,
+                       const char *key, double low, double high)
+{
+    const struct json *v = json_get(json_get(tree, section), key);
+    char place[JSON_AT_LEN];
+    if (v == NULL || json_is(v, JSON_NULL)) {
+        return 0;
+    }
+    double n = json_real(v, NAN);
+    if (n >= low && n <= high) {
+        return 0;
+    }
+    return ERR(c->e, ERR_CONFIG, "%s: '%s.%s' must be between %g and %g",
+               json_at(c->file, v, place), section, key, low, high);
+}
+
+static int check_numbers(const struct checking *c, const struct json *tree)
+{
+    static const struct {
+        const char *section, *key;
+        double low, high;
+    } ranges[] = {
+        { "sampling", "temperature", 0, 2 },       { "sampling", "top_p", 0, 1 },
+        { "sampling", "presence_penalty", -2, 2 }, { "sampling", "frequency_penalty", -2, 2 },
+        { "sampling", "max_tokens", 1, 1e9 },      { "limits", "usd", 0, 1e9 },
+        { "throttle", "max_attempts", 1, 100 },    { "sandbox", "cpus", 0.01, 4096 },
+        { "sandbox", "pids", 1, 4194304 },         { "gateway", "replay_speed", 0, 1e6 },
+        { "completion", "max_rounds", 0, 1000 },
+    };
+    const struct json *agent = json_get(tree, "agent");
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(ranges); i++) {
+        bool inner = strcmp(ranges[i].section, "sampling") == 0;
+        r = check_range(c, inner ? agent : tree, ranges[i].section, ranges[i].key, ranges[i].low,
+                        ranges[i].high);
+    }
+    return r;
+}
+
+/* --- lists --- */
+
+/* The member that each item must have; 0 also for a list that is not there. */
+static int check_members(const struct checking *c, const struct json *list, const char *what,
+                         const char *const *keys)
+{
+    for (size_t i = 0; i < json_len(list); i++) {
+        const struct json *item = json_item(list, i);
+        for (const char *const *key = keys; *key != NULL; key++) {
+            const struct json *v = json_get(item, *key);
+            char place[JSON_AT_LEN];
+            if (v == NULL || (json_is(v, JSON_STRING) && v->string.len == 0)) {
+                return ERR(c->e, ERR_CONFIG, "%s: %s[%zu] needs a '%s'",
+                           json_at(c->file, item, place), what, i, *key);
+            }
+        }
+    }
+    return 0;
+}
+
+/* No two items with the same value of `key`, where they have one. */
+static int check_unique(const struct checking *c, const struct json *list, const char *what,
+                        const char *key)
+{
+    for (size_t i = 0; i < json_len(list); i++) {
+        const struct json *v = json_get(json_item(list, i), key);
+        for (size_t j = 0; json_is(v, JSON_STRING) && j < i; j++) {
+            char place[JSON_AT_LEN];
+            const struct json *other = json_get(json_item(list, j), key);
+            if (json_is(other, JSON_STRING) && str_eq(v->string, other->string)) {
+                return ERR(c->e, ERR_CONFIG,
+                           "%s: %s '%.*s' is there twice; the first is in line %u",
+                           json_at(c->file, v, place), what, STR_ARG(str_slice(v->string, 0, 80)),
+                           other->line);
+            }
+        }
+    }
+    return 0;
+}
+
+/* --- tools --- */
+
+static bool is_tool_name(struct str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        bool ok = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+        if (!ok) {
+            return false;
+        }
+    }
+    return s.len >= 1 && s.len <= TOOL_NAME_MAX;
+}
+
+static bool is_built_in(struct str s)
+{
+    return str_eqc(s, "open_sections") || str_eqc(s, "read_section") ||
+           str_eqc(s, "structured_output");
+}
+
+static bool is_description(struct str s)
+{
+    s = str_trim(s);
+    for (size_t i = 0; i < s.len; i++) {
+        if ((unsigned char)s.ptr[i] >= 0x80) {
+            return false;
+        }
+    }
+    return s.len >= 1 && s.len <= DESCRIPTION_MAX;
+}
+
+/* A schema must be one before anything relies on it. */
+static int check_schema(const struct checking *c, const struct json *schema, const char *what)
+{
+    CLEANUP(schema) struct schema *compiled = NULL;
+    char place[JSON_AT_LEN];
+    if (schema == NULL || json_is(schema, JSON_NULL) || json_is(schema, JSON_STRING)) {
+        return 0; /* the name of a file is looked at when the file is */
+    }
+    int r = schema_compile(schema, NULL, &compiled, c->e);
+    if (r == -ERR_LIMIT && c->e != NULL) {
+        c->e->code = ERR_CONFIG;
+    }
+    return r < 0 ? err_wrap(c->e, "%s: %s", json_at(c->file, schema, place), what) : 0;
+}
+
+static int check_tool_examples(const struct checking *c, const struct json *tool)
+{
+    const struct json *list = json_get(tool, "examples");
+    for (size_t i = 0; i < json_len(list); i++) {
+        const struct json *text = json_get(json_item(list, i), "description");
+        if (!is_description(json_str(text, STR_EMPTY))) {
+            return wrong(c, text == NULL ? json_item(list, i) : text,
+                         "the description of an example", "must be 1 to 200 ASCII characters");
+        }
+    }
+    return 0;
+}
+
+static int check_tool(const struct checking *c, const struct json *tool)
+{
+    const struct json *name = json_get(tool, "name");
+    const struct json *text = json_get(tool, "description");
+    bool upstream = json_get(tool, "mcp") != NULL;
+    if (!is_tool_name(json_str(name, STR_EMPTY))) {
+        return wrong(c, name, "the name of a tool", "must be 1 to 64 of a-z, 0-9, _ and -");
+    }
+    if (is_built_in(name->string)) {
+        return wrong(c, name, "a tool of this name", "is built in: choose another");
+    }
+    if (upstream == (json_len(json_get(tool, "command")) > 0)) {
+        return wrong(c, tool, "a tool", "needs either 'command' or 'mcp'");
+    }
+    if (!upstream && !is_description(json_str(text, STR_EMPTY))) {
+        return wrong(c, text == NULL ? tool : text, "the description of a tool",
+                     "must be 1 to 200 ASCII characters");
+    }
+    int r = check_schema(c, json_get(tool, "input_schema"), "input_schema");
+    if (r == 0) {
+        r = check_schema(c, json_get(tool, "output_schema"), "output_schema");
+    }
+    return r < 0 ? r : check_tool_examples(c, tool);
+}
+
+static int check_tools(const struct checking *c, const struct json *tools)
+{
+    static const char *const needed[] = { "name", NULL };
+    int r = check_members(c, tools, "tools", needed);
+    for (size_t i = 0; r == 0 && i < json_len(tools); i++) {
+        r = check_tool(c, json_item(tools, i));
+    }
+    return r < 0 ? r : check_unique(c, tools, "tool", "name");
+}
+
+/* --- guardrails --- */
+
+static const char *policy_member(const char *type)
+{
+    static const char *const members[][2] = {
+        { "sequential_dependency", "depends" },
+        { "allow", "tools" },
+        { "deny", "tools" },
+        { "arguments", "rules" },
+        { "program", "command" },
+        { "rate", "calls" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        if (strcmp(members[i][0], type) == 0) {
+            return members[i][1];
+        }
+    }
+    return NULL;
+}
+
+static int check_policies(const struct checking *c, const struct json *list)
+{
+    static const char *const needed[] = { "type", NULL };
+    int r = check_members(c, list, "policies", needed);
+    for (size_t i = 0; r == 0 && i < json_len(list); i++) {
+        const struct json *item = json_item(list, i);
+        const char *type = json_cstring(json_get(item, "type"), "");
+        const char *member = policy_member(type);
+        char place[JSON_AT_LEN];
+        if (member != NULL && json_get(item, member) == NULL) {
+            r = ERR(c->e, ERR_CONFIG, "%s: a policy of type '%s' needs '%s'",
+                    json_at(c->file, item, place), type, member);
+        }
+    }
+    return r < 0 ? r : check_unique(c, list, "policy", "name");
+}
+
+static int check_feedback(const struct checking *c, const struct json *list)
+{
+    static const char *const needed[] = { "type", NULL };
+    int r = check_members(c, list, "feedback", needed);
+    for (size_t i = 0; r == 0 && i < json_len(list); i++) {
+        const struct json *item = json_item(list, i);
+        const char *type = json_cstring(json_get(item, "type"), "");
+        if (json_get(item, "every_n_calls") == NULL && json_get(item, "every_n_seconds") == NULL &&
+            json_get(item, "on_file_created") == NULL) {
+            r = wrong(c, item, "feedback needs a trigger:",
+                      "every_n_calls, every_n_seconds or on_file_created");
+        } else if (strcmp(type, "static") == 0 && json_len(json_get(item, "text")) == 0) {
+            r = wrong(c, item, "static feedback", "needs a 'text'");
+        } else if (strcmp(type, "program") == 0 && json_len(json_get(item, "command")) == 0) {
+            r = wrong(c, item, "feedback by a program", "needs a 'command'");
+        }
+    }
+    return r < 0 ? r : check_unique(c, list, "feedback", "name");
+}
+
+/* --- the rest --- */
+
+static int check_names(const struct checking *c, const struct json *tree)
+{
+    const struct json *names = json_get(json_get(tree, "secrets"), "names");
+    for (size_t i = 0; i < json_len(names); i++) {
+        struct str name = json_str(json_item(names, i), STR_EMPTY);
+        if (name.len == 0 || memchr(name.ptr, '=', name.len) != NULL) {
+            return wrong(c, json_item(names, i), "a secret is given by the name of a variable,",
+                         "never by its value");
+        }
+    }
+    return 0;
+}
+
+/* What an agent leaves behind is looked for below two directories, and nowhere else. */
+static bool stays_below(struct str path)
+{
+    if (path.len == 0 || path.ptr[0] == '/') {
+        return false;
+    }
+    while (path.ptr != NULL) {
+        if (str_eqc(str_split(&path, '/'), "..")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int check_output(const struct checking *c, const struct json *output)
+{
+    static const char *const needed[] = { "path", NULL };
+    const struct json *artifacts = json_get(output, "artifacts");
+    int r = check_members(c, artifacts, "output.artifacts", needed);
+    for (size_t i = 0; r == 0 && i < json_len(artifacts); i++) {
+        const struct json *path = json_get(json_item(artifacts, i), "path");
+        if (!stays_below(json_str(path, STR_EMPTY))) {
+            r = wrong(c, path, "the path of an artifact", "must be relative, without '..'");
+        }
+    }
+    r = r < 0 ? r : check_unique(c, artifacts, "artifact", "path");
+    return r < 0 ? r : check_schema(c, json_get(output, "schema"), "output.schema");
+}
+
+static int check_skills(const struct checking *c, const struct json *list)
+{
+    static const char *const needed[] = { "path", NULL };
+    int r = check_members(c, list, "skills", needed);
+    for (size_t i = 0; r == 0 && i < json_len(list); i++) {
+        const struct json *name = json_get(json_item(list, i), "name");
+        if (name != NULL && !skill_name_ok(json_str(name, STR_EMPTY))) {
+            r = wrong(c, name, "the name of a skill",
+                      "must be 1 to 64 of a-z, 0-9 and single hyphens between them");
+        }
+    }
+    return r < 0 ? r : check_unique(c, list, "skill", "name");
+}
+
+int settings_check_layer(const struct json *tree, const char *file, struct err *e)
+{
+    static const char *const route[] = { "model", "upstream", NULL };
+    static const char *const mount[] = { "source", "target", NULL };
+    struct err local;
+    struct checking c = { file, e == NULL ? &local : e };
+    int r = check_numbers(&c, tree);
+    r = r < 0 ? r : check_tools(&c, json_get(tree, "tools"));
+    r = r < 0 ? r : check_policies(&c, json_get(tree, "policies"));
+    r = r < 0 ? r : check_feedback(&c, json_get(tree, "feedback"));
+    r = r < 0 ? r
+              : check_schema(&c, json_get(json_get(tree, "completion"), "schema"),
+                             "completion.schema");
+    r = r < 0 ? r : check_names(&c, tree);
+    r = r < 0 ? r : check_output(&c, json_get(tree, "output"));
+    r = r < 0 ? r : check_skills(&c, json_get(tree, "skills"));
+    r = r < 0 ? r
+              : check_members(&c, json_get(json_get(tree, "gateway"), "routes"), "gateway.routes",
+                              route);
+    return r < 0 ? r
+                 : check_members(&c, json_get(json_get(tree, "workspace"), "mounts"),
+                                 "workspace.mounts", mount);
+}
