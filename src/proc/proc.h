@@ -84,6 +84,25 @@ struct proc_port {
     void *arg;
 };
 
+/* Where a program runs when not right beside us; a sandbox fills one in (sandbox/sandbox.h).
+ *
+ * enter() has a keeper started there that serves `control`, which stays the caller's; whatever can
+ * go wrong later is said by that keeper, or by on_gone, which comes exactly once, when the keeper
+ * and with it everything that it kept is dead. kill() brings that about. After leave() nothing is
+ * told any more. */
+struct proc_place {
+    int (*enter)(const struct proc_place *place, int control,
+                 void (*on_gone)(void *arg, int status, const struct err *why), void *arg,
+                 uint32_t *ret_ticket, struct err *e);
+    void (*kill)(const struct proc_place *place, uint32_t ticket);
+    void (*leave)(const struct proc_place *place, uint32_t ticket);
+    pid_t (*pid)(const struct proc_place *place, uint32_t ticket); /* of the keeper; 0: not yet */
+    void *arg;
+    const char *layer;
+    uid_t uid; /* who the program will be outside; descriptors are given to it */
+    gid_t gid;
+};
+
 struct proc_limit {
     int resource; /* RLIMIT_… */
     uint64_t soft;
@@ -112,6 +131,9 @@ struct proc_opts {
     size_t stdin_max; /* bytes that may wait for a program that does not read; 0: 1 MiB */
     nsec patience;    /* for cinch-init to obey before it is given up; 0: 12 s */
     const char *init; /* path of cinch-init; NULL: proc/locate.h */
+    /* Not beside us but there. Program and working directory are then not looked for beforehand,
+     * `path` must be given, and both name what is inside. Copied. */
+    const struct proc_place *place;
 
     struct proc_port port;
 };

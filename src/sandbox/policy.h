@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct sandbox_policy: what a run may see, write, reach and use, as data. Whoever makes one
+ * (settings, profile, flags, a test) fills in plain values; sandbox/compose.h turns it into a plan.
+ *
+ *   struct sandbox_policy p;
+ *   sandbox_policy_init(&p);                       the default: workspace-write, gateway only
+ *   p.read = (const char *const[]){ "/srv/data", NULL };
+ *
+ * The default view: the system (/usr, /bin, /lib…, /opt) read-only; an /etc of its own with names,
+ * certificates and the loader's files and nothing else; private /tmp, /run, /dev, /proc and home;
+ * the workspace at the path that it has outside. Of the host's homes, sockets and other runs
+ * nothing exists inside. `.git/hooks` and `.git/config` of the workspace cannot be written, so
+ * that git outside never runs what was planted inside.
+ *
+ * Lists are NULL-terminated, or NULL; nothing is copied: all must live until sandbox_open() has
+ * returned. Paths are absolute.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum sandbox_mode {
+    SANDBOX_WORKSPACE_WRITE,
+    SANDBOX_READ_ONLY, /* the workspace cannot be written either; home and /tmp can */
+    SANDBOX_OFF,
+};
+
+enum sandbox_net {
+    SANDBOX_NET_NONE,  /* loopback of its own, with the gateway on it */
+    SANDBOX_NET_HOSTS, /* the same: the gateway's proxy lets some hosts through */
+    SANDBOX_NET_OPEN,  /* the host's network */
+};
+
+/* What is promised. X(id, word, what it means).
+ * The words stand in the manifest (sandbox.enforced, sandbox.lost) and in `cinch doctor`. */
+#define SANDBOX_GUARANTEES(X)                                                                  \
+    X(SANDBOX_FILES, "files", "sees and writes only what the policy names")                    \
+    X(SANDBOX_IDENTITY, "identity", "no host uid 0, no capabilities, no new privileges")       \
+    X(SANDBOX_PROCESSES, "processes", "sees, signals and outlives no process of the host")     \
+    X(SANDBOX_NETWORK, "network", "reaches nothing but the gateway")                           \
+    X(SANDBOX_IPC, "ipc", "shares no message queue, memory segment or abstract socket")        \
+    X(SANDBOX_SYSCALLS, "system_calls", "dangerous system calls and foreign ABIs are refused") \
+    X(SANDBOX_LANDLOCK, "landlock", "a second, independent check of every file access")        \
+    X(SANDBOX_MEMORY, "memory", "the memory of the whole run is bounded")                      \
+    X(SANDBOX_PIDS, "pids", "the number of processes and threads is bounded")                  \
+    X(SANDBOX_CPUS, "cpus", "processor time per second is bounded")
+
+enum sandbox_guarantee {
+#define X(id, word, text) id,
+    SANDBOX_GUARANTEES(X)
+#undef X
+        SANDBOX_GUARANTEE_MAX
+};
+
+struct sandbox_policy {
+    enum sandbox_mode mode;
+    const char *const *read;  /* also readable, where they are outside */
+    const char *const *write; /* also writable; changes are real and at once */
+    const char *const *deny;  /* below something readable, and yet not there */
+    /* Below the workspace: readable, not writable. NULL: ".git/hooks" and ".git/config". */
+    const char *const *protect;
+
+    enum sandbox_net net;
+    uint64_t memory; /* bytes; 0: no bound */
+    uint64_t pids;   /* 0: SANDBOX_PIDS_DEFAULT */
+    double cpus;     /* processors, 1.5 is one and a half; 0: no bound */
+    uint64_t tmp;    /* bytes of /tmp and the like together; 0: SANDBOX_TMP_DEFAULT */
+
+    /* For a harness that brings a sandbox of its own: user namespaces, mounts and ptrace of its own
+     * children are allowed inside, and Landlock is left to it. */
+    bool allow_nested;
+    /* Bit n: go on without guarantee n where the machine cannot give it. All bits:
+     * --allow-degraded. */
+    uint32_t may_lose;
+
+    const char *home; /* directory outside that is home, at the same path; NULL: a private one */
+    const char *path; /* PATH of the programs; what it names below homes is made readable */
+};
+
+#define SANDBOX_PIDS_DEFAULT 4096u
+#define SANDBOX_TMP_DEFAULT  ((uint64_t)2 << 30)
+#define SANDBOX_LOSE_ALL     ((1u << SANDBOX_GUARANTEE_MAX) - 1u)
+
+void sandbox_policy_init(struct sandbox_policy *p);
+
+const char *sandbox_mode_word(enum sandbox_mode m); /* "workspace-write" … */
+bool sandbox_mode_find(struct str word, enum sandbox_mode *ret);
+const char *sandbox_guarantee_word(enum sandbox_guarantee g);
+const char *sandbox_guarantee_meaning(enum sandbox_guarantee g);
+/* "512m", "2g", "1073741824"; false when malformed or 0. */
+bool sandbox_size_parse(struct str text, uint64_t *ret);
