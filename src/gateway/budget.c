@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reserving and settling; see budget.h. All sums saturate: numbers come from outside.
+ */
+#include "gateway/budget.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "gateway/price.h"
+#include "llm/event.h"
+
+static const char *const words[] = {
+    [BUDGET_INPUT] = "input_tokens", [BUDGET_OUTPUT] = "output_tokens",
+    [BUDGET_TOTAL] = "total_tokens", [BUDGET_COST] = "usd",
+    [BUDGET_CALLS] = "calls",        [BUDGET_TIME] = "deadline",
+    [BUDGET_PRICE] = "price",        [BUDGET_NONE] = "none",
+};
+
+const char *budget_kind_word(enum budget_kind kind)
+{
+    return words[kind];
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static int64_t said(int64_t n)
+{
+    return n < 0 ? 0 : n;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+void budget_init(struct budget *b, const struct budget_limits *limits)
+{
+    *b = (struct budget) {
+        .limit = { [BUDGET_INPUT] = limits->input,
+                   [BUDGET_OUTPUT] = limits->output,
+                   [BUDGET_TOTAL] = limits->total,
+                   [BUDGET_COST] = limits->cost,
+                   [BUDGET_CALLS] = limits->calls },
+        .deadline = limits->deadline,
+        .started = limits->started,
+        .refused = BUDGET_NONE,
+    };
+}
+
+bool budget_limited(const struct budget *b)
+{
+    for (int k = 0; k < BUDGET_KIND_MAX; k++) {
+        if (b->limit[k] > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What may still be claimed of a limited kind; with `all` also what calls in flight may give
+ * back. */
+static int64_t room(const struct budget *b, enum budget_kind k, bool all)
+{
+    if (b->limit[k] == 0) {
+        return INT64_MAX;
+    }
+    int64_t used = all ? b->spent[k] : plus(b->spent[k], b->claimed[k]);
+    return used >= b->limit[k] ? 0 : b->limit[k] - used;
+}
+
+/* The largest output that fits all limits beside the prompt; negative: not even the prompt does,
+ * and *why says which limit is in the way. */
+static int64_t output_room(const struct budget *b, const struct budget_ask *ask, bool all,
+                           enum budget_kind *why)
+{
+    int64_t input = said(ask->input);
+    int64_t total = room(b, BUDGET_TOTAL, all);
+    int64_t best = room(b, BUDGET_OUTPUT, all);
+    *why = BUDGET_OUTPUT;
+    if (room(b, BUDGET_INPUT, all) < input) {
+        *why = BUDGET_INPUT;
+        return -1;
+    }
+    if (total < input) {
+        *why = BUDGET_TOTAL;
+        return -1;
+    }
+    if (total != INT64_MAX && total - input < best) {
+        *why = BUDGET_TOTAL;
+        best = total - input;
+    }
+    if (b->limit[BUDGET_COST] > 0) {
+        int64_t money = room(b, BUDGET_COST, all);
+        int64_t buys = price_affordable(ask->price, input, money);
+        if (price_ceiling(ask->price, input, 0) > money || buys < best) {
+            *why = BUDGET_COST;
+            best = buys;
+        }
+    }
+    return best;
+}
+
+/* Below this a call is not worth making; a request that wants less itself is served. */
+static int64_t floor_of(const struct budget_ask *ask)
+{
+    int64_t floor = ask->floor > BUDGET_MIN_OUTPUT ? ask->floor : BUDGET_MIN_OUTPUT;
+    return ask->output > 0 ? least(floor, ask->output) : floor;
+}
+
+static enum budget_kind must_refuse(const struct budget *b, const struct budget_ask *ask, nsec now)
+{
+    enum budget_kind why;
+    if (b->deadline > 0 && now >= b->deadline) {
+        return BUDGET_TIME;
+    }
+    /* A call stays a call, however it ends: there is nothing to wait for. */
+    if (room(b, BUDGET_CALLS, false) == 0) {
+        return BUDGET_CALLS;
+    }
+    if (b->limit[BUDGET_COST] > 0 && ask->price == NULL) {
+        return BUDGET_PRICE;
+    }
+    return output_room(b, ask, true, &why) < floor_of(ask) ? why : BUDGET_NONE;
+}
+
+/* What the call shall get, if so much can be had. */
+static int64_t wanted(const struct budget_ask *ask, int64_t fits)
+{
+    if (ask->output > 0) {
+        return least(ask->output, fits);
+    }
+    return fits >= BUDGET_MODEL_OUTPUT ? BUDGET_MODEL_OUTPUT : least(fits, BUDGET_UNSAID_OUTPUT);
+}
+
+static void grant(struct budget *b, const struct budget_ask *ask, int64_t fits,
+                  struct budget_claim *c)
+{
+    int64_t output = wanted(ask, fits);
+    c->cut = output < (ask->output > 0 ? ask->output : BUDGET_MODEL_OUTPUT);
+    c->output = output;
+    c->amount[BUDGET_INPUT] = said(ask->input);
+    c->amount[BUDGET_OUTPUT] = output;
+    c->amount[BUDGET_TOTAL] = plus(said(ask->input), output);
+    c->amount[BUDGET_COST] = ask->price == NULL ? 0 : price_ceiling(ask->price, ask->input, output);
+    c->amount[BUDGET_CALLS] = 1;
+    c->open = true;
+    for (int k = 0; k < BUDGET_KIND_MAX; k++) {
+        b->claimed[k] = plus(b->claimed[k], c->amount[k]);
+    }
+}
+
+enum budget_verdict budget_reserve(struct budget *b, const struct budget_ask *ask, nsec now,
+                                   struct budget_claim *ret)
+{
+    *ret = (struct budget_claim) { .why = must_refuse(b, ask, now) };
+    if (ret->why != BUDGET_NONE) {
+        b->refused = b->refused == BUDGET_NONE ? ret->why : b->refused;
+        b->refusals++;
+        return BUDGET_REFUSED;
+    }
+    enum budget_kind why;
+    enum budget_kind unused;
+    int64_t fits = output_room(b, ask, false, &why);
+    /* Calls in flight have claimed more than they will use: cutting this one down to crumbs would
+     * be a pity while they may give some back. */
+    int64_t enough = wanted(ask, output_room(b, ask, true, &unused));
+    if (ask->output <= 0) {
+        enough = least(enough, BUDGET_UNSAID_OUTPUT);
+    }
+    if (fits < enough) {
+        ret->why = why;
+        return BUDGET_WAIT;
+    }
+    grant(b, ask, fits, ret);
+    return BUDGET_GRANTED;
+}
+
+static void unclaim(struct budget *b, struct budget_claim *claim)
+{
+    for (int k = 0; k < BUDGET_KIND_MAX; k++) {
+        b->claimed[k] -= least(claim->amount[k], b->claimed[k]);
+    }
+    claim->open = false;
+}
+
+void budget_settle(struct budget *b, struct budget_claim *claim, const struct llm_usage *usage,
+                   int64_t cost)
+{
+    if (!claim->open) {
+        return;
+    }
+    unclaim(b, claim);
+    b->spent[BUDGET_CALLS] = plus(b->spent[BUDGET_CALLS], 1);
+    if (usage == NULL) {
+        return;
+    }
+    int64_t input =
+        plus(plus(said(usage->input), said(usage->cache_read)), said(usage->cache_write));
+    int64_t output = said(usage->output);
+    b->spent[BUDGET_INPUT] = plus(b->spent[BUDGET_INPUT], input);
+    b->spent[BUDGET_OUTPUT] = plus(b->spent[BUDGET_OUTPUT], output);
+    b->spent[BUDGET_TOTAL] = plus(b->spent[BUDGET_TOTAL], plus(input, output));
+    b->spent[BUDGET_COST] = plus(b->spent[BUDGET_COST], said(cost));
+}
+
+void budget_release(struct budget *b, struct budget_claim *claim)
+{
+    if (claim->open) {
+        unclaim(b, claim);
+    }
+}
+
+struct budget_left budget_left(const struct budget *b, nsec now)
+{
+    struct budget_left left = { 1, BUDGET_NONE, 1, -1 };
+    for (int k = 0; k < BUDGET_KIND_MAX; k++) {
+        if (b->limit[k] == 0) {
+            continue;
+        }
+        double share = (double)room(b, (enum budget_kind)k, true) / (double)b->limit[k];
+        if (left.scarcest == BUDGET_NONE || share < left.budget) {
+            left.budget = share;
+            left.scarcest = (enum budget_kind)k;
+        }
+    }
+    if (b->deadline > 0) {
+        nsec whole = b->deadline - b->started;
+        left.until = now >= b->deadline ? 0 : b->deadline - now;
+        left.time = whole <= 0 || left.until >= whole ? (left.until > 0)
+                                                      : (double)left.until / (double)whole;
+    }
+    return left;
+}
+
+bool budget_wrap_up(const struct budget *b, nsec now, double share)
+{
+    struct budget_left left = budget_left(b, now);
+    return left.budget <= share || left.time <= share;
+}
+
+const char *budget_describe(const struct budget *b, enum budget_kind why, char out[BUDGET_TEXT])
+{
+    if (why == BUDGET_TIME) {
+        (void)snprintf(out, BUDGET_TEXT, "deadline: the time of this run is over");
+    } else if (why == BUDGET_PRICE) {
+        (void)snprintf(out, BUDGET_TEXT,
+                       "usd: the model has no price, so a limit in dollars cannot be kept");
+    } else if (why == BUDGET_COST) {
+        (void)snprintf(out, BUDGET_TEXT, "usd: %.4f of %.4f are used", price_usd(b->spent[why]),
+                       price_usd(b->limit[why]));
+    } else if (why < BUDGET_KIND_MAX) {
+        (void)snprintf(out, BUDGET_TEXT, "%s: %" PRId64 " of %" PRId64 " are used", words[why],
+                       b->spent[why], b->limit[why]);
+    } else {
+        (void)snprintf(out, BUDGET_TEXT, "nothing is exhausted");
+    }
+    return out;
+}
