@@ -142,6 +142,7 @@ struct throttle_signal throttle_signal_of(const struct llm_error *error, nsec re
     case LLM_ERR_NOT_FOUND:
     case LLM_ERR_TOO_LARGE:
     case LLM_ERR_CONTEXT:
+    case LLM_ERR_MAX:
         break;
     }
     return (struct throttle_signal) { kind, retry_after, kind != THROTTLE_NONE };
