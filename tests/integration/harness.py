@@ -8,6 +8,7 @@ every run: the record is valid, and nothing is left behind.
             self.assertEqual(r.reason, "success")
 """
 
+import functools
 import json
 import os
 import shutil
@@ -33,6 +34,17 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "schema"))
 def program(name):
     """A test program of tests/programs."""
     return os.path.join(PROGRAMS, name)
+
+
+@functools.lru_cache(maxsize=None)
+def real(name):
+    """(path of a real agent program, reason why there is none); installs it into the cache if need be."""
+    done = subprocess.run([os.path.join(ROOT, "scripts", "harness"), name], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=1800)
+    fields = done.stdout.rstrip("\n").split("\t")
+    if done.returncode != 0 or len(fields) < 2:
+        return None, done.stderr.strip() or "scripts/harness said nothing"
+    return (fields[1], "") if fields[1] != "-" else (None, fields[2])
 
 
 def marked(mark):
@@ -145,6 +157,13 @@ class Case(unittest.TestCase):
             except OSError:
                 continue
         self.assertEqual(names, [], "processes outlived the test")
+
+    def real(self, name):
+        """The path of a real agent program; the test is skipped where it cannot be had."""
+        path, why = real(name)
+        if path is None:
+            self.skipTest(f"{name} cannot be installed: {why}")
+        return path
 
     # --- files ---
 
