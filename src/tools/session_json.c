@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a session looks like outside: the journal that survives a kill, and snapshots as documents.
+ *
+ * A journal line is {"slice","policy","op","value"?,"key"?}, op one of append, extend, replace,
+ * clear. All lines of one commit are written at once: a kill leaves whole commits, or a last line
+ * without its end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "tools/session_priv.h"
+
+static const char *const change_names[] = {
+    [CHANGE_APPEND] = "append",
+    [CHANGE_EXTEND] = "extend",
+    [CHANGE_REPLACE] = "replace",
+    [CHANGE_CLEAR] = "clear",
+};
+static const char *const policy_names[] = { [SLICE_STATE] = "state", [SLICE_LOG] = "log" };
+
+#define JOURNAL_COMMIT_MAX ((size_t)64 << 20)
+
+static int word(struct str s, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (str_eqc(s, words[i])) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* --- journal --- */
+
+static int line_add(const struct session *s, const struct session_change *c, struct buf *out,
+                    struct err *e)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    size_t index = session_index(s, c->slice);
+    struct json *line = json_object(a);
+    json_setc(a, line, "slice", json_string(a, c->slice));
+    json_setc(a, line, "policy", json_cstr(a, policy_names[s->slices[index].policy]));
+    json_setc(a, line, "op", json_cstr(a, change_names[c->kind]));
+    if (c->value != NULL) {
+        json_setc(a, line, "value", (struct json *)c->value);
+    }
+    if (c->key.len > 0) {
+        json_setc(a, line, "key", json_string(a, c->key));
+    }
+    int r = json_write(line, JSON_COMPACT, out, e);
+    return r < 0 ? r : buf_append_c(out, '\n', e);
+}
+
+/* All or nothing: half a line would spoil the one that comes after it. */
+static int append_all(int fd, struct str bytes, struct err *e)
+{
+    off_t before = lseek(fd, 0, SEEK_END);
+    while (bytes.len > 0) {
+        ssize_t n = write(fd, bytes.ptr, bytes.len);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            int r = ERR_SYS_AS(e, ERR_OUTPUT, "write the session's journal");
+            int cut = before < 0 ? 0 : ftruncate(fd, before);
+            (void)cut; /* a device has no end to cut */
+            return r;
+        }
+        bytes = str_slice(bytes, (size_t)n, bytes.len);
+    }
+    return 0;
+}
+
+int session_journal(struct session *s, const struct session_pending *first, bool logs_only,
+                    struct err *e)
+{
+    if (s->journal_fd < 0) {
+        return 0;
+    }
+    CLEANUP(buf) struct buf out = BUF_INIT(JOURNAL_COMMIT_MAX);
+    for (const struct session_pending *p = first; p != NULL; p = p->next) {
+        size_t i = session_index(s, p->change.slice);
+        if (logs_only && s->slices[i].policy != SLICE_LOG) {
+            continue;
+        }
+        int r = line_add(s, &p->change, &out, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return append_all(s->journal_fd, buf_str(&out), e);
+}
+
+static struct json *items_of(const struct session *s, struct arena *a, struct str slice)
+{
+    struct json *items = json_array(a);
+    for (size_t i = 0; i < session_len(s, NULL, slice); i++) {
+        json_push(a, items, (struct json *)session_item(s, NULL, slice, i));
+    }
+    return items;
+}
+
+int session_journal_all(struct session *s, struct err *e)
+{
+    if (s->journal_fd < 0) {
+        return 0;
+    }
+    CLEANUP(arena) struct arena *a = arena_new();
+    CLEANUP(buf) struct buf out = BUF_INIT(JOURNAL_COMMIT_MAX);
+    for (size_t i = 0; i < s->n_slices; i++) {
+        struct session_change c = { .kind = CHANGE_REPLACE, .slice = s->slices[i].name };
+        c.value = items_of(s, a, c.slice);
+        int r = line_add(s, &c, &out, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return append_all(s->journal_fd, buf_str(&out), e);
+}
+
+static int replay_line(struct session *s, struct str text, struct err *e)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct json *line;
+    int r = json_parse(a, text, NULL, &line, e);
+    if (r < 0) {
+        return r;
+    }
+    struct session_change c = {
+        .slice = json_str(json_get(line, "slice"), STR_EMPTY),
+        .key = json_str(json_get(line, "key"), STR_EMPTY),
+        .value = json_get(line, "value"),
+    };
+    int kind = word(json_str(json_get(line, "op"), STR_EMPTY), change_names, 4);
+    int policy = word(json_str(json_get(line, "policy"), STR_EMPTY), policy_names, 2);
+    if (kind < 0 || policy < 0) {
+        return ERR(e, ERR_PARSE, "unknown operation or policy");
+    }
+    c.kind = (enum session_change_kind)kind;
+    r = session_declare(s, c.slice, (enum slice_policy)policy, e);
+    return r < 0 ? r : session_apply(s, &c, e);
+}
+
+int session_replay(struct session *s, struct str journal, struct err *e)
+{
+    int fd = s->journal_fd;
+    s->journal_fd = -1;
+    int r = 0;
+    for (size_t number = 1; r == 0; number++) {
+        const char *end = memchr(journal.ptr, '\n', journal.len);
+        if (journal.len == 0 || end == NULL) {
+            break;
+        }
+        size_t len = (size_t)(end - journal.ptr);
+        r = replay_line(s, str_slice(journal, 0, len), e);
+        if (r < 0) {
+            (void)err_wrap(e, "session journal, line %zu", number);
+        }
+        journal = str_slice(journal, len + 1, journal.len);
+    }
+    s->journal_fd = fd;
+    return r;
+}
+
+/* --- snapshots as documents --- */
+
+static int by_name(const void *x, const void *y)
+{
+    const struct session_slice *a = *(const struct session_slice *const *)x;
+    const struct session_slice *b = *(const struct session_slice *const *)y;
+    return str_cmp(a->name, b->name);
+}
+
+static struct json *tags_of(const struct session *s, struct arena *a)
+{
+    struct json *tags = json_object(a);
+    json_setc(a, tags, "session_id", json_string(a, s->id));
+    if (s->parent_id.len > 0) {
+        json_setc(a, tags, "parent_session_id", json_string(a, s->parent_id));
+    }
+    return tags;
+}
+
+struct json *session_save(const struct session *s, struct arena *a, struct str now, bool all)
+{
+    const struct session_slice *sorted[SESSION_SLICES_MAX];
+    for (size_t i = 0; i < s->n_slices; i++) {
+        sorted[i] = &s->slices[i];
+    }
+    qsort(sorted, s->n_slices, sizeof(sorted[0]), by_name);
+    struct json *slices = json_array(a);
+    struct json *policies = json_object(a);
+    for (size_t i = 0; i < s->n_slices; i++) {
+        struct str name = sorted[i]->name;
+        json_set(a, policies, name, json_cstr(a, policy_names[sorted[i]->policy]));
+        if (session_len(s, NULL, name) == 0 || (sorted[i]->policy == SLICE_LOG && !all)) {
+            continue;
+        }
+        struct json *slice = json_object(a);
+        json_setc(a, slice, "slice_type", json_string(a, name));
+        json_setc(a, slice, "item_type", json_string(a, name));
+        json_setc(a, slice, "items", items_of(s, a, name));
+        json_push(a, slices, slice);
+    }
+    struct json *v = json_object(a);
+    json_setc(a, v, "version", json_cstr(a, "1"));
+    json_setc(a, v, "created_at", json_string(a, now));
+    json_setc(a, v, "parent_id",
+              s->parent_id.len == 0 ? json_null(a) : json_string(a, s->parent_id));
+    json_setc(a, v, "children_ids", json_array(a));
+    json_setc(a, v, "slices", slices);
+    json_setc(a, v, "tags", tags_of(s, a));
+    json_setc(a, v, "policies", policies);
+    return v;
+}
+
+/* Every slice of the document is declared here and is a list. */
+static int load_check(const struct session *s, const struct json *slices, struct err *e)
+{
+    CLEANUP(buf) struct buf missing = BUF_INIT(4096);
+    for (size_t i = 0; i < json_len(slices); i++) {
+        const struct json *slice = json_item(slices, i);
+        struct str name = json_str(json_get(slice, "slice_type"), STR_EMPTY);
+        if (!json_is(json_get(slice, "items"), JSON_ARRAY)) {
+            return ERR(e, ERR_PARSE, "slices[%zu]: no list of items", i);
+        }
+        if (session_index(s, name) == SIZE_MAX && missing.len < 300) {
+            buf_addf(&missing, "%s%.*s", missing.len > 0 ? ", " : "", (int)(name.len % 256),
+                     name.ptr);
+        }
+    }
+    return missing.len == 0
+               ? 0
+               : ERR(e, ERR_CONFIG, "slice types not registered: %.*s", STR_ARG(buf_str(&missing)));
+}
+
+int session_load(struct session *s, const struct json *saved, struct err *e)
+{
+    if (!str_eqc(json_str(json_get(saved, "version"), STR_EMPTY), "1")) {
+        return ERR(e, ERR_PARSE, "no session snapshot of version \"1\"");
+    }
+    const struct json *slices = json_get(saved, "slices");
+    int r = json_is(slices, JSON_ARRAY) ? load_check(s, slices, e)
+                                        : ERR(e, ERR_PARSE, "slices: no list");
+    if (r < 0) {
+        return r;
+    }
+    struct session_txn *t = session_begin(s);
+    for (size_t i = 0; r == 0 && i < s->n_slices; i++) {
+        struct session_change c = { .kind = CHANGE_CLEAR, .slice = s->slices[i].name };
+        r = s->slices[i].policy == SLICE_STATE ? session_txn_apply(t, &c, e) : 0;
+    }
+    for (size_t i = 0; r == 0 && i < json_len(slices); i++) {
+        const struct json *slice = json_item(slices, i);
+        struct session_change c = { .kind = CHANGE_REPLACE, .value = json_get(slice, "items") };
+        c.slice = json_str(json_get(slice, "slice_type"), STR_EMPTY);
+        r = session_txn_apply(t, &c, e);
+    }
+    return r < 0 ? r : session_commit(t, e);
+}
