@@ -305,6 +305,9 @@ static int parse_head(struct http *h, struct err *e)
     if (h->parser.http_major != 1 || h->parser.http_minor > 1) {
         return fail(h, ERR_PROTO, "not HTTP/1.1", e);
     }
+    if (h->kind == HTTP_RESPONSES && head->status < 100) {
+        return fail(h, ERR_PROTO, "not a status of HTTP", e);
+    }
     if (r == HPE_PAUSED) {
         llhttp_resume(&h->parser);
     }

@@ -221,7 +221,9 @@ bool sse_end(struct sse *s, struct sse_event *ret)
 
 int sse_write(struct str name, struct str data, struct buf *out, struct err *e)
 {
-    int rc = name.len == 0 ? 0 : buf_printf(out, e, "event: %.*s\n", STR_ARG(name));
+    int rc = name.len == 0 ? 0 : buf_append(out, STR("event: "), e);
+    rc = rc < 0 || name.len == 0 ? rc : buf_append(out, name, e);
+    rc = rc < 0 || name.len == 0 ? rc : buf_append_c(out, '\n', e);
     do {
         struct str line = str_split(&data, '\n');
         rc = rc < 0 ? rc : buf_append(out, STR("data: "), e);
