@@ -77,7 +77,7 @@ enum throttle_verdict throttle_enter(struct throttle *t, nsec now, struct thrott
     if (t->policy.per_minute > 0) {
         t->next = (t->next > now ? t->next : now) + interval(&t->policy);
     }
-    t->probing = t->resting;
+    t->probing = t->resting; /* one call finds out whether the upstream works again */
     t->in_flight++;
     return THROTTLE_GO;
 }
@@ -92,9 +92,8 @@ static void count_failure(struct throttle *t, nsec now)
     }
 }
 
-void throttle_leave(struct throttle *t, const struct throttle_signal *signal, nsec now)
+void throttle_report(struct throttle *t, const struct throttle_signal *signal, nsec now)
 {
-    t->in_flight -= t->in_flight > 0;
     switch (signal->kind) {
     case THROTTLE_NONE:
         t->failures = 0;
@@ -114,6 +113,12 @@ void throttle_leave(struct throttle *t, const struct throttle_signal *signal, ns
         break;
     }
     t->probing = false;
+}
+
+void throttle_leave(struct throttle *t)
+{
+    t->in_flight -= t->in_flight > 0;
+    t->probing = false; /* it may have been cancelled before it found out */
 }
 
 /* --- failures --- */

@@ -8,7 +8,7 @@
  *   struct throttle_call call = { 0 };                        one per call of a client
  *
  *   switch (throttle_enter(&t, now, &gate)) {
- *   case THROTTLE_GO:      send it; afterwards throttle_leave(&t, &signal, now)
+ *   case THROTTLE_GO:      send it; throttle_report() after each attempt, throttle_leave() at the end
  *   case THROTTLE_LATER:   ask again at gate.until, or when another call left (THROTTLE_WHEN_FREE)
  *   case THROTTLE_REFUSED: the upstream rests longer than anybody would wait: tell the client
  *   }
@@ -92,8 +92,11 @@ struct throttle_gate {
     struct throttle_signal signal; /* THROTTLE_REFUSED: retry_after says how long */
 };
 enum throttle_verdict throttle_enter(struct throttle *t, nsec now, struct throttle_gate *ret);
-/* After each THROTTLE_GO, once. kind THROTTLE_NONE: the upstream works (whatever it said). */
-void throttle_leave(struct throttle *t, const struct throttle_signal *signal, nsec now);
+/* How an attempt ended. kind THROTTLE_NONE: the upstream works (whatever it said). */
+void throttle_report(struct throttle *t, const struct throttle_signal *signal, nsec now);
+/* After each THROTTLE_GO, once: the call is over, and its place is free. A call that is tried again
+ * keeps its place while it waits. */
+void throttle_leave(struct throttle *t);
 
 /* --- failures --- */
 

@@ -148,6 +148,12 @@ static void what_is_no_throttling_is_never_tried_again(void **state)
     assert_false(throttle_again(&p, &call, &s, NOW, 0, 1, &delay));
 }
 
+static void over(struct throttle *t, const struct throttle_signal *s, nsec now)
+{
+    throttle_report(t, s, now);
+    throttle_leave(t);
+}
+
 static void only_so_many_at_a_time(void **state)
 {
     struct throttle t;
@@ -157,7 +163,7 @@ static void only_so_many_at_a_time(void **state)
     assert_int_equal(throttle_enter(&t, NOW, &gate), THROTTLE_GO);
     assert_int_equal(throttle_enter(&t, NOW, &gate), THROTTLE_LATER);
     assert_true(gate.until == THROTTLE_WHEN_FREE);
-    throttle_leave(&t, &THROTTLE_NO_SIGNAL, NOW);
+    over(&t, &THROTTLE_NO_SIGNAL, NOW);
     assert_int_equal(throttle_enter(&t, NOW, &gate), THROTTLE_GO);
 }
 
@@ -188,12 +194,12 @@ static void everybody_waits_when_the_provider_asks_for_it(void **state)
     throttle_init(&t, &THROTTLE_DEFAULT);
     assert_int_equal(throttle_enter(&t, NOW, &gate), THROTTLE_GO);
     struct throttle_signal s = failure(THROTTLE_RATE_LIMIT, SECOND(3));
-    throttle_leave(&t, &s, NOW);
+    over(&t, &s, NOW);
     assert_int_equal(throttle_enter(&t, NOW + SECOND(1), &gate), THROTTLE_LATER);
     assert_int_equal(gate.until, NOW + SECOND(3));
     assert_int_equal(throttle_enter(&t, NOW + SECOND(3), &gate), THROTTLE_GO);
     s = failure(THROTTLE_RATE_LIMIT, SECOND(600));
-    throttle_leave(&t, &s, NOW + SECOND(3));
+    over(&t, &s, NOW + SECOND(3));
     assert_int_equal(throttle_enter(&t, NOW + SECOND(4), &gate), THROTTLE_REFUSED);
     assert_int_equal(gate.signal.kind, THROTTLE_RATE_LIMIT);
     assert_int_equal(gate.signal.retry_after, SECOND(599));
@@ -204,7 +210,7 @@ static void fail_once(struct throttle *t, nsec now)
     struct throttle_gate gate;
     struct throttle_signal s = failure(THROTTLE_SERVER_ERROR, THROTTLE_UNSAID);
     assert_int_equal(throttle_enter(t, now, &gate), THROTTLE_GO);
-    throttle_leave(t, &s, now);
+    over(t, &s, now);
 }
 
 static void an_upstream_that_keeps_failing_rests(void **state)
@@ -217,7 +223,7 @@ static void an_upstream_that_keeps_failing_rests(void **state)
     fail_once(&t, NOW);
     fail_once(&t, NOW);
     assert_int_equal(throttle_enter(&t, NOW, &gate), THROTTLE_GO);
-    throttle_leave(&t, &THROTTLE_NO_SIGNAL, NOW); /* in a row means in a row */
+    over(&t, &THROTTLE_NO_SIGNAL, NOW); /* in a row means in a row */
     for (int i = 0; i < 3; i++) {
         fail_once(&t, NOW);
     }
@@ -227,11 +233,11 @@ static void an_upstream_that_keeps_failing_rests(void **state)
     assert_int_equal(throttle_enter(&t, later, &gate), THROTTLE_GO); /* one may try … */
     assert_int_equal(throttle_enter(&t, later, &gate), THROTTLE_LATER);
     struct throttle_signal s = failure(THROTTLE_TIMEOUT, THROTTLE_UNSAID);
-    throttle_leave(&t, &s, later); /* … and fails */
+    over(&t, &s, later); /* … and fails */
     assert_int_equal(throttle_enter(&t, later + 1, &gate), THROTTLE_REFUSED);
     later += p.rest;
     assert_int_equal(throttle_enter(&t, later, &gate), THROTTLE_GO);
-    throttle_leave(&t, &THROTTLE_NO_SIGNAL, later);
+    over(&t, &THROTTLE_NO_SIGNAL, later);
     assert_int_equal(throttle_enter(&t, later, &gate), THROTTLE_GO);
     assert_int_equal(throttle_enter(&t, later, &gate), THROTTLE_GO);
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct meter: what went over the wire, call by call and in sum: tokens, money, failures, times.
+ *
+ *   struct meter *m = meter_new(prices);
+ *   meter_add(m, &(struct meter_call) { .model = …, .usage = …, … });    for every call that ended
+ *   const struct meter_sum *all = meter_sum(m);
+ *   for (size_t i = 0; i < meter_rows(m); i++) { const struct meter_row *r = meter_row(m, i); … }
+ *
+ * Every call counts: those of sub-agents and the side requests of a harness (titles, topics) as
+ * well as failed ones, whose usage is what was told before they broke.
+ *
+ * A sum of money is known only if every call that used tokens has a price: `unpriced` counts those
+ * without.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "gateway/price.h"
+#include "llm/event.h"
+
+struct meter;
+
+struct meter_call {
+    struct str model;       /* that the upstream was asked for, or that it said it is */
+    struct str upstream;    /* its name */
+    struct llm_usage usage; /* -1 where nothing was said */
+    bool failed;            /* no complete answer with a status below 400 */
+    bool side;              /* not the conversation itself: a title, a topic, a summary */
+    bool local;             /* answered by a script or a cassette */
+    int attempts;           /* that were made at the upstream; 0: none */
+    nsec first_byte;        /* absolute; 0: none came */
+};
+
+struct meter_sum {
+    int64_t calls, failed, side, local;
+    int64_t attempts;
+    struct llm_usage usage; /* sums; nothing is -1 */
+    int64_t cost;           /* pico-dollars, of the calls that have a price */
+    int64_t unpriced;       /* calls that used tokens and have none */
+};
+
+enum { METER_ROWS_MAX = 64 /* further models share the last row, named "other" */ };
+
+struct meter_row {
+    const char *model;
+    const char *upstream;
+    const struct price_table *prices; /* the table that has its price; NULL: none */
+    struct meter_sum sum;
+};
+
+struct meter *meter_new(const struct price_table *prices); /* borrowed; NULL: no prices */
+struct meter *meter_free(struct meter *m);                 /* accepts NULL, returns NULL */
+
+/* Returns what it cost, -1 when that is not known. */
+int64_t meter_add(struct meter *m, const struct meter_call *call);
+const struct meter_sum *meter_sum(const struct meter *m);
+size_t meter_rows(const struct meter *m);
+const struct meter_row *meter_row(const struct meter *m, size_t i); /* in order of appearance */
+nsec meter_first_byte(const struct meter *m); /* of the first answer to the conversation; 0: none */
+/* The first table that priced a call; NULL: none did. */
+const struct price_table *meter_prices(const struct meter *m);
