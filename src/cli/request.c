@@ -30,6 +30,12 @@ static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
     { "prompt", 'p', OPTION_PATH, .value = "FILE", .help = "what to do, as a file; - reads standard input" }, \
     { "prompt-via", 0, OPTION_ENUM, .value = "WAY", .words = delivery_words, \
       .help = "how the prompt reaches the agent", .shown = "the adapter's way" }, \
+    { "param", 0, OPTION_PAIR, .value = "NAME=VALUE", .help = "a variable of the prompt, or a parameter of the skill", \
+      .flags = OPTION_REPEAT }, \
+    { "skill", 0, OPTION_PATH, .value = "PATH", .help = "install a skill: directory, SKILL.md or zip; a package is the task", \
+      .flags = OPTION_REPEAT }, \
+    { "input", 'i', OPTION_PAIR, .value = "NAME=FILE", .help = "an input of the skill package", .flags = OPTION_REPEAT }, \
+    { "output-schema", 0, OPTION_PATH, .value = "FILE", .help = "JSON Schema that the answer must fit" }, \
     { "workspace", 'w', OPTION_PATH, .value = "DIR", .help = "where the agent works", .shown = ".", \
       .complete = COMPLETE_DIRECTORY }, \
     { "output", 'o', OPTION_PATH, .value = "DIR", .help = "where the record goes; new or empty", \
@@ -94,6 +100,7 @@ static const struct {
     { "prompt-via", "prompt", "delivery", OPTION_STRING },
     { "workspace", "workspace", "path", OPTION_STRING },
     { "output", "output", "dir", OPTION_STRING },
+    { "output-schema", "output", "schema", OPTION_STRING },
     { "timeout", "limits", "timeout", OPTION_DURATION },
     { "first-output-timeout", "limits", "first_output", OPTION_DURATION },
     { "idle-timeout", "limits", "idle", OPTION_DURATION },
@@ -149,6 +156,17 @@ static void put_list(struct arena *a, struct json *tree, const char *where, cons
     }
     if (list->array.len > 0) {
         json_setc(a, section(a, tree, where), key, list);
+    }
+}
+
+/* --param a=1 --param b=2 into a map. */
+static void put_map(struct arena *a, struct json *tree, const char *key, const char *const *pairs)
+{
+    for (; *pairs != NULL; pairs++) {
+        struct str name;
+        struct str value;
+        (void)option_pair(*pairs, &name, &value);
+        json_set(a, section(a, tree, key), name, json_string(a, value));
     }
 }
 
@@ -336,6 +354,9 @@ int request_read(struct arena *a, const struct options *opt, struct settings_inp
     put_list(a, tree, "secrets", "names", options_list(opt, "secret"));
     put_list(a, tree, "secrets", "files", options_list(opt, "secret-file"));
     put_env(a, tree, opt);
+    put_list(a, tree, NULL, "skills", options_list(opt, "skill"));
+    put_map(a, tree, "params", options_list(opt, "param"));
+    put_map(a, tree, "inputs", options_list(opt, "input"));
     const char *const *rest = options_rest(opt);
     if (rest != NULL && rest[0] != NULL) {
         struct json *list = json_array(a);
