@@ -21,7 +21,7 @@ static const char *const delivery_words[] = { "file", "argument", "stdin", NULL 
 static const char *const home_words[] = { "private", "shared", NULL };
 static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
 
-/* One list for `run` and `config`, which differ only in what they do with it. */
+/* One list for `run`, `config` and `task`, which differ only in what they do with it. */
 /* clang-format off */
 #define REQUEST_OPTIONS \
     { "adapter", 'a', OPTION_STRING, .value = "NAME", .help = "the agent to run ('cinch adapters' lists them)", \
@@ -80,6 +80,11 @@ const struct option request_options[] = {
 
 const struct option request_config_options[] = {
     { "explain", 0, OPTION_FLAG, .help = "show the layer and place of each setting", .section = "Output" },
+    REQUEST_OPTIONS
+    { 0 },
+};
+
+const struct option request_task_options[] = {
     REQUEST_OPTIONS
     { 0 },
 };
@@ -268,9 +273,8 @@ static bool is_task_name(struct str s)
 }
 
 static int put_prompt(struct arena *a, struct json *tree, const struct options *opt,
-                      struct settings_input *in, struct err *e)
+                      const char *task, struct settings_input *in, struct err *e)
 {
-    const char *task = options_arg(opt, 0);
     const char *file = options_string(opt, "prompt", NULL);
     if (task != NULL && is_task_name(str_of(task))) {
         in->task_file = task;
@@ -334,8 +338,8 @@ const char *const *request_adapter_dirs(struct arena *a, const struct options *o
     return dirs;
 }
 
-int request_read(struct arena *a, const struct options *opt, struct settings_input *ret,
-                 struct err *e)
+int request_read(struct arena *a, const struct options *opt, const char *task,
+                 struct settings_input *ret, struct err *e)
 {
     struct json *tree = json_object(a);
     const char *site = getenv("CINCH_SITE_DIR");
@@ -365,7 +369,7 @@ int request_read(struct arena *a, const struct options *opt, struct settings_inp
         }
         ret->rest = list;
     }
-    int r = put_prompt(a, tree, opt, ret, e);
+    int r = put_prompt(a, tree, opt, task, ret, e);
     for (const char *const *p = options_list(opt, "set"); r == 0 && *p != NULL; p++) {
         r = put_setting(a, tree, *p, e);
     }

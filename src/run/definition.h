@@ -85,3 +85,10 @@ int definition_prompt(struct definition *d, const struct definition_place *place
 /* Whether the adapter hands the schema to its harness ({output_schema} or {output_schema_file} in
  * its arguments), so that the prompt need not repeat it. */
 bool definition_native_schema(const struct profile *p);
+
+/* After definition_bind(): {name, adapter, model, prompt: {kind, name, bytes, sections}, tools,
+ * skills, output: {schema, artifacts}, warnings}. */
+struct json *definition_describe(const struct definition *d);
+/* The same with `sent`: {prompt, delivery, arguments, sampling, effort}; what only a run knows is
+ * called RUN. Nothing is written. */
+int definition_preview(struct definition *d, struct json **ret, struct err *e) MUST_USE;

@@ -45,7 +45,7 @@ static struct str contract_text(struct run *run)
     return arena_str(run->arena, buf_str(&out));
 }
 
-static struct placeholders make_vars(struct run *run)
+struct placeholders execute_vars(struct run *run)
 {
     const struct settings *s = &run->settings;
     nsec seconds = (s->timeout + NSEC_PER_SEC - 1) / NSEC_PER_SEC;
@@ -157,7 +157,7 @@ static int plan(struct run *run, struct launch_spec *spec, struct err *e)
         .profile = run->settings.profile,
         .delivery = run->settings.delivery,
         .prompt = run->prompt,
-        .vars = make_vars(run),
+        .vars = execute_vars(run),
     };
     int r = run->driver->plan(run->arena, spec, &run->launch, e);
     if (r == 0) {

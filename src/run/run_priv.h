@@ -155,6 +155,9 @@ int phase_collect(struct run *run, struct err *e);
 int phase_gate(struct run *run, struct err *e);
 int phase_finish(struct run *run, struct err *e);
 
+/* What stands for {model}, {prompt_file} and the like (phase_execute.c). */
+struct placeholders execute_vars(struct run *run);
+
 /* --- phase_output.c: the answer and what must come out --- */
 
 /* Parse: looks for an answer that fits the contract. */
