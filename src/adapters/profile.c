@@ -68,6 +68,7 @@ static const struct shape profile_shape[] = {
     { "settings", SHAPE_ANY_OBJECT },
     { "enforced", SHAPE_ANY_OBJECT },
     { "files", SHAPE_LIST, .inner = file_shape },
+    { "skills", SHAPE_STRING },
     { "trust", SHAPE_OBJECT, .inner = trust_shape },
     { "output", SHAPE_OBJECT, .inner = output_shape },
     { "capabilities", SHAPE_STRINGS },
@@ -200,6 +201,7 @@ static void read_rest(struct arena *a, struct profile *p)
     p->env = json_get(p->doc, "env");
     p->settings = json_get(p->doc, "settings");
     p->enforced = json_get(p->doc, "enforced");
+    p->skills = json_cstring(json_get(p->doc, "skills"), NULL);
     p->trust.style = json_cstring(json_get(trust, "style"), NULL);
     p->trust.file = json_cstring(json_get(trust, "file"), NULL);
     p->output = json_get(p->doc, "output");
@@ -229,6 +231,9 @@ int profile_parse(struct arena *a, struct str text, const char *file, struct pro
     read_rest(a, p);
     if (p->trust.style != NULL && p->trust.file == NULL) {
         return ERR(e, ERR_CONFIG, "%s: 'trust' needs 'file', relative to the home", file);
+    }
+    if (p->skills != NULL && !path_stays_below(str_of(p->skills))) {
+        return ERR(e, ERR_CONFIG, "%s: 'skills' must be a folder below the home", file);
     }
     r = read_argv(a, p, file, e);
     if (r < 0) {

@@ -69,6 +69,7 @@ struct profile {
     struct json *enforced; /* configuration layer `enforced` */
     struct profile_file *files;
     size_t files_len;
+    const char *skills; /* the folder where it looks for skills, relative to the home; NULL: none */
     struct profile_trust trust;
     struct json *output; /* mapping, see mapping.h; never NULL */
     struct json *capabilities;

@@ -296,6 +296,60 @@ int file_remove_tree(int dirfd, const char *path, struct err *e)
     return r;
 }
 
+int file_open_below(int dirfd, struct str path)
+{
+    CLEANUP(fd) int at = fcntl(dirfd, F_DUPFD_CLOEXEC, 0);
+    while (at >= 0) {
+        struct str part = str_split(&path, '/');
+        char base[NAME_MAX + 1];
+        if (part.len >= sizeof base || str_eqc(part, "..")) {
+            errno = part.len == 2 ? EXDEV : ENAMETOOLONG;
+            return -1;
+        }
+        memcpy(base, part.ptr, part.len);
+        base[part.len] = '\0';
+        bool last = path.ptr == NULL;
+        int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK;
+        int next = openat(at, base, last ? flags : flags | O_DIRECTORY);
+        if (!last || next < 0) {
+            (void)close(at);
+            at = next;
+            continue;
+        }
+        struct stat st;
+        if (fstat(next, &st) < 0 || !S_ISREG(st.st_mode)) {
+            (void)close(next);
+            errno = EISDIR;
+            return -1;
+        }
+        return next;
+    }
+    return -1;
+}
+
+int file_copy(int from, int to, uint64_t max, struct err *e)
+{
+    uint64_t copied = 0;
+    for (;;) {
+        char chunk[65536];
+        ssize_t n = read(from, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return n < 0 ? ERR_SYS(e, "read") : 0;
+        }
+        copied += (uint64_t)n;
+        if (max > 0 && copied > max) {
+            return ERR(e, ERR_LIMIT, "it is larger than %llu bytes", (unsigned long long)max);
+        }
+        int r = file_write_all(to, str_n(chunk, (size_t)n), e);
+        if (r < 0) {
+            return r;
+        }
+    }
+}
+
 int path_join(const char *a, const char *b, char *out, size_t size, struct err *e)
 {
     int n = b[0] == '/' || a[0] == '\0' ? snprintf(out, size, "%s", b)

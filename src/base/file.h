@@ -14,6 +14,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -31,6 +32,13 @@ bool file_is_dir(int dirfd, const char *path);
 int file_dir_is_empty(int dirfd, const char *path, bool *ret, struct err *e) MUST_USE;
 /* Removes a tree below dirfd without following symbolic links; a missing path is fine. */
 int file_remove_tree(int dirfd, const char *path, struct err *e) MUST_USE;
+
+/* A regular file below the directory, reached without any symbolic link: for directories that
+ * somebody else may have written to. ".." is refused, too. The descriptor, or -1 with errno: EISDIR
+ * for anything that is no file. */
+int file_open_below(int dirfd, struct str path);
+/* The rest of one file into another; ERR_LIMIT beyond `max` bytes (0: no limit). */
+int file_copy(int from, int to, uint64_t max, struct err *e) MUST_USE;
 
 /* "a/b" joined into out (PATH_MAX); absolute b wins. ERR_LIMIT when too long. */
 int path_join(const char *a, const char *b, char *out, size_t size, struct err *e) MUST_USE;

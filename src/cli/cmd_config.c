@@ -53,7 +53,7 @@ static int run_config(struct cli *cli, const struct options *opt, struct err *e)
 {
     struct settings_input in;
     struct settings s;
-    int r = request_read(cli->arena, opt, &in, e);
+    int r = request_read(cli->arena, opt, options_arg(opt, 0), &in, e);
     if (r == 0) {
         r = settings_load(cli->arena, &in, &s, e);
     }

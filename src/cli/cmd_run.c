@@ -99,7 +99,7 @@ static int run_run(struct cli *cli, const struct options *opt, struct err *e)
         .environ = (const char *const *)environ,
         .watcher = { on_view, on_view, on_warning, &w },
     };
-    int r = request_read(cli->arena, opt, &opts.settings, e);
+    int r = request_read(cli->arena, opt, options_arg(opt, 0), &opts.settings, e);
     if (r < 0) {
         return r;
     }

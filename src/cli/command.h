@@ -28,6 +28,7 @@
 #define COMMAND_LIST(X) \
     X(run)              \
     X(show)             \
+    X(task)             \
     X(config)           \
     X(recover)          \
     X(adapters)         \

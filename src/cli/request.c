@@ -21,7 +21,7 @@ static const char *const delivery_words[] = { "file", "argument", "stdin", NULL 
 static const char *const home_words[] = { "private", "shared", NULL };
 static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
 
-/* One list for `run` and `config`, which differ only in what they do with it. */
+/* One list for `run`, `config` and `task`, which differ only in what they do with it. */
 /* clang-format off */
 #define REQUEST_OPTIONS \
     { "adapter", 'a', OPTION_STRING, .value = "NAME", .help = "the agent to run ('cinch adapters' lists them)", \
@@ -30,6 +30,12 @@ static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
     { "prompt", 'p', OPTION_PATH, .value = "FILE", .help = "what to do, as a file; - reads standard input" }, \
     { "prompt-via", 0, OPTION_ENUM, .value = "WAY", .words = delivery_words, \
       .help = "how the prompt reaches the agent", .shown = "the adapter's way" }, \
+    { "param", 0, OPTION_PAIR, .value = "NAME=VALUE", .help = "a variable of the prompt, or a parameter of the skill", \
+      .flags = OPTION_REPEAT }, \
+    { "skill", 0, OPTION_PATH, .value = "PATH", .help = "install a skill: directory, SKILL.md or zip; a package is the task", \
+      .flags = OPTION_REPEAT }, \
+    { "input", 'i', OPTION_PAIR, .value = "NAME=FILE", .help = "an input of the skill package", .flags = OPTION_REPEAT }, \
+    { "output-schema", 0, OPTION_PATH, .value = "FILE", .help = "JSON Schema that the answer must fit" }, \
     { "workspace", 'w', OPTION_PATH, .value = "DIR", .help = "where the agent works", .shown = ".", \
       .complete = COMPLETE_DIRECTORY }, \
     { "output", 'o', OPTION_PATH, .value = "DIR", .help = "where the record goes; new or empty", \
@@ -78,6 +84,11 @@ const struct option request_config_options[] = {
     { 0 },
 };
 
+const struct option request_task_options[] = {
+    REQUEST_OPTIONS
+    { 0 },
+};
+
 const struct positional request_positionals[] = {
     { "TASK", "a task file (*.yaml, *.yml, *.json), or the goal in words", .optional = true,
       .complete = COMPLETE_FILE },
@@ -94,6 +105,7 @@ static const struct {
     { "prompt-via", "prompt", "delivery", OPTION_STRING },
     { "workspace", "workspace", "path", OPTION_STRING },
     { "output", "output", "dir", OPTION_STRING },
+    { "output-schema", "output", "schema", OPTION_STRING },
     { "timeout", "limits", "timeout", OPTION_DURATION },
     { "first-output-timeout", "limits", "first_output", OPTION_DURATION },
     { "idle-timeout", "limits", "idle", OPTION_DURATION },
@@ -149,6 +161,17 @@ static void put_list(struct arena *a, struct json *tree, const char *where, cons
     }
     if (list->array.len > 0) {
         json_setc(a, section(a, tree, where), key, list);
+    }
+}
+
+/* --param a=1 --param b=2 into a map. */
+static void put_map(struct arena *a, struct json *tree, const char *key, const char *const *pairs)
+{
+    for (; *pairs != NULL; pairs++) {
+        struct str name;
+        struct str value;
+        (void)option_pair(*pairs, &name, &value);
+        json_set(a, section(a, tree, key), name, json_string(a, value));
     }
 }
 
@@ -250,9 +273,8 @@ static bool is_task_name(struct str s)
 }
 
 static int put_prompt(struct arena *a, struct json *tree, const struct options *opt,
-                      struct settings_input *in, struct err *e)
+                      const char *task, struct settings_input *in, struct err *e)
 {
-    const char *task = options_arg(opt, 0);
     const char *file = options_string(opt, "prompt", NULL);
     if (task != NULL && is_task_name(str_of(task))) {
         in->task_file = task;
@@ -316,8 +338,8 @@ const char *const *request_adapter_dirs(struct arena *a, const struct options *o
     return dirs;
 }
 
-int request_read(struct arena *a, const struct options *opt, struct settings_input *ret,
-                 struct err *e)
+int request_read(struct arena *a, const struct options *opt, const char *task,
+                 struct settings_input *ret, struct err *e)
 {
     struct json *tree = json_object(a);
     const char *site = getenv("CINCH_SITE_DIR");
@@ -336,6 +358,9 @@ int request_read(struct arena *a, const struct options *opt, struct settings_inp
     put_list(a, tree, "secrets", "names", options_list(opt, "secret"));
     put_list(a, tree, "secrets", "files", options_list(opt, "secret-file"));
     put_env(a, tree, opt);
+    put_list(a, tree, NULL, "skills", options_list(opt, "skill"));
+    put_map(a, tree, "params", options_list(opt, "param"));
+    put_map(a, tree, "inputs", options_list(opt, "input"));
     const char *const *rest = options_rest(opt);
     if (rest != NULL && rest[0] != NULL) {
         struct json *list = json_array(a);
@@ -344,7 +369,7 @@ int request_read(struct arena *a, const struct options *opt, struct settings_inp
         }
         ret->rest = list;
     }
-    int r = put_prompt(a, tree, opt, ret, e);
+    int r = put_prompt(a, tree, opt, task, ret, e);
     for (const char *const *p = options_list(opt, "set"); r == 0 && *p != NULL; p++) {
         r = put_setting(a, tree, *p, e);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command line of `cinch run` and `cinch config` as a configuration layer: options and the goal
+ * The command line of `cinch run`, `config` and `task` as a configuration layer: options and the goal
  * or task file become one tree of settings keys, and from there on are treated like any other
  * layer.
  */
@@ -12,11 +12,13 @@
 /* Options that decide a run; `run` and `config` accept the same ones. */
 extern const struct option request_options[];        /* for `run` */
 extern const struct option request_config_options[]; /* for `config` */
+extern const struct option request_task_options[];   /* for `task` */
 extern const struct positional request_positionals[];
 
-/* The strings live in the arena or in argv. Reads standard input when the prompt is "-". */
-int request_read(struct arena *a, const struct options *opt, struct settings_input *ret,
-                 struct err *e) MUST_USE;
+/* `task` is the goal or the name of a task file, or NULL. The strings live in the arena or in argv.
+ * Reads standard input when the prompt is "-". */
+int request_read(struct arena *a, const struct options *opt, const char *task,
+                 struct settings_input *ret, struct err *e) MUST_USE;
 
 /* Directories with adapter profiles: the user's, then those of --adapter-dir. NULL-terminated. */
 const char *const *request_adapter_dirs(struct arena *a, const struct options *opt);

@@ -177,7 +177,7 @@ static int look(struct walk *w, struct skill_artifact *artifact, struct str give
     struct str path = given;
     artifact->fault = relative(w, given, &path);
     artifact->path = arena_dup(w->arena, artifact->fault == NULL ? path : given);
-    CLEANUP(fd) int fd = artifact->fault == NULL ? skill_open_below(w->root->fd, path) : -1;
+    CLEANUP(fd) int fd = artifact->fault == NULL ? file_open_below(w->root->fd, path) : -1;
     struct stat st = { 0 };
     if (artifact->fault == NULL && (fd < 0 || fstat(fd, &st) < 0)) {
         artifact->fault = fault_of_errno(errno);

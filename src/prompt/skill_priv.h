@@ -37,9 +37,3 @@ const struct json *skill_schema_follow(const struct json *root, const struct jso
 
 bool skill_input_is_file(const struct json *property);
 bool skill_input_required(const struct skill *s, struct str key);
-
-/* --- files below a directory (skill_stage.c) --- */
-
-/* Opens a regular file by a relative name without following any link on the way. -1 with errno: the
- * name must have passed zip_name_fault(). EISDIR for anything that is no file. */
-int skill_open_below(int dir_fd, struct str name);

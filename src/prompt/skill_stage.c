@@ -19,60 +19,7 @@
 
 static const char uploads[] = "uploads";
 
-int skill_open_below(int dir_fd, struct str name)
-{
-    CLEANUP(fd) int at = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
-    while (at >= 0) {
-        struct str part = str_split(&name, '/');
-        char base[NAME_MAX + 1];
-        if (part.len >= sizeof base) {
-            errno = ENAMETOOLONG;
-            return -1;
-        }
-        memcpy(base, part.ptr, part.len);
-        base[part.len] = '\0';
-        bool last = name.ptr == NULL;
-        int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK;
-        int next = openat(at, base, last ? flags : flags | O_DIRECTORY);
-        if (!last || next < 0) {
-            (void)close(at);
-            at = next;
-            continue;
-        }
-        struct stat st;
-        if (fstat(next, &st) < 0 || !S_ISREG(st.st_mode)) {
-            (void)close(next);
-            errno = EISDIR;
-            return -1;
-        }
-        return next;
-    }
-    return -1;
-}
-
 /* --- copying --- */
-
-static int copy_bytes(int from, int to, const char *name, struct err *e)
-{
-    for (;;) {
-        char chunk[65536];
-        ssize_t n = read(from, chunk, sizeof chunk);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return ERR_SYS(e, "read '%s'", name);
-        }
-        if (n == 0) {
-            return 0;
-        }
-        int r = file_write_all(to, str_n(chunk, (size_t)n), e);
-        if (r < 0) {
-            (void)err_wrap(e, "copy '%s'", name);
-            return r;
-        }
-    }
-}
 
 static int copy_file(const struct skill_file *f, int uploads_fd, struct err *e)
 {
@@ -93,7 +40,8 @@ static int copy_file(const struct skill_file *f, int uploads_fd, struct err *e)
     if (to < 0) {
         return ERR_SYS_AS(e, ERR_OUTPUT, "create '%s/%s'", uploads, f->to);
     }
-    return copy_bytes(from, to, f->from, e);
+    r = file_copy(from, to, 0, e);
+    return r < 0 ? err_wrap(e, "copy '%s'", f->from) : 0;
 }
 
 static int write_values(struct arena *a, const struct skill_values *v, int dir_fd, struct err *e)
@@ -145,7 +93,7 @@ static bool is_there(int uploads_fd, struct str name)
 {
     CLEANUP(fd)
     int fd =
-        uploads_fd < 0 || zip_name_fault(name) != NULL ? -1 : skill_open_below(uploads_fd, name);
+        uploads_fd < 0 || zip_name_fault(name) != NULL ? -1 : file_open_below(uploads_fd, name);
     return fd >= 0;
 }
 

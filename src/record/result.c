@@ -33,11 +33,16 @@ static void add_answer(struct view *v, const struct summary *s)
     }
     struct json *output = redact_json(v->redactor, v->arena, s->output);
     json_setc(v->arena, v->object, "output", output != NULL ? output : json_null(v->arena));
-    if (s->output == NULL || s->repair_level < 0) {
-        view_word(v, "repair_level", NULL);
-    } else {
+    bool read = s->output != NULL && s->repair_level >= 0;
+    if (read) {
         view_int(v, "repair_level", s->repair_level);
+    } else {
+        view_word(v, "repair_level", NULL);
     }
+    view_word(v, "output_source", read ? s->output_source : NULL);
+    view_word(v, "output_repair", read ? s->output_repair : NULL);
+    struct json *error = redact_json(v->redactor, v->arena, s->output_error);
+    json_setc(v->arena, v->object, "output_error", error != NULL ? error : json_null(v->arena));
 }
 
 struct json *result_json(const struct summary *s, const struct redactor *r, struct arena *a)

@@ -100,6 +100,9 @@ struct summary {
     struct json *output; /* structured output, or NULL */
     /* rungs of the repair ladder that were needed for it; -1: none was asked for */
     int repair_level;
+    const char *output_source; /* "native", "tool", "text"; NULL: none was asked for */
+    const char *output_repair; /* "none", "envelope", "fence", "balanced"; NULL as above */
+    struct json *output_error; /* why there is none: {type, message, …}; NULL: it is there */
 
     struct {
         const char *requested; /* policy; NULL: "off" */

@@ -2,15 +2,15 @@
  *
  * struct layers: configuration from many places, merged with provenance.
  *
- * Later layers win: base, adapter, site, user, project, model, tier, task, request, enforced. Maps
- * merge deep, scalars and arrays replace, null removes. Nothing is lost: layers_explain() says for
- * every leaf which layer and which line it came from.
+ * Later layers win: base, adapter, site, user, project, model, tier, task, skill, request,
+ * enforced. Maps merge deep, scalars and arrays replace, null removes. Nothing is lost:
+ * layers_explain() says for every leaf which layer and which line it came from.
  */
 #pragma once
 
 #include "base/json.h"
 
-enum { LAYERS_MAX = 16 };
+enum { LAYERS_MAX = 20 };
 
 struct layer {
     const char *name;   /* "task" */

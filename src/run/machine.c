@@ -343,6 +343,9 @@ static int begin(struct run *run, struct err *e)
         r = check_request(&run->settings, e);
     }
     if (r == 0) {
+        r = definition_open(&run->definition, run->arena, &run->settings, e);
+    }
+    if (r == 0) {
         r = loop_new(&run->loop, e);
     }
     if (r == 0) {
@@ -363,6 +366,8 @@ static void end(struct run *run)
     if (run->session != NULL) {
         run->driver->close(run->session);
     }
+    runtime_probe_done(run);
+    definition_done(&run->definition);
     record_done(&run->record);
     run->loop = loop_free(run->loop);
     run->redactor = redactor_free(run->redactor);

@@ -25,13 +25,14 @@ static int check_workspace(const struct settings *s, struct err *e)
     return 0;
 }
 
-static int check_prompt(const struct settings *s, struct err *e)
+static int check_prompt(const struct settings *s, const struct definition *d, struct err *e)
 {
     if (s->prompt_file != NULL && access(s->prompt_file, R_OK) < 0) {
         return ERR_SYS_AS(e, ERR_INPUT, "prompt file '%s'", s->prompt_file);
     }
-    bool needed = json_len(s->profile->binary) > 0;
-    if (needed && s->prompt_file == NULL && s->prompt_text.ptr == NULL) {
+    bool asked = s->prompt_file != NULL || s->prompt_text.ptr != NULL || d->sections != NULL ||
+                 d->package != NULL;
+    if (!asked && json_len(s->profile->binary) > 0) {
         return ERR(e, ERR_INPUT, "no prompt: give a goal, --prompt FILE or a task file");
     }
     return 0;
@@ -108,6 +109,16 @@ static int check_support(struct run *run, struct err *e)
     return r;
 }
 
+static int bind_definition(struct run *run, struct err *e)
+{
+    int r = definition_bind(&run->definition, e);
+    const struct json *warnings = run->definition.warnings;
+    for (size_t i = 0; i < json_len(warnings); i++) {
+        run_warn(run, "%s", json_cstring(json_item(warnings, i), ""));
+    }
+    return r;
+}
+
 int phase_admit(struct run *run, struct err *e)
 {
     struct settings *s = &run->settings;
@@ -126,7 +137,10 @@ int phase_admit(struct run *run, struct err *e)
         r = check_workspace(s, e);
     }
     if (r == 0) {
-        r = check_prompt(s, e);
+        r = check_prompt(s, &run->definition, e);
+    }
+    if (r == 0) {
+        r = bind_definition(run, e);
     }
     if (r == 0) {
         r = check_files(s, e);

@@ -6,12 +6,15 @@
  * keeps state.json fresh and the watcher informed. A deadline only notes the cause and stops the
  * tree; the phase ends when the process layer says that everything is gone.
  */
+#include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 
 #include "io/loop.h"
 #include "io/timer.h"
 #include "proc/proc.h"
+#include "proc/which.h"
 #include "record/redact.h"
 #include "run/run_priv.h"
 
@@ -22,7 +25,27 @@ enum { ARGUMENT_MAX = 131071 };
 
 /* --- planning --- */
 
-static struct placeholders make_vars(struct run *run)
+static struct str text_or_none(const char *text)
+{
+    return text == NULL ? (struct str) { 0 } : str_of(text);
+}
+
+static struct str number_text(struct run *run, double n)
+{
+    return isnan(n) ? (struct str) { 0 } : str_of(arena_printf(run->arena, "%.17g", n));
+}
+
+static struct str contract_text(struct run *run)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    if (run->definition.contract == NULL ||
+        json_write(run->definition.contract, JSON_COMPACT, &out, NULL) < 0) {
+        return (struct str) { 0 };
+    }
+    return arena_str(run->arena, buf_str(&out));
+}
+
+struct placeholders execute_vars(struct run *run)
 {
     const struct settings *s = &run->settings;
     nsec seconds = (s->timeout + NSEC_PER_SEC - 1) / NSEC_PER_SEC;
@@ -38,6 +61,18 @@ static struct placeholders make_vars(struct run *run)
           .value = str_of(s->home == HOME_PRIVATE ? run->paths.home : getenv("HOME")) },
         { .name = "config_file", .value = str_of(run->paths.config_file) },
         { .name = "system_prompt", .value = str_of(s->tier_prompt) },
+        { .name = "artifacts_dir", .value = str_of(run->paths.artifacts) },
+        { .name = "skills_dir", .value = text_or_none(run->paths.skills) },
+        { .name = "output_schema_file", .value = text_or_none(run->paths.schema_file) },
+        { .name = "output_schema", .value = contract_text(run) },
+        { .name = "effort", .value = text_or_none(s->sampling.effort) },
+        { .name = "temperature", .value = number_text(run, s->sampling.temperature) },
+        { .name = "top_p", .value = number_text(run, s->sampling.top_p) },
+        { .name = "max_tokens",
+          .value =
+              number_text(run, s->sampling.max_tokens > 0 ? (double)s->sampling.max_tokens : NAN) },
+        { .name = "seed",
+          .value = number_text(run, s->sampling.seed >= 0 ? (double)s->sampling.seed : NAN) },
         { .name = "binary", .value = str_of(run->paths.program) },
         { .name = "command", .list = s->command },
         { .name = "args", .list = s->args },
@@ -69,15 +104,65 @@ static int check_arguments(const struct run *run, struct err *e)
     return 0;
 }
 
+/* The probe has filled the caller's cache; in a home of its own uv would load everything again. */
+static void share_uv_cache(struct run *run)
+{
+    const char *given = getenv("UV_CACHE_DIR");
+    const char *home = getenv("HOME");
+    if (given == NULL && home != NULL) {
+        given = arena_printf(run->arena, "%s/.cache/uv", home);
+    }
+    if (run->launch.env == NULL) {
+        run->launch.env = json_object(run->arena);
+    }
+    if (given != NULL) {
+        json_setc(run->arena, run->launch.env, "UV_CACHE_DIR", json_cstr(run->arena, given));
+    }
+}
+
+/* "uv run --with x -- agent …": what provides a skill's dependencies becomes the program. */
+static int put_prefix(struct run *run, struct err *e)
+{
+    char found[PATH_MAX];
+    size_t before = 0;
+    size_t after = 0;
+    if (run->prefix == NULL || run->prefix[0] == NULL) {
+        return 0;
+    }
+    while (run->prefix[before] != NULL) {
+        before++;
+    }
+    while (run->launch.argv[after] != NULL) {
+        after++;
+    }
+    int r = which_find(run->prefix[0], getenv("PATH"), NULL, found, e);
+    if (r < 0) {
+        return r;
+    }
+    char **argv = arena_array(run->arena, before + after + 1, sizeof *argv);
+    for (size_t i = 0; i < before; i++) {
+        argv[i] = arena_dup(run->arena, str_of(run->prefix[i]));
+    }
+    memcpy(argv + before, run->launch.argv, after * sizeof *argv);
+    argv[before] = arena_dup(run->arena, str_of(run->paths.program));
+    share_uv_cache(run);
+    run->launch.argv = argv;
+    run->paths.program = arena_dup(run->arena, str_of(found));
+    return 0;
+}
+
 static int plan(struct run *run, struct launch_spec *spec, struct err *e)
 {
     *spec = (struct launch_spec) {
         .profile = run->settings.profile,
         .delivery = run->settings.delivery,
         .prompt = run->prompt,
-        .vars = make_vars(run),
+        .vars = execute_vars(run),
     };
     int r = run->driver->plan(run->arena, spec, &run->launch, e);
+    if (r == 0) {
+        r = put_prefix(run, e);
+    }
     if (r == 0) {
         r = check_arguments(run, e);
     }
@@ -309,6 +394,7 @@ static void on_done(void *arg, const struct proc_result *r)
 
 void execute_interrupt(struct run *run, bool at_once)
 {
+    runtime_probe_interrupt(run);
     if (run->exec.proc == NULL) {
         return; /* the phases see the cause and skip */
     }

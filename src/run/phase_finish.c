@@ -24,7 +24,7 @@ static void judge_exit(struct run *run)
     } else if (exit->end == ENGINE_SIGNALLED) {
         run_fail(run, REASON_FAILURE, "the agent was killed by signal %d", exit->value);
     } else if (exit->end == ENGINE_EXITED && exit->value != 0) {
-        if (run->report.result_seen && !scylla) {
+        if ((run->report.result_seen || run->answer.value != NULL) && !scylla) {
             run_warn(run, "the agent gave a valid result and then exited with %d", exit->value);
         } else {
             run_fail(run, REASON_FAILURE, "the agent exited with %d", exit->value);
@@ -56,6 +56,13 @@ static void tell_output(struct run *run)
     }
 }
 
+/* Without a contract, whatever the harness calls its structured output. */
+static struct json *output_of(const struct run *run)
+{
+    return run->definition.schema != NULL ? run->answer.value
+                                          : (struct json *)run->report.structured;
+}
+
 static void tell_call(struct run *run)
 {
     const struct agent_usage *u = &run->report.usage;
@@ -74,7 +81,7 @@ static void tell_call(struct run *run)
                                                 .output_tokens = out });
     events_executed(ev, &p,
                     &(struct event_executed) { .text = run->report.text,
-                                               .output = (struct json *)run->report.structured,
+                                               .output = output_of(run),
                                                .input_tokens = in,
                                                .output_tokens = out,
                                                .cached_tokens = u->known ? u->cache_read : -1 });
@@ -98,7 +105,9 @@ int phase_parse(struct run *run, struct err *e)
     run->driver->end(run->session, &run->report);
     make_text_safe(run);
     if (run->exec.launched) {
+        output_parse(run);
         judge_exit(run);
+        output_judge(run);
         tell_output(run);
     }
     tell_call(run);
@@ -117,6 +126,7 @@ int phase_collect(struct run *run, struct err *e)
     }
     transcript_stop(&run->record.transcript);
     record_reclaim(&run->record);
+    output_collect(run);
     /* The private home held the agent's own files, some of which may hold what no record should. */
     if (run->paths.home != NULL && !run->opts->keep_home) {
         struct err why;
@@ -130,7 +140,8 @@ int phase_collect(struct run *run, struct err *e)
 
 int phase_gate(struct run *run, struct err *e)
 {
-    return 0; /* there is no output contract without a schema or artifacts to hold it against */
+    output_gate(run);
+    return 0;
 }
 
 /* --- finish --- */
@@ -186,8 +197,11 @@ int phase_finish(struct run *run, struct err *e)
             run->exec.first_output_at == 0 ? 0 : run->exec.first_output_at - run->exec.started,
         .text = r->text,
         .text_cut = r->text_truncated,
-        .output = (struct json *)r->structured,
-        .repair_level = -1,
+        .output = output_of(run),
+        .repair_level = run->answer.value == NULL ? -1 : (int)run->answer.repair,
+        .output_source = structured_source_name(run->answer.source),
+        .output_repair = structured_repair_name(run->answer.repair),
+        .output_error = run->answer.error,
         .warnings = run->warnings,
     };
     (void)exit_profile_find(run->settings.exit_profile, &s.exit_profile);

@@ -14,9 +14,6 @@
 #include "base/yaml.h"
 #include "run/run_priv.h"
 
-/* A prompt beyond this is a mistake; harnesses give up far earlier. */
-enum { PROMPT_MAX = 16 << 20 };
-
 static int render_config(const struct json *tree, enum config_format format, struct buf *out,
                          struct err *e)
 {
@@ -80,36 +77,44 @@ int phase_configure(struct run *run, struct err *e)
     return r < 0 ? r : write_config_files(run, e);
 }
 
-int phase_prepare(struct run *run, struct err *e)
+/* Where the run keeps things, as the agent will find them. */
+static struct definition_place place_of(const struct run *run, int home_fd)
 {
-    /* The normalised task is in the record already, without secrets; the program may read it
-     * there. */
-    run->paths.config_file = arena_printf(run->arena, "%s/task.json", run->record.dir.path);
-    return 0;
+    return (struct definition_place) {
+        .run_fd = run->record.dir.dir_fd,
+        .run_dir = run->record.dir.path,
+        .home_fd = home_fd,
+        .skills_dir = run->paths.skills,
+    };
 }
 
-static int load_prompt(struct run *run, struct err *e)
+static int install_skills(struct run *run, struct err *e)
 {
-    const struct settings *s = &run->settings;
-    run->prompt = s->prompt_text.ptr == NULL ? STR_EMPTY : s->prompt_text;
-    if (s->prompt_file == NULL) {
-        return s->prompt_text.ptr != NULL && s->prompt_text.len == 0
-                   ? ERR(e, ERR_INPUT, "the prompt is empty")
-                   : 0;
+    const struct profile *p = run->settings.profile;
+    if (run->definition.skills_len == 0) {
+        return 0;
     }
-    CLEANUP(buf) struct buf text = BUF_INIT(PROMPT_MAX);
-    int r = file_read(AT_FDCWD, s->prompt_file, PROMPT_MAX, &text, e);
-    if (r == -ERR_LIMIT) {
-        e->code = ERR_INPUT; /* what is wrong is the file, not cinch */
+    run->paths.skills = arena_printf(run->arena, "%s/%s", run->paths.home, p->skills);
+    CLEANUP(fd)
+    int home =
+        openat(run->record.dir.dir_fd, "home", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (home < 0) {
+        return ERR_SYS_AS(e, ERR_OUTPUT, "open '%s'", run->paths.home);
     }
-    if (r < 0) {
-        return err_wrap(e, "prompt");
-    }
-    if (text.len == 0) {
-        return ERR(e, ERR_INPUT, "prompt file '%s' is empty", s->prompt_file);
-    }
-    run->prompt = arena_str(run->arena, buf_str(&text));
-    return 0;
+    struct definition_place place = place_of(run, home);
+    return definition_install(&run->definition, &place, e);
+}
+
+int phase_prepare(struct run *run, struct err *e)
+{
+    struct arena *a = run->arena;
+    /* The normalised task is in the record already, without secrets; the program may read it
+     * there. */
+    run->paths.config_file = arena_printf(a, "%s/task.json", run->record.dir.path);
+    run->paths.artifacts = arena_printf(a, "%s/artifacts", run->record.dir.path);
+    run->paths.workspace = run->settings.workspace;
+    int r = install_skills(run, e);
+    return r < 0 ? r : runtime_probe_start(run);
 }
 
 static void tell(struct run *run)
@@ -117,10 +122,13 @@ static void tell(struct run *run)
     char id[ID_LEN];
     struct event_prompt p = run_event_prompt(run);
     struct events *ev = &run->record.events;
+    const struct definition *d = &run->definition;
+    size_t sections = d->sections == NULL ? 1 : d->rendering.sections_len;
+    size_t tools = json_len(d->tools);
     events_render_start(ev, &p);
-    events_render_complete(ev, &p, 1, 0, run->prompt.len);
+    events_render_complete(ev, &p, (int)sections, (int)tools, run->prompt.len);
     events_prompt_rendered(ev, &p, run->prompt, id);
-    events_rendered_tools(ev, &p, id, NULL);
+    events_rendered_tools(ev, &p, id, tools == 0 ? NULL : d->tools);
     transcript_start(&run->record.transcript, run->settings.prompt_name, run->settings.adapter);
     struct json *detail = json_object(run->arena);
     json_setc(run->arena, detail, "text", json_string(run->arena, run->prompt));
@@ -128,12 +136,28 @@ static void tell(struct run *run)
                    &(struct transcript_entry) { .type = ENTRY_USER_MESSAGE, .detail = detail });
 }
 
+static int write_contract(struct run *run, struct err *e)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    if (run->definition.contract == NULL) {
+        return 0;
+    }
+    run->paths.schema_file =
+        arena_printf(run->arena, "%s/.cinch/output.schema.json", run->paths.home);
+    int r = json_write(run->definition.contract, JSON_PRETTY, &text, e);
+    return r < 0 ? r : write_below_home(run, ".cinch/output.schema.json", buf_str(&text), e);
+}
+
 int phase_context(struct run *run, struct err *e)
 {
-    int r = load_prompt(run, e);
+    struct definition_place place = place_of(run, -1);
+    int r = definition_prompt(&run->definition, &place, &run->prompt, e);
     if (r == 0) {
         run->paths.prompt_file = arena_printf(run->arena, "%s/.cinch/prompt.md", run->paths.home);
         r = write_below_home(run, ".cinch/prompt.md", run->prompt, e);
+    }
+    if (r == 0) {
+        r = write_contract(run, e);
     }
     if (r == 0) {
         r = record_write_text(&run->record, "logs/prompt.txt", run->prompt, e);

@@ -6,7 +6,9 @@
 #pragma once
 
 #include "adapters/driver.h"
+#include "prompt/structured.h"
 #include "record/record.h"
+#include "run/definition.h"
 #include "run/environment.h"
 #include "run/run.h"
 #include "run/secrets.h"
@@ -14,6 +16,7 @@
 struct loop;
 struct proc;
 struct redactor;
+struct runtime_probe;
 struct sigwatch;
 struct timer;
 struct trust_entry;
@@ -52,6 +55,20 @@ struct run_paths {
     const char *prompt_file; /* exact bytes of the prompt, for the child */
     const char *config_file; /* the settings without secrets, for the child */
     const char *program;     /* what will be executed */
+    const char *workspace;   /* the tree that the agent worked in, as we see it */
+    const char *artifacts;   /* where the agent leaves files */
+    const char *skills;      /* the skills folder, as the agent sees it; NULL: there is none */
+    const char *schema_file; /* the output contract, for the child; NULL: there is none */
+};
+
+/* What the agent answered, held against the contract; written by phase_output.c. */
+struct answer {
+    struct json *value; /* fits the contract; NULL: none was asked for, or none was found */
+    enum structured_source source;
+    enum structured_repair repair;
+    struct json *error;   /* OutputParseError, for result.json; NULL: none */
+    struct str why;       /* its message */
+    const char *question; /* of a skill that cannot go on by itself; else NULL */
 };
 
 /* The child and its deadlines; written by phase_execute.c. */
@@ -94,6 +111,7 @@ struct run {
     int signal_count;
 
     struct run_paths paths;
+    struct definition definition;
     struct str prompt;
     const struct driver *driver;
     void *session; /* of the driver */
@@ -102,6 +120,9 @@ struct run {
     struct trust_entry *trust; /* registered; NULL: nothing to remove */
     struct execution exec;
     struct agent_report report;
+    struct answer answer;
+    struct runtime_probe *probe; /* of a skill's dependencies; NULL: none is going on */
+    const char *const *prefix;   /* put before the command; NULL: nothing */
 };
 
 /* A run that produces more warnings than this has one problem, not a thousand. */
@@ -133,6 +154,27 @@ int phase_parse(struct run *run, struct err *e);
 int phase_collect(struct run *run, struct err *e);
 int phase_gate(struct run *run, struct err *e);
 int phase_finish(struct run *run, struct err *e);
+
+/* What stands for {model}, {prompt_file} and the like (phase_execute.c). */
+struct placeholders execute_vars(struct run *run);
+
+/* --- phase_output.c: the answer and what must come out --- */
+
+/* Parse: looks for an answer that fits the contract. */
+void output_parse(struct run *run);
+/* Parse: there must be one, unless the run has failed already. */
+void output_judge(struct run *run);
+/* Collect: files that the task names go from the workspace to artifacts/. */
+void output_collect(struct run *run);
+/* Gate: questions, and files that must be there. */
+void output_gate(struct run *run);
+
+/* --- runtime_probe.c: whether the dependencies of a skill can be had --- */
+
+/* 0: nothing to do (more); 1: it goes on and calls run_phase_done(). A failure only warns. */
+int runtime_probe_start(struct run *run);
+void runtime_probe_interrupt(struct run *run);
+void runtime_probe_done(struct run *run);
 
 /* Who speaks in events about the prompt. */
 struct event_prompt run_event_prompt(const struct run *run);

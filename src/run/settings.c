@@ -286,6 +286,41 @@ static int check(struct arena *a, const struct settings *s, struct err *e)
     return 0;
 }
 
+static void read_all(struct arena *a, struct settings *s)
+{
+    s->tree = layers_merge(a, &s->layers);
+    read_agent(s);
+    read_sampling(a, s);
+    read_definition(s);
+    read_view(s);
+    read_sandbox(s);
+    read_gateway(s);
+    read_limits(s);
+    read_surroundings(s);
+    read_eval(s);
+}
+
+void settings_add_layer(struct arena *a, struct settings *s, const char *name, const char *source,
+                        const struct json *tree)
+{
+    struct layers all = { .len = 0 };
+    bool added = false;
+    for (size_t i = 0; i < s->layers.len; i++) {
+        const struct layer *l = &s->layers.items[i];
+        bool above = strcmp(l->name, "request") == 0 || strcmp(l->name, "enforced") == 0;
+        if (above && !added) {
+            layers_add(&all, name, source, tree);
+            added = true;
+        }
+        layers_add(&all, l->name, l->source, l->tree);
+    }
+    if (!added) {
+        layers_add(&all, name, source, tree);
+    }
+    s->layers = all;
+    read_all(a, s);
+}
+
 int settings_load(struct arena *a, const struct settings_input *in, struct settings *ret,
                   struct err *e)
 {
@@ -298,16 +333,7 @@ int settings_load(struct arena *a, const struct settings_input *in, struct setti
     if (r < 0) {
         return r;
     }
-    ret->tree = layers_merge(a, &ret->layers);
-    read_agent(ret);
-    read_sampling(a, ret);
-    read_definition(ret);
-    read_view(ret);
-    read_sandbox(ret);
-    read_gateway(ret);
-    read_limits(ret);
-    read_surroundings(ret);
-    read_eval(ret);
+    read_all(a, ret);
     return check(a, ret, e);
 }
 

@@ -182,5 +182,10 @@ int settings_adapter(const struct settings *s, struct err *e) MUST_USE;
 struct settings_origin settings_origin(const struct settings *s, struct arena *a,
                                        const char *section, const char *key);
 
+/* One more layer, found out later (by a skill): below the request and what is enforced. The merged
+ * tree and all fields are made anew; the tree must have the shape of a task. */
+void settings_add_layer(struct arena *a, struct settings *s, const char *name, const char *source,
+                        const struct json *tree);
+
 /* The normalised task for task.json: the merged tree without secrets. */
 struct json *settings_task(struct arena *a, const struct settings *s);

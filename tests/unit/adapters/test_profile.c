@@ -73,7 +73,8 @@ static void test_mistakes_are_named_with_their_place(void **state)
     refuse("name: x\nargv: [a]\nfiles: [{name: s, path: /s}]\n", "must stay below");
     refuse("name: x\nargv: [a]\nfiles: [{path: s}]\n", "needs 'name'");
     refuse("name: x\nargv: [a]\ntrust: {style: codex}\n", "needs 'file'");
-    refuse("name: x\nargv: [a]\noutput: {rules: [{txt: /a}]}\n", "unknown key 'output.rules[0].txt'");
+    refuse("name: x\nargv: [a]\noutput: {rules: [{txt: /a}]}\n",
+           "unknown key 'output.rules[0].txt'");
     refuse("- 1\n", "expected a map");
 }
 

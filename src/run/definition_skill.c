@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Skills of a task: opened and checked before anything exists, bound to what the user gives, then
+ * installed into the run's own home. prompt/skill.h has the life of one skill.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "prompt/skill_contract.h"
+#include "prompt/skill_engine.h"
+#include "prompt/skill_install.h"
+#include "prompt/skill_prompt.h"
+#include "run/definition_priv.h"
+
+/* --- open --- */
+
+/* The package's configuration of the harness is a layer like others: what the user says wins. */
+static int add_engine_config(struct definition *d, struct err *e)
+{
+    struct arena *a = d->arena;
+    const struct profile *p = d->settings->profile;
+    struct json *config = NULL;
+    const char *source = NULL;
+    int r = skill_engine_config(a, d->package, d->engine, &config, &source, e);
+    if (r < 0 || config == NULL) {
+        return r;
+    }
+    if (p == NULL || p->files_len == 0) {
+        definition_warn(d,
+                        "skill '%s' brings configuration for '%s' (%s), which the adapter "
+                        "does not take",
+                        d->package->name, d->engine, source);
+        return 0;
+    }
+    struct json *files = json_object(a);
+    struct json *tree = json_object(a);
+    json_setc(a, files, p->files[0].name, config);
+    json_setc(a, tree, "files", files);
+    settings_add_layer(a, d->settings, "skill", arena_printf(a, "%s/%s", d->package->path, source),
+                       tree);
+    return 0;
+}
+
+static int adopt_package(struct definition *d, const struct skill *s, struct err *e)
+{
+    if (d->package != NULL) {
+        return ERR(e, ERR_CONFIG, "a run takes one skill package, not both '%s' and '%s'",
+                   d->package->name, s->name);
+    }
+    if (d->contract != NULL) {
+        return ERR(e, ERR_CONFIG,
+                   "skill package '%s' has an output schema of its own: leave output.schema out",
+                   s->name);
+    }
+    d->package = s;
+    d->engine = skill_engine_name(d->settings->adapter == NULL ? "command" : d->settings->adapter);
+    return 0;
+}
+
+static int open_one(struct definition *d, const struct json *item, struct err *e)
+{
+    const char *path = json_cstring(json_get(item, "path"), "");
+    struct definition_skill *s = &d->skills[d->skills_len];
+    int r = skill_open(path, json_cstring(json_get(item, "name"), NULL), &s->skill, e);
+    if (r < 0) {
+        return err_wrap(e, "skill");
+    }
+    d->skills_len++;
+    s->file = settings_origin(d->settings, d->arena, "skills", NULL).file;
+    for (size_t i = 0; i < json_len(s->skill->warnings); i++) {
+        definition_warn(d, "skill '%s': %s", s->skill->name,
+                        json_cstring(json_item(s->skill->warnings, i), ""));
+    }
+    return s->skill->manifest == NULL ? 0 : adopt_package(d, s->skill, e);
+}
+
+int definition_open_skills(struct definition *d, struct err *e)
+{
+    const struct json *list = d->settings->skills;
+    size_t len = json_len(list);
+    int r = 0;
+    d->skills = arena_array(d->arena, len + 1, sizeof *d->skills);
+    for (size_t i = 0; r == 0 && i < len; i++) {
+        r = open_one(d, json_item(list, i), e);
+    }
+    const struct skill **names = arena_array(d->arena, len + 1, sizeof *names);
+    for (size_t i = 0; i < d->skills_len; i++) {
+        names[i] = d->skills[i].skill;
+    }
+    r = r < 0 ? r : skill_check_names(names, d->skills_len, e);
+    if (r == 0 && d->package == NULL && json_len(d->settings->inputs) > 0) {
+        return ERR(e, ERR_CONFIG, "%s: 'inputs' are for a skill package, and there is none",
+                   settings_origin(d->settings, d->arena, "inputs", NULL).file);
+    }
+    return r < 0 || d->package == NULL ? r : add_engine_config(d, e);
+}
+
+/* --- bind --- */
+
+static struct definition_skill *find(struct definition *d, struct str name)
+{
+    for (size_t i = 0; i < d->skills_len; i++) {
+        if (str_eqc(name, d->skills[i].skill->name)) {
+            return &d->skills[i];
+        }
+    }
+    return NULL;
+}
+
+static int choose(struct definition *d, struct err *e)
+{
+    for (size_t i = 0; i < d->skills_len; i++) {
+        struct definition_skill *s = &d->skills[i];
+        s->wanted = !definition_mentioned(d, "skills", str_of(s->skill->name));
+    }
+    for (size_t i = 0; i < d->rendering.skills_len; i++) {
+        const struct section_skill *shown = &d->rendering.skills[i];
+        struct definition_skill *s = find(d, shown->name);
+        if (s == NULL) {
+            return ERR(e, ERR_CONFIG, "%s: section '%.*s': there is no skill '%.*s' in 'skills'",
+                       settings_origin(d->settings, d->arena, "prompt", "sections").file,
+                       STR_ARG(shown->path), STR_ARG(shown->name));
+        }
+        s->wanted = true;
+    }
+    return 0;
+}
+
+/* What cannot be installed must not be promised. With a shared home it would stay in the user's own
+ * skills folder and reach every later session. */
+static int check_folder(const struct definition *d, struct err *e)
+{
+    const struct profile *p = d->settings->profile;
+    if (d->skills_len == 0 || p == NULL) {
+        return 0;
+    }
+    if (p->skills == NULL) {
+        return ERR(e, ERR_UNSUPPORTED, "adapter '%s' has no skills folder, so no skill '%s'",
+                   p->name, d->skills[0].skill->name);
+    }
+    if (d->settings->home == HOME_SHARED) {
+        return ERR(e, ERR_UNSUPPORTED,
+                   "skill '%s' would be left in your own home: skills need --home private",
+                   d->skills[0].skill->name);
+    }
+    return 0;
+}
+
+/* A path is relative to who says it: a task file, or the command line. */
+static struct json *resolve_inputs(const struct definition *d)
+{
+    struct arena *a = d->arena;
+    struct json *inputs = json_copy(a, d->settings->inputs);
+    const struct json *schema = d->package->schemas[SKILL_INPUT].tree;
+    for (size_t i = 0; i < json_len(inputs); i++) {
+        struct json_member *m = &inputs->object.members[i];
+        const struct json *property = json_find(json_get(schema, "properties"), m->key);
+        const char *path = json_cstring(m->value, NULL);
+        char joined[PATH_MAX];
+        const char *dir = settings_origin(d->settings, a, "inputs", m->key.ptr).dir;
+        bool is_inline =
+            str_eqc(json_str(json_get(property, "x-input-source"), STR_EMPTY), "inline");
+        if (!is_inline && path != NULL && path[0] != '\0' &&
+            path_join(dir, path, joined, sizeof joined, NULL) == 0) {
+            m->value = json_cstr(a, joined);
+        }
+    }
+    return inputs;
+}
+
+static int bind_package(struct definition *d, struct err *e)
+{
+    int r = skill_admit(d->package, d->engine, 0, &d->mode, e);
+    if (r < 0) {
+        return r;
+    }
+    struct skill_request request = {
+        .input = resolve_inputs(d),
+        .parameter = d->settings->params,
+    };
+    r = skill_bind(d->arena, d->package, &request, &d->values, e);
+    if (r == 0) {
+        d->contract = skill_contract(d->arena, d->package, d->mode);
+    }
+    return r;
+}
+
+int definition_bind_skills(struct definition *d, struct err *e)
+{
+    int r = choose(d, e);
+    if (r == 0) {
+        r = check_folder(d, e);
+    }
+    return r < 0 || d->package == NULL ? r : bind_package(d, e);
+}
+
+/* --- install --- */
+
+static int open_folder(const struct definition *d, const struct definition_place *place, int *ret,
+                       struct err *e)
+{
+    const char *folder = d->settings->profile->skills;
+    int r = file_mkdirs(place->home_fd, folder, 0700, e);
+    if (r < 0) {
+        return r;
+    }
+    *ret = openat(place->home_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return *ret < 0 ? ERR_SYS_AS(e, ERR_OUTPUT, "skills folder '%s'", folder) : 0;
+}
+
+int definition_install(struct definition *d, const struct definition_place *place, struct err *e)
+{
+    CLEANUP(fd) int folder = -1;
+    struct skill_install_opts opts = {
+        .patch = { .mode = d->mode,
+                   .artifacts_dir = arena_printf(d->arena, "%s/artifacts", place->run_dir) },
+        .replace = true,
+    };
+    int r = d->skills_len == 0 ? 0 : open_folder(d, place, &folder, e);
+    for (size_t i = 0; r == 0 && i < d->skills_len; i++) {
+        if (d->skills[i].wanted) {
+            r = skill_install(d->skills[i].skill, folder, &opts, e);
+        }
+    }
+    if (r == 0 && d->package != NULL) {
+        r = skill_stage(d->arena, &d->values, place->run_fd, place->run_dir, e);
+    }
+    return r;
+}
+
+int definition_package_prompt(struct definition *d, const struct definition_place *place,
+                              struct buf *out, struct err *e)
+{
+    struct skill_prompt_opts opts = {
+        .engine = d->engine,
+        .run_dir = place->run_dir,
+        .skill_dir = arena_printf(d->arena, "%s/%s", place->skills_dir, d->package->name),
+        .values = &d->values,
+        .goal = d->goal.ptr == NULL ? STR_EMPTY : d->goal,
+    };
+    int r = place->run_fd < 0
+                ? 0
+                : skill_resolve(d->arena, d->package, place->run_fd, place->run_dir, &d->values, e);
+    return r < 0 ? r : skill_prompt(d->package, &opts, out, e);
+}
