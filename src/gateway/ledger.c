@@ -36,6 +36,7 @@ static struct json *sum_json(struct arena *a, const struct meter_sum *s)
     put_count(a, o, "failed", s->failed);
     put_count(a, o, "side", s->side);
     put_count(a, o, "attempts", s->attempts);
+    put_count(a, o, "estimated", s->estimated);
     put_count(a, o, "unpriced", s->unpriced);
     return o;
 }

@@ -77,6 +77,7 @@ static void add_call(struct meter_sum *s, const struct meter_call *c, int64_t co
     s->failed += c->failed;
     s->side += c->side;
     s->local += c->local;
+    s->estimated += c->estimated;
     add(&s->attempts, c->attempts);
     add(&s->usage.input, c->usage.input);
     add(&s->usage.output, c->usage.output);

@@ -33,12 +33,13 @@ struct meter_call {
     bool failed;            /* no complete answer with a status below 400 */
     bool side;              /* not the conversation itself: a title, a topic, a summary */
     bool local;             /* answered by a script or a cassette */
+    bool estimated;         /* the answer told no usage, or broke before it did */
     int attempts;           /* that were made at the upstream; 0: none */
     nsec first_byte;        /* absolute; 0: none came */
 };
 
 struct meter_sum {
-    int64_t calls, failed, side, local;
+    int64_t calls, failed, side, local, estimated;
     int64_t attempts;
     struct llm_usage usage; /* sums; nothing is -1 */
     int64_t cost;           /* pico-dollars, of the calls that have a price */

@@ -50,7 +50,14 @@ enum event_level {
     X(EVENT_PROMPT_ERROR, "prompt.error", EVENT_ERROR, "cinch.prompt",                                 \
       "prompt_name:s adapter:s phase:s reason:s error:s")                                              \
     X(EVENT_PROMPT_THROTTLED, "prompt.throttled", EVENT_WARNING, "cinch.prompt",                       \
-      "prompt_name:s adapter:s kind:s attempt:i delay_ms:i retry_after_ms:iz")                         \
+      "prompt_name:s adapter:s kind:s attempt:i delay_ms:iz retry_after_ms:iz retry_safe:b")           \
+    X(EVENT_GATEWAY_OPENED, "gateway.opened", EVENT_INFO, "cinch.gateway", "address:s upstreams:a")    \
+    X(EVENT_GATEWAY_REFUSED, "gateway.refused", EVENT_WARNING, "cinch.gateway",                        \
+      "exchange:iz kind:s why:s")                                                                      \
+    X(EVENT_MODEL_CALL, "model.call", EVENT_INFO, "cinch.gateway",                                     \
+      "exchange:i format:s model:sz upstream:s status:iz attempts:i complete:b translated:b side:sz "  \
+      "input_tokens:iz output_tokens:iz cache_read_tokens:iz cache_write_tokens:iz "                   \
+      "reasoning_tokens:iz estimated:b cost_usd:nz first_byte_ms:iz duration_ms:i")                    \
     X(EVENT_PROMPT_RENDERED, "PromptRendered", EVENT_INFO, "cinch.prompt",                             \
       "prompt_ns:s prompt_key:s prompt_name:sz adapter:s session_id:sz render_inputs:a "               \
       "rendered_prompt:s created_at:s descriptor:z run_context:o event_id:s")                          \

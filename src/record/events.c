@@ -149,6 +149,11 @@ void event_int(struct events *ev, struct json *c, const char *key, int64_t n)
     json_setc(ev->arena, c, key, json_integer(ev->arena, n));
 }
 
+void event_bool(struct events *ev, struct json *c, const char *key, bool b)
+{
+    json_setc(ev->arena, c, key, json_boolean(ev->arena, b));
+}
+
 void event_count(struct events *ev, struct json *c, const char *key, int64_t n)
 {
     json_setc(ev->arena, c, key, n < 0 ? json_null(ev->arena) : json_integer(ev->arena, n));

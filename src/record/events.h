@@ -125,12 +125,38 @@ void events_prompt_error(struct events *ev, const struct event_prompt *p, const 
 
 struct event_throttle {
     const char *kind; /* "rate_limit", "quota_exhausted", "timeout", "server_error" */
-    int attempt;
-    nsec delay;
+    int attempt;      /* that failed, from 1 */
+    nsec delay;       /* before the next one; -1: given up */
     nsec retry_after; /* -1: the provider did not say */
+    bool retry_safe;  /* false: given up, or not worth it */
 };
 void events_throttled(struct events *ev, const struct event_prompt *p,
                       const struct event_throttle *throttle);
+
+/* --- the gateway --- */
+
+void events_gateway_opened(struct events *ev, const char *address, const char *const *upstreams);
+/* exchange 0: it did not get that far. kind: which limit, or "token", "egress" … */
+void events_gateway_refused(struct events *ev, int64_t exchange, const char *kind, const char *why);
+
+/* A model call that is over. Counts are -1 where they are not known. */
+struct event_model_call {
+    int64_t exchange;
+    const char *format; /* of the client: "anthropic", "responses", "chat", "gemini" */
+    struct str model;
+    const char *upstream;
+    int status;       /* that the client got; 0: it left before */
+    int attempts;     /* at the upstream */
+    bool complete;    /* the client got all of the answer */
+    bool translated;  /* the upstream speaks another format */
+    const char *side; /* what a side request was for ("title" …); NULL: the conversation */
+    int64_t input, output, cache_read, cache_write, reasoning;
+    bool estimated;  /* the answer did not tell its usage */
+    double cost_usd; /* negative: not known */
+    nsec first_byte; /* -1: none came */
+    nsec took;
+};
+void events_model_call(struct events *ev, const struct event_model_call *call);
 
 /* PromptRendered. Its id goes into `ret_id`: RenderedTools refers to it. */
 void events_prompt_rendered(struct events *ev, const struct event_prompt *p, struct str text,

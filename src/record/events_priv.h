@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How typed events are put together: events.c (run and processes) and events_prompt.c (telemetry).
+ * How typed events are put together: events.c (run and processes), events_gateway.c, and
+ * events_prompt.c (telemetry).
  */
 #pragma once
 
@@ -17,6 +18,7 @@ void event_text(struct events *ev, struct json *c, const char *key, const char *
 void event_str(struct events *ev, struct json *c, const char *key, struct str foreign);
 void event_tree(struct events *ev, struct json *c, const char *key, struct json *foreign);
 void event_int(struct events *ev, struct json *c, const char *key, int64_t n);
+void event_bool(struct events *ev, struct json *c, const char *key, bool b);
 /* A negative count or time: null. */
 void event_count(struct events *ev, struct json *c, const char *key, int64_t n);
 void event_ms(struct events *ev, struct json *c, const char *key, nsec t);

@@ -72,8 +72,9 @@ void events_throttled(struct events *ev, const struct event_prompt *p,
     struct json *c = prompt_context(ev, p);
     event_word(ev, c, "kind", throttle->kind);
     event_int(ev, c, "attempt", throttle->attempt);
-    event_int(ev, c, "delay_ms", throttle->delay / NSEC_PER_MS);
+    event_ms(ev, c, "delay_ms", throttle->delay);
     event_ms(ev, c, "retry_after_ms", throttle->retry_after);
+    event_bool(ev, c, "retry_safe", throttle->retry_safe);
     event_send(ev, EVENT_PROMPT_THROTTLED, NULL, c);
 }
 

@@ -5,6 +5,24 @@
  */
 #include "record/summary_priv.h"
 
+static void add_money(struct view *ext, const struct summary *s)
+{
+    struct view calls = view_inner(ext, "calls");
+    view_int(&calls, "total", s->calls.total);
+    view_int(&calls, "failed", s->calls.failed);
+    view_int(&calls, "refused", s->calls.refused);
+    view_int(&calls, "side", s->calls.side);
+    view_int(&calls, "estimated", s->calls.estimated);
+    json_setc(ext->arena, ext->object, "usage", json_copy(ext->arena, s->usage));
+    if (s->prices.version == NULL) {
+        view_word(ext, "prices", NULL);
+        return;
+    }
+    struct view prices = view_inner(ext, "prices");
+    view_text(&prices, "version", s->prices.version);
+    view_text(&prices, "source", s->prices.source);
+}
+
 static void add_usage(struct view *ext, const struct summary *s)
 {
     struct view tokens = view_inner(ext, "tokens");
@@ -15,6 +33,7 @@ static void add_usage(struct view *ext, const struct summary *s)
     view_int(&tokens, "reasoning", s->tokens.reasoning);
     view_word(ext, "tokens_source", tokens_source_word(s->tokens.source));
     view_word(ext, "cost_source", cost_source_word(s->cost_source));
+    add_money(ext, s);
     view_int(ext, "turns", s->turns);
     struct view tools = view_inner(ext, "tool_calls");
     view_int(&tools, "total", s->tool_calls);

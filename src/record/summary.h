@@ -82,6 +82,13 @@ struct summary {
     } tokens;
     double cost_usd;
     enum cost_source cost_source;
+    struct {
+        int64_t total, failed, refused, side, estimated;
+    } calls;            /* at the gateway */
+    struct json *usage; /* {wire, reported, difference}; NULL: there was no gateway */
+    struct {
+        const char *version, *source;
+    } prices; /* version NULL: no table was used */
     int64_t api_calls, turns, tool_calls, tool_failures;
     struct {
         nsec utime, stime;

@@ -28,7 +28,8 @@ SEED_FIELDS = ["tokens_input", "tokens_output", "tokens_total", "cost_usd", "api
 
 FINAL = {"manifest.json": "manifest", "metrics.json": "metrics", "result.json": "result"}
 ALWAYS = {"state.json": "state"}
-OPTIONAL = {"task.json": "task", "evidence/config.json": "config", "evidence/environment.json": "environment"}
+OPTIONAL = {"task.json": "task", "evidence/config.json": "config", "evidence/environment.json": "environment",
+            "evidence/ledger.json": "ledger"}
 LINES = {"events.jsonl": "event", "transcript.jsonl": "transcript"}
 LOGS = ["stdout.log", "stderr.log", "agent.log"]
 DIRECTORIES = ["logs", "evidence", "artifacts"]

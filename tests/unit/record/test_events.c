@@ -91,7 +91,15 @@ static void emit_all(struct fixture *f, struct scratch *s)
     events_call_start(ev, &p, secret, 0);
     events_call_complete(ev, &p, &(struct event_call) { .took = 1, .stop_reason = secret });
     events_prompt_error(ev, &p, "request", REASON_AUTH, secret);
-    events_throttled(ev, &p, &(struct event_throttle) { "rate_limit", 1, NSEC_PER_SEC, -1 });
+    events_throttled(ev, &p, &(struct event_throttle) { "rate_limit", 1, NSEC_PER_SEC, -1, true });
+    events_gateway_opened(ev, secret, argv);
+    events_gateway_refused(ev, 0, "calls", secret);
+    events_model_call(ev, &(struct event_model_call) { .exchange = 1,
+                                                       .format = "chat",
+                                                       .model = str_of(secret),
+                                                       .upstream = secret,
+                                                       .cost_usd = 0.5,
+                                                       .first_byte = -1 });
     events_prompt_rendered(ev, &p, str_of(secret), id);
     events_rendered_tools(ev, &p, id, tools);
     events_tool_invoked(ev, &p,
@@ -108,7 +116,7 @@ static void no_text_brings_a_secret_in(void **state)
     emit_all(&f, s);
     struct str text = scratch_read(s, "out/events.jsonl");
     assert_int_equal(str_find(text, STR("hunter2")), text.len);
-    assert_int_equal(f.ev.seq, 22);
+    assert_int_equal(f.ev.seq, 25);
     for (size_t i = 0; i < (size_t)f.ev.seq; i++) {
         struct json *line = scratch_line(s, "out/events.jsonl", i);
         if (!event_is_valid(line)) {
