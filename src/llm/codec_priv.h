@@ -48,6 +48,8 @@ struct json *llm_take(struct llm_fields *f, const char *key); /* NULL: absent */
 struct json *llm_take_type(struct llm_fields *f, const char *key, enum json_type type);
 struct str llm_take_str(struct llm_fields *f, const char *key); /* empty: absent, or it is "" */
 bool llm_take_bool(struct llm_fields *f, const char *key, bool *ret);
+/* Leaves a false where it is, for writers that say only what is true. */
+bool llm_take_true(struct llm_fields *f, const char *key);
 bool llm_take_int(struct llm_fields *f, const char *key, int64_t *ret);
 bool llm_take_real(struct llm_fields *f, const char *key, double *ret);
 /* Takes the member if it is the string `word`. */
