@@ -30,9 +30,23 @@ static void lose_extra(struct prepare *p, const char *where, const struct json *
         if (is_nothing(m->value) || llm_word_in(m->key, p->from->carried)) {
             continue;
         }
-        llm_lost(p->losses, str_of(arena_printf(p->a, "%s%.*s", where, STR_ARG(m->key))),
-                 "the other format has no member for it");
+        const char *what = arena_printf(p->a, "%s%.*s", where, STR_ARG(m->key));
+        /* Of an object that was understood in part, what is left is named, not the whole. */
+        const struct json *rest =
+            where[0] == '\0' && json_is(m->value, JSON_OBJECT) ? m->value : NULL;
+        if (json_len(rest) > 0) {
+            lose_extra(p, arena_printf(p->a, "%s.", what), rest);
+        } else {
+            llm_lost(p->losses, str_of(what), "the other format has no member for it");
+        }
     }
+}
+
+static int refuse(struct prepare *p, struct str what, struct err *e)
+{
+    return ERR(e, ERR_UNSUPPORTED,
+               "'%.*s' means something to %s servers only; use an upstream that speaks %s",
+               STR_ARG(what), p->from->name, p->from->name);
 }
 
 static int check_essential(struct prepare *p, struct err *e)
@@ -41,9 +55,16 @@ static int check_essential(struct prepare *p, struct err *e)
     for (size_t i = 0; i < json_len(extra); i++) {
         const struct json_member *m = &extra->object.members[i];
         if (!is_nothing(m->value) && llm_word_in(m->key, p->from->essential)) {
-            return ERR(e, ERR_UNSUPPORTED,
-                       "'%.*s' means something to %s servers only; use an upstream that speaks %s",
-                       STR_ARG(m->key), p->from->name, p->from->name);
+            return refuse(p, m->key, e);
+        }
+    }
+    for (size_t i = 0; i < p->r->n_messages; i++) {
+        const struct llm_message *m = &p->r->messages[i];
+        for (size_t j = 0; j < m->n_parts; j++) {
+            if (m->parts[j].kind == LLM_PART_OTHER &&
+                llm_word_in(m->parts[j].id, p->from->essential)) {
+                return refuse(p, m->parts[j].id, e);
+            }
         }
     }
     return 0;

@@ -198,8 +198,8 @@ struct llm_codec {
                 struct llm_request *ret, struct err *e);
     int (*write)(struct arena *a, const struct llm_request *r, struct llm_losses *losses,
                  struct json **ret, struct err *e);
-    /* Members in `extra` of the request without which it means something else: another format
-     * cannot be asked then. Ended by NULL; may be NULL. */
+    /* Members in `extra` of the request, and kinds (`id`) of OTHER parts, without which it means
+     * something else: another format cannot be asked then. Ended by NULL; may be NULL. */
     const char *const *essential;
     /* Members that stay in an extra although their meaning is in the canonical form: no loss. */
     const char *const *carried;
