@@ -582,6 +582,24 @@ static struct json *text_body(struct llm_write *w, const struct llm_block *b)
     return v;
 }
 
+/* A block of a kind that only this format has; its input may have come in pieces. */
+static struct json *other_body(struct llm_write *w, const struct llm_block *b)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT * 2);
+    struct json *input = NULL;
+    struct json *v =
+        b->raw.n == 0 ? NULL : json_copy(w->arena, json_get(b->raw.items[0], "content_block"));
+    for (size_t i = 1; i < b->raw.n; i++) {
+        const struct json *piece = json_pointer(b->raw.items[i], STR("/delta/partial_json"));
+        buf_add(&text, json_str(piece, STR_EMPTY));
+    }
+    if (json_is(v, JSON_OBJECT) && text.len > 0 &&
+        json_parse(w->arena, buf_str(&text), NULL, &input, NULL) == 0) {
+        json_setc(w->arena, v, "input", input);
+    }
+    return v;
+}
+
 static struct json *block_body(struct llm_write *w, const struct llm_block *b)
 {
     struct json *v = NULL;
@@ -596,7 +614,7 @@ static struct json *block_body(struct llm_write *w, const struct llm_block *b)
         llm_set_str(w->arena, v, b->redacted ? "data" : "signature", buf_str(&b->signature));
         return v;
     case LLM_PART_OTHER:
-        return b->raw.n == 0 ? NULL : json_get(b->raw.items[0], "content_block");
+        return other_body(w, b);
     case LLM_PART_TEXT:
     case LLM_PART_REFUSAL:
     case LLM_PART_MEDIA:

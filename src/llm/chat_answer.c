@@ -277,9 +277,13 @@ bool llm_chat_tap_wants(struct str name, struct str data)
 
 /* --- writing --- */
 
+/* NULL if nothing is known: better not said than a zero that somebody meters. */
 static struct json *usage_json(struct arena *a, const struct llm_usage *u)
 {
     struct json *v = json_object(a);
+    if (u->input < 0 && u->output < 0) {
+        return NULL;
+    }
     struct llm_usage prompt = *u;
     prompt.output = 0;
     int64_t output = u->output < 0 ? 0 : u->output;
@@ -407,10 +411,11 @@ static int write_stop(struct llm_write *w, struct err *e)
 static int write_end(struct llm_write *w, struct err *e)
 {
     int r = write_stop(w, e);
-    if (r == 0 && w->opts.include_usage) {
+    struct json *usage = usage_json(w->arena, &w->answer.usage);
+    if (r == 0 && w->opts.include_usage && usage != NULL) {
         struct json *v = head(w, "chat.completion.chunk");
         (void)llm_set_array(w->arena, v, "choices");
-        json_setc(w->arena, v, "usage", usage_json(w->arena, &w->answer.usage));
+        json_setc(w->arena, v, "usage", usage);
         r = llm_write_sse(w, NULL, v, e);
     }
     return r < 0 ? r : sse_write(STR_EMPTY, STR("[DONE]"), w->out, e);
@@ -516,7 +521,7 @@ int llm_chat_write_body(struct llm_write *w, struct json **ret, struct err *e)
     json_setc(a, choice, "message", message_json(w, &t));
     json_setc(a, choice, "logprobs", json_null(a));
     llm_set_cstr(a, choice, "finish_reason", stop_word(a, &w->answer));
-    json_setc(a, v, "usage", usage_json(a, &w->answer.usage));
+    llm_put(a, v, "usage", usage_json(a, &w->answer.usage));
     buf_done(&t.content);
     buf_done(&t.thinking);
     buf_done(&t.refusal);
