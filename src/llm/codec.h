@@ -45,6 +45,7 @@ struct llm_endpoint {
     enum llm_call_kind call;
     enum llm_format format;
     bool stream;      /* Gemini: by path; for the others the body says */
+    bool list;        /* Gemini without ?alt=sse: the stream is one JSON list of chunks */
     struct str model; /* Gemini, and GET /v1/models/M: borrowed from the path, percent-encoded */
 };
 struct llm_endpoint llm_endpoint_of(struct str method, struct str target);
@@ -99,6 +100,7 @@ struct llm_writer_opts {
     enum llm_format format;
     bool stream;
     bool include_usage;        /* Chat, streaming: the last chunk */
+    bool list;                 /* Gemini, streaming: a JSON list, see struct llm_endpoint */
     struct str model;          /* what the client asked for; told back to it */
     uint64_t seed;             /* for ids */
     int64_t created;           /* seconds since 1970, where the format carries it */

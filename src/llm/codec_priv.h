@@ -48,6 +48,8 @@ struct json *llm_take(struct llm_fields *f, const char *key); /* NULL: absent */
 struct json *llm_take_type(struct llm_fields *f, const char *key, enum json_type type);
 struct str llm_take_str(struct llm_fields *f, const char *key); /* empty: absent, or it is "" */
 bool llm_take_bool(struct llm_fields *f, const char *key, bool *ret);
+/* Leaves a false where it is, for writers that say only what is true. */
+bool llm_take_true(struct llm_fields *f, const char *key);
 bool llm_take_int(struct llm_fields *f, const char *key, int64_t *ret);
 bool llm_take_real(struct llm_fields *f, const char *key, double *ret);
 /* Takes the member if it is the string `word`. */
@@ -196,8 +198,8 @@ struct llm_codec {
                 struct llm_request *ret, struct err *e);
     int (*write)(struct arena *a, const struct llm_request *r, struct llm_losses *losses,
                  struct json **ret, struct err *e);
-    /* Members in `extra` of the request without which it means something else: another format
-     * cannot be asked then. Ended by NULL; may be NULL. */
+    /* Members in `extra` of the request, and kinds (`id`) of OTHER parts, without which it means
+     * something else: another format cannot be asked then. Ended by NULL; may be NULL. */
     const char *const *essential;
     /* Members that stay in an extra although their meaning is in the canonical form: no loss. */
     const char *const *carried;

@@ -86,6 +86,8 @@ struct llm_error {
     struct str message;
 };
 
+#define LLM_NO_BLOCK UINT32_MAX /* OTHER that is no part of the content */
+
 struct llm_event {
     enum llm_event_kind kind;
     uint32_t block;

@@ -80,7 +80,7 @@ struct llm_part {
     enum llm_part_kind kind;
     struct str text;      /* TEXT, THINKING, REFUSAL; MEDIA: see there */
     struct str signature; /* THINKING, and Gemini's on any part: opaque */
-    struct str id;        /* THINKING: of a reasoning item */
+    struct str id;        /* THINKING: of a reasoning item; OTHER: its kind, if it has a name */
     bool redacted;        /* THINKING: only the signature is there */
     struct llm_media media;
     struct llm_call call;

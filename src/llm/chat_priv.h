@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the Chat Completions codec share.
+ */
+#pragma once
+
+#include "llm/codec_priv.h"
+
+/* Spellings. */
+enum {
+    CHAT_STRING = 1u << 0,     /* content is one string, not a list; `stop` likewise */
+    CHAT_NO_CONTENT = 1u << 1, /* a message without the member */
+    CHAT_LEGACY = 1u << 2,     /* function_call, functions, role "function", max_tokens */
+    CHAT_REASONING = 1u << 3,  /* thoughts in `reasoning`, not in `reasoning_content` */
+    CHAT_IN_CONTENT = 1u << 4, /* a refusal that is a part of the content */
+    CHAT_LEGACY_CHOICE = 1u << 5,
+};
+
+int llm_chat_write(struct arena *a, const struct llm_request *r, struct llm_losses *losses,
+                   struct json **ret, struct err *e);
+
+struct llm_chat_call {
+    int64_t index; /* on the wire; -1: none was said */
+    struct str id;
+    uint32_t block;
+};
+struct llm_chat_reader {
+    bool has_text, has_thinking, has_refusal;
+    uint32_t text, thinking, refusal; /* their blocks */
+    LLM_LIST(struct llm_chat_call) calls;
+};
+struct llm_chat_writer {
+    bool stopped;
+    LLM_LIST(uint32_t) calls; /* block of the n-th call */
+};
+
+int llm_chat_read_event(struct llm_read *rd, struct str name, struct str data, struct err *e);
+int llm_chat_read_body(struct llm_read *rd, const struct json *body, struct err *e);
+void llm_chat_read_end(struct llm_read *rd);
+bool llm_chat_tap_wants(struct str name, struct str data);
+int llm_chat_write_event(struct llm_write *w, const struct llm_event *ev, struct err *e);
+int llm_chat_write_body(struct llm_write *w, struct json **ret, struct err *e);

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The shell of all readers: bytes to SSE events or one body, the codec of the format in the middle,
+ * and events in their order out of it.
+ */
+#include <stdlib.h>
+
+#include "llm/codec_priv.h"
+#include "wire/sse.h"
+
+#define MAX_BYTES ((size_t)32 << 20)
+
+struct llm_reader {
+    const struct llm_codec *codec;
+    struct llm_read rd;
+    struct sse sse;
+    struct buf body;
+    bool whole;    /* one JSON body, not events */
+    bool decided;  /* … which the first byte of a stream tells */
+    bool finished; /* failed or ended: further bytes are not read */
+};
+
+/* --- order --- */
+
+static void send_event(struct llm_read *rd, const struct llm_event *ev)
+{
+    rd->sink.on_event(rd->sink.arg, ev);
+}
+
+static void close_call(struct llm_read *rd, uint32_t block)
+{
+    for (size_t i = 0; i < rd->open.n; i++) {
+        if (rd->open.items[i] == block) {
+            rd->open.items[i] = rd->open.items[--rd->open.n];
+            send_event(rd, &(struct llm_event) { .kind = LLM_EV_CALL_END, .block = block });
+            return;
+        }
+    }
+}
+
+static void close_calls(struct llm_read *rd)
+{
+    uint32_t smallest;
+    while (rd->open.n > 0) {
+        smallest = rd->open.items[0];
+        for (size_t i = 1; i < rd->open.n; i++) {
+            smallest = rd->open.items[i] < smallest ? rd->open.items[i] : smallest;
+        }
+        close_call(rd, smallest);
+    }
+}
+
+static void finish(struct llm_read *rd)
+{
+    close_calls(rd);
+    send_event(rd, &(struct llm_event) {
+                       .kind = LLM_EV_STOP,
+                       .stop = rd->has_stop ? rd->stop : LLM_STOP_END,
+                       .text = rd->has_stop ? rd->stop_text : STR_EMPTY,
+                   });
+    rd->ended = true;
+    send_event(rd, &(struct llm_event) { .kind = LLM_EV_END });
+}
+
+static void fail(struct llm_read *rd, const struct llm_event *ev)
+{
+    rd->failed = true;
+    rd->ended = true;
+    send_event(rd, ev);
+    send_event(rd, &(struct llm_event) { .kind = LLM_EV_END });
+}
+
+static void keep_stop(struct llm_read *rd, const struct llm_event *ev)
+{
+    close_calls(rd);
+    rd->has_stop = true;
+    rd->stop = ev->stop;
+    rd->stop_text = ev->text.len > 0 ? arena_str(rd->memory, ev->text) : STR_EMPTY;
+}
+
+void llm_emit(struct llm_read *rd, const struct llm_event *ev)
+{
+    if (rd->ended) {
+        return;
+    }
+    if (!rd->started && ev->kind != LLM_EV_PING && ev->kind != LLM_EV_ERROR) {
+        rd->started = true;
+        if (ev->kind != LLM_EV_START) {
+            send_event(rd, &(struct llm_event) { .kind = LLM_EV_START });
+        }
+    } else if (ev->kind == LLM_EV_START) {
+        return;
+    }
+    switch (ev->kind) {
+    case LLM_EV_CALL_BEGIN:
+        *LLM_ADD(rd->memory, &rd->open) = ev->block;
+        send_event(rd, ev);
+        return;
+    case LLM_EV_CALL_END:
+        close_call(rd, ev->block);
+        return;
+    case LLM_EV_STOP:
+        keep_stop(rd, ev);
+        return;
+    case LLM_EV_END:
+        finish(rd);
+        return;
+    case LLM_EV_ERROR:
+        fail(rd, ev);
+        return;
+    case LLM_EV_START:
+    case LLM_EV_TEXT:
+    case LLM_EV_THINKING:
+    case LLM_EV_SIGNATURE:
+    case LLM_EV_REFUSAL:
+    case LLM_EV_CALL_DATA:
+    case LLM_EV_USAGE:
+    case LLM_EV_PING:
+    case LLM_EV_OTHER:
+        break;
+    }
+    send_event(rd, ev);
+}
+
+void llm_emit_text(struct llm_read *rd, enum llm_event_kind kind, uint32_t block, struct str text)
+{
+    llm_emit(rd, &(struct llm_event) { .kind = kind, .block = block, .text = text });
+}
+
+void llm_emit_usage(struct llm_read *rd, const struct llm_usage *u)
+{
+    if (u->input >= 0 || u->output >= 0 || u->cache_read >= 0 || u->cache_write >= 0 ||
+        u->reasoning >= 0) {
+        llm_emit(rd, &(struct llm_event) { .kind = LLM_EV_USAGE, .usage = *u });
+    }
+}
+
+void llm_emit_stop(struct llm_read *rd, enum llm_stop stop, struct str text)
+{
+    llm_emit(rd, &(struct llm_event) { .kind = LLM_EV_STOP, .stop = stop, .text = text });
+}
+
+void llm_emit_end(struct llm_read *rd)
+{
+    llm_emit(rd, &(struct llm_event) { .kind = LLM_EV_END });
+}
+
+int llm_read_json(struct llm_read *rd, struct str data, struct json **ret, struct err *e)
+{
+    struct err why = { 0 };
+    struct json *v = NULL;
+    if (json_parse(rd->arena, data, NULL, &v, &why) < 0) {
+        return ERR(e, ERR_PROTO, "an event of the answer is no JSON: %s", why.msg);
+    }
+    if (!json_is(v, JSON_OBJECT)) {
+        return ERR(e, ERR_PROTO, "an event of the answer is no JSON object but %s",
+                   json_type_name(v->type));
+    }
+    *ret = v;
+    return 0;
+}
+
+/* --- the reader --- */
+
+struct llm_reader *llm_reader_new(const struct llm_reader_opts *o)
+{
+    struct llm_reader *r = xcalloc(1, sizeof *r);
+    size_t max = o->max_bytes > 0 ? o->max_bytes : MAX_BYTES;
+    r->codec = llm_codec_of(o->format);
+    r->rd.sink = o->sink;
+    r->rd.arena = arena_new();
+    r->rd.memory = arena_new();
+    r->rd.state = arena_alloc(r->rd.memory, r->codec->reader_size);
+    r->whole = !o->stream;
+    r->decided = !o->stream;
+    sse_init(&r->sse, max);
+    buf_init(&r->body, max);
+    return r;
+}
+
+struct llm_reader *llm_reader_free(struct llm_reader *r)
+{
+    if (r != NULL) {
+        sse_done(&r->sse);
+        buf_done(&r->body);
+        arena_free(r->rd.arena);
+        arena_free(r->rd.memory);
+        free(r);
+    }
+    return NULL;
+}
+
+static int read_event(struct llm_reader *r, const struct sse_event *ev, struct err *e)
+{
+    int result = r->codec->read_event(&r->rd, ev->name, ev->data, e);
+    arena_reset(r->rd.arena);
+    r->finished = result < 0 || r->rd.ended;
+    return result;
+}
+
+static void decide(struct llm_reader *r, struct str bytes)
+{
+    struct str rest = str_trim(bytes);
+    if (!r->decided && rest.len > 0) {
+        r->decided = true;
+        r->whole = rest.ptr[0] == '{' || rest.ptr[0] == '[';
+    }
+}
+
+int llm_reader_feed(struct llm_reader *r, struct str bytes, struct err *e)
+{
+    struct sse_event ev;
+    int result = 0;
+    decide(r, bytes);
+    if (r->finished || !r->decided) {
+        return 0;
+    }
+    if (r->whole) {
+        result = buf_append(&r->body, bytes, e);
+        r->finished = result < 0;
+        return result < 0 ? err_wrap(e, "the answer is too large") : 0;
+    }
+    sse_feed(&r->sse, bytes);
+    while (!r->finished) {
+        result = sse_next(&r->sse, &ev, e);
+        if (result <= 0) {
+            r->finished = result < 0;
+            return result;
+        }
+        result = read_event(r, &ev, e);
+        if (result < 0) {
+            return result;
+        }
+    }
+    return 0;
+}
+
+static int read_body(struct llm_reader *r, struct err *e)
+{
+    struct err why = { 0 };
+    struct json *v = NULL;
+    if (json_parse(r->rd.arena, buf_str(&r->body), NULL, &v, &why) < 0) {
+        return ERR(e, ERR_PROTO, "the answer is no JSON: %s", why.msg);
+    }
+    return r->codec->read_body(&r->rd, v, e);
+}
+
+int llm_reader_end(struct llm_reader *r, struct err *e)
+{
+    struct sse_event ev;
+    int result = 0;
+    if (r->rd.ended) {
+        return 0;
+    }
+    if (!r->finished && r->whole) {
+        result = read_body(r, e);
+    } else if (!r->finished) {
+        result = sse_end(&r->sse, &ev) ? read_event(r, &ev, e) : 0;
+        if (result == 0 && !r->rd.ended && r->codec->read_end != NULL) {
+            r->codec->read_end(&r->rd);
+        }
+    }
+    r->finished = true;
+    if (result < 0) {
+        return result;
+    }
+    return r->rd.ended ? 0 : ERR(e, ERR_PROTO, "the answer was cut short");
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tap: reads what is metered out of an answer that passes unchanged. Of a stream it parses the
+ * few events that a look at their bytes says may matter; of a body it keeps the skeleton, that is
+ * everything but long strings. So its memory does not follow the length of an answer.
+ */
+#include <stdlib.h>
+
+#include "llm/codec_priv.h"
+#include "wire/sse.h"
+
+#define EVENT_MAX    ((size_t)8 << 20) /* the last event of Responses repeats the request's tools */
+#define SKELETON_MAX ((size_t)1 << 20) /* beyond it a body is not metered */
+#define STRING_MAX   512               /* names, ids and models are shorter */
+
+struct skeleton {
+    struct buf out;
+    size_t string; /* where the current one began in `out` */
+    bool inside, escape, cut;
+    bool lost; /* too large */
+};
+
+struct llm_tap {
+    const struct llm_codec *codec;
+    struct llm_read rd;
+    struct llm_sink sink;
+    struct sse sse;
+    struct skeleton body;
+    bool whole, decided, dead;
+};
+
+static void add_byte(struct skeleton *s, char c)
+{
+    s->lost = s->lost || buf_append_c(&s->out, c, NULL) < 0;
+}
+
+static void string_byte(struct skeleton *s, char c)
+{
+    if (s->escape) {
+        s->escape = false;
+    } else if (c == '\\') {
+        s->escape = true;
+    } else if (c == '"') {
+        if (s->cut) {
+            s->out.len = s->string;
+        }
+        add_byte(s, c);
+        s->inside = false;
+        return;
+    }
+    s->cut = s->cut || s->out.len - s->string >= STRING_MAX;
+    if (!s->cut) {
+        add_byte(s, c);
+    }
+}
+
+static void skeleton_feed(struct skeleton *s, struct str bytes)
+{
+    for (size_t i = 0; i < bytes.len && !s->lost; i++) {
+        char c = bytes.ptr[i];
+        if (s->inside) {
+            string_byte(s, c);
+            continue;
+        }
+        add_byte(s, c);
+        if (c == '"') {
+            s->inside = true;
+            s->cut = false;
+            s->string = s->out.len;
+        }
+    }
+}
+
+/* Neither words nor inputs of tools go further than this. */
+static void pass(void *arg, const struct llm_event *ev)
+{
+    const struct llm_tap *t = arg;
+    struct llm_event bare = { .kind = LLM_EV_CALL_BEGIN, .block = ev->block, .name = ev->name };
+    switch (ev->kind) {
+    case LLM_EV_CALL_BEGIN:
+        bare.ns = ev->ns;
+        t->sink.on_event(t->sink.arg, &bare);
+        break;
+    case LLM_EV_START:
+    case LLM_EV_USAGE:
+    case LLM_EV_STOP:
+    case LLM_EV_ERROR:
+    case LLM_EV_END:
+        t->sink.on_event(t->sink.arg, ev);
+        break;
+    case LLM_EV_TEXT:
+    case LLM_EV_THINKING:
+    case LLM_EV_SIGNATURE:
+    case LLM_EV_REFUSAL:
+    case LLM_EV_CALL_DATA:
+    case LLM_EV_CALL_END:
+    case LLM_EV_PING:
+    case LLM_EV_OTHER:
+        break;
+    }
+}
+
+struct llm_tap *llm_tap_new(const struct llm_reader_opts *o)
+{
+    struct llm_tap *t = xcalloc(1, sizeof *t);
+    t->codec = llm_codec_of(o->format);
+    t->sink = o->sink;
+    t->rd.sink = (struct llm_sink) { .on_event = pass, .arg = t };
+    t->rd.arena = arena_new();
+    t->rd.memory = arena_new();
+    t->rd.state = arena_alloc(t->rd.memory, t->codec->reader_size);
+    t->whole = !o->stream;
+    t->decided = !o->stream;
+    sse_init(&t->sse, EVENT_MAX);
+    buf_init(&t->body.out, SKELETON_MAX);
+    return t;
+}
+
+struct llm_tap *llm_tap_free(struct llm_tap *t)
+{
+    if (t != NULL) {
+        sse_done(&t->sse);
+        buf_done(&t->body.out);
+        arena_free(t->rd.arena);
+        arena_free(t->rd.memory);
+        free(t);
+    }
+    return NULL;
+}
+
+static void tap_event(struct llm_tap *t, const struct sse_event *ev)
+{
+    if (!t->rd.ended && t->codec->tap_wants(ev->name, ev->data)) {
+        (void)t->codec->read_event(&t->rd, ev->name, ev->data, NULL);
+        arena_reset(t->rd.arena);
+    }
+}
+
+static void decide(struct llm_tap *t, struct str bytes)
+{
+    struct str rest = str_trim(bytes);
+    if (!t->decided && rest.len > 0) {
+        t->decided = true;
+        t->whole = rest.ptr[0] == '{' || rest.ptr[0] == '[';
+    }
+}
+
+void llm_tap_feed(struct llm_tap *t, struct str bytes)
+{
+    struct sse_event ev;
+    decide(t, bytes);
+    if (t->dead || !t->decided) {
+        return;
+    }
+    if (t->whole) {
+        skeleton_feed(&t->body, bytes);
+        return;
+    }
+    sse_feed(&t->sse, bytes);
+    int r;
+    while ((r = sse_next(&t->sse, &ev, NULL)) > 0) {
+        tap_event(t, &ev);
+    }
+    t->dead = r < 0;
+}
+
+void llm_tap_end(struct llm_tap *t)
+{
+    struct sse_event ev;
+    struct json *v = NULL;
+    if (t->whole && !t->body.lost && !t->dead) {
+        if (json_parse(t->rd.arena, buf_str(&t->body.out), NULL, &v, NULL) == 0) {
+            (void)t->codec->read_body(&t->rd, v, NULL);
+        }
+    } else if (!t->whole && !t->dead) {
+        if (sse_end(&t->sse, &ev)) {
+            tap_event(t, &ev);
+        }
+        if (!t->rd.ended && t->codec->read_end != NULL) {
+            t->codec->read_end(&t->rd);
+        }
+    }
+    t->dead = true;
+}
