@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Items of a Responses request: messages, calls and their outputs, reasoning. An item of a kind that
- * the canonical form does not have becomes a part OTHER that holds it whole.
+ * Items of a Responses request: messages, calls and their outputs, reasoning. An item of a kind
+ * that the canonical form does not have becomes a part OTHER that holds it whole.
  */
 #include "llm/responses_priv.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A Responses request into the canonical form: the head of the body, tools, choices. Of objects that
- * are understood in part (text, reasoning) the rest stays in `extra`; the writer puts both together.
+ * A Responses request into the canonical form: the head of the body, tools, choices. Of objects
+ * that are understood in part (text, reasoning) the rest stays in `extra`; the writer puts both
+ * together.
  */
 #include "llm/responses_priv.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A Responses answer as events. Servers differ in how much of the event family they send: some give
- * every delta, some only the finished items, some only the last event with everything in it. So each
- * piece of content is followed by its place (output_index, content_index), and what a later, fuller
- * event brings is reported only if nothing came before.
+ * every delta, some only the finished items, some only the last event with everything in it. So
+ * each piece of content is followed by its place (output_index, content_index), and what a later,
+ * fuller event brings is reported only if nothing came before.
  */
 #include "llm/responses_priv.h"
 

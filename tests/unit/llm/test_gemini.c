@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gemini: requests survive reading and writing, answers are the same events as SSE, as a list and as
- * one body, and what is written is read back.
+ * Gemini: requests survive reading and writing, answers are the same events as SSE, as a list and
+ * as one body, and what is written is read back.
  */
 #include "wire_forms.h"
 
