@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command line of `cinch run`, `config` and `task` as a configuration layer: options and the goal
- * or task file become one tree of settings keys, and from there on are treated like any other
+ * The command line of `cinch run`, `config` and `task` as a configuration layer: options and the
+ * goal or task file become one tree of settings keys, and from there on are treated like any other
  * layer.
  */
 #pragma once

@@ -120,6 +120,9 @@ static void add_contract(struct building *b, const struct environment_input *in)
     putc_if(b, "CINCH_WORKSPACE", s->workspace, "cinch");
     putc_if(b, "CINCH_OUTPUT_DIR", in->output_dir, "cinch");
     putc_if(b, "CINCH_CONFIG_FILE", in->config_file, "cinch");
+    putc_if(b, "CINCH_ARTIFACTS_DIR", in->artifacts_dir, "cinch");
+    putc_if(b, "CINCH_SKILLS_DIR", in->skills_dir, "cinch");
+    putc_if(b, "CINCH_OUTPUT_SCHEMA", in->schema_file, "cinch");
     putc_if(b, "HOME", in->home, "cinch");
 }
 

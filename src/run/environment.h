@@ -22,6 +22,9 @@ struct environment_input {
     const char *prompt_file;
     const char *output_dir;
     const char *config_file;
+    const char *artifacts_dir;
+    const char *skills_dir;  /* NULL: no skill is installed */
+    const char *schema_file; /* NULL: the answer may be anything */
 };
 
 struct environment {

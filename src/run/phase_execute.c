@@ -179,6 +179,9 @@ static int plan(struct run *run, struct launch_spec *spec, struct err *e)
         .prompt_file = run->paths.prompt_file,
         .output_dir = run->record.dir.path,
         .config_file = run->paths.config_file,
+        .artifacts_dir = run->paths.artifacts,
+        .skills_dir = run->paths.skills,
+        .schema_file = run->paths.schema_file,
     };
     r = environment_build(run->arena, &in, &run->environment, e);
     return r < 0 ? r

@@ -1,0 +1,359 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Skills in a run: found, checked, installed, asked for, answered; and every package that is not what it
+claims to be, refused before anything is started."""
+
+import io
+import json
+import os
+import shutil
+import stat
+import struct
+import zipfile
+
+import harness
+
+HELLO = os.path.join(harness.ROOT, "examples", "skill-hello")
+CARD = "---\nname: {name}\ndescription: Does things.\n---\nDo them.\n"
+OUTPUT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+class Skill(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.witness = self.path("started")
+        self.agent = self.script("agent.sh", f"touch {self.witness}\necho done\n")
+
+    def package(self, name="pack", manifest=None, files=None):
+        """A skill package below the test's directory."""
+        runner = {"id": name, "execution_modes": ["auto"], **(manifest or {})}
+        self.write(f"{name}/SKILL.md", CARD.format(name=name))
+        self.write(f"{name}/assets/runner.json", json.dumps(runner))
+        self.write(f"{name}/assets/output.schema.json", json.dumps(OUTPUT))
+        for path, content in (files or {}).items():
+            self.write(f"{name}/{path}", content if isinstance(content, (str, bytes)) else json.dumps(content))
+        return self.path(name)
+
+    def answering(self, answer, more=""):
+        return self.script("answer.sh", f"touch {self.witness}\n{more}\ncat <<'EOF'\n{answer}\nEOF\n")
+
+    def zip(self, name, entries):
+        """A zip archive of (name or ZipInfo, content) pairs."""
+        path = self.path(name)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as z:
+            for entry, content in entries:
+                z.writestr(entry, content)
+        return path
+
+    def refuse(self, code, *args, words=(), record=False):
+        r = self.run_cinch(*args, "--", self.agent, valid=record)
+        self.assert_failed(r, code, *words)
+        self.assertFalse(os.path.exists(self.witness), "something was started")
+        self.assertNotIn(b"Sanitizer", r.stderr)
+        if not record:
+            self.assertFalse(os.path.exists(r.output), "a directory was left behind")
+        return r
+
+
+class Package(Skill):
+    NAMES = os.path.join(HELLO, "references", "names.txt")
+
+    def hello(self, *options, **kw):
+        return self.run_cinch(*options, "--", "sh", "-c",
+                              'exec "$CINCH_SKILLS_DIR/skill-hello/scripts/agent.sh" "$CINCH_PROMPT_FILE"', **kw)
+
+    def test_example(self):
+        r = self.hello("--skill", HELLO, "--input", f"names={self.NAMES}", "--param", "shout=true")
+        self.assertEqual(r.code, 0, r.stderr)
+        self.assertEqual(r.result["output"], {"count": 3, "greetings": "artifacts/greetings.txt"})
+        self.assertEqual((r.result["output_source"], r.result["output_repair"]), ("text", "none"))
+        self.assertEqual(r.bytes("artifacts", "greetings.txt"), b"HELLO, ADA!\nHELLO, GRACE!\nHELLO, MARGARET!\n")
+        self.assertEqual(r.bytes("uploads", "names", "names.txt"), open(self.NAMES, "rb").read())
+        self.assertEqual(r.json("input.json")["parameter"], {"greeting": "Hello", "shout": True})
+        prompt = r.bytes("logs", "prompt.txt").decode()
+        self.assertIn("skill-hello", prompt.splitlines()[0])
+        self.assertIn(r.path("uploads", "names", "names.txt"), prompt)
+        self.assertFalse(r.exists("home"), "the home with the skill is gone")
+
+    def test_zip_and_task_file(self):
+        entries = []
+        for base, _, names in os.walk(HELLO):
+            for name in names:
+                full = os.path.join(base, name)
+                info = zipfile.ZipInfo(os.path.join("skill-hello", os.path.relpath(full, HELLO)))
+                info.external_attr = os.stat(full).st_mode << 16
+                entries.append((info, open(full, "rb").read()))
+        self.make_dir("sub")
+        self.zip("sub/hello.zip", entries)
+        shutil.copy(self.NAMES, self.path("sub", "n.txt"))
+        # Paths of a task are relative to it, those of the command line to the current directory.
+        task = self.write("sub/task.yaml", "skills: [hello.zip]\ninputs: {names: n.txt}\nparams: {greeting: Hi}\n")
+        r = self.hello(task)
+        self.assertEqual(r.bytes("artifacts", "greetings.txt"), b"Hi, Ada!\nHi, Grace!\nHi, Margaret!\n")
+        shutil.copy(self.NAMES, self.path("m.txt"))
+        r = self.hello(task, "--input", "names=m.txt")
+        self.assertTrue(r.exists("uploads", "names", "m.txt"))
+
+    def test_goal_comes_after(self):
+        r = self.hello("--skill", HELLO, "--input", f"names={self.NAMES}", "Be nice.")
+        self.assertTrue(r.bytes("logs", "prompt.txt").decode().rstrip().endswith("Be nice."))
+
+    def test_installed_and_patched_once(self):
+        pack = self.package()
+        agent = self.answering('{"n": 1, "__SKILL_DONE__": true}', 'cat "$CINCH_SKILLS_DIR/pack/SKILL.md" >&2')
+        r = self.run_cinch("--skill", pack, "--", agent)
+        self.assertEqual((r.code, r.result["output"]), (0, {"n": 1}), r.stderr)
+        text = r.bytes("stderr.log").decode()
+        for name in ("runtime", "output-format", "output-details", "mode-auto"):
+            self.assertEqual(text.count(f"<!-- cinch: {name} -->"), 1, text)
+        self.assertNotIn("cinch:", open(os.path.join(pack, "SKILL.md")).read(), "the source is never changed")
+
+    def test_missing_input(self):
+        r = self.refuse(66, "--skill", HELLO, "--input", "names=nowhere.txt", record=True,
+                        words=["MissingInputError", "names", "nowhere.txt"])
+        self.assertEqual(r.reason, "missing_input")
+        self.refuse(66, "--skill", HELLO, words=["MissingInputError", "names"], record=True)
+        self.refuse(66, "--skill", HELLO, "--input", f"names={self.workspace}", words=["MissingInputError"], record=True)
+        self.refuse(65, "--skill", HELLO, "--input", f"nmes={self.NAMES}", words=["did you mean 'names'"], record=True)
+        self.refuse(65, "--skill", HELLO, "--input", f"names={self.NAMES}", "--param", "shout=maybe", words=["shout"],
+                    record=True)
+        self.refuse(65, "--input", "a=b", words=["'inputs' are for a skill package"])
+
+    def test_answer_does_not_fit(self):
+        r = self.run_cinch("--skill", self.package(), "--", self.answering('{"n": "x"}'))
+        self.assertEqual((r.code, r.reason), (1, "failure"))
+        self.assertEqual(r.result["output_error"]["type"], "OutputParseError")
+        self.assertEqual(r.bytes("evidence", "output.txt"), b'{"n": "x"}\n')
+
+    def test_artifacts_must_be_there(self):
+        schema = {"type": "object", "required": ["report"],
+                  "properties": {"report": {"type": "string", "x-type": "artifact", "x-role": "report"}}}
+        pack = self.package(files={"assets/output.schema.json": schema})
+        r = self.run_cinch("--skill", pack, "--", self.answering('{"report": "artifacts/r.md"}'))
+        self.assertEqual((r.code, r.reason), (1, "failure"))
+        self.assertIn("r.md", r.manifest["error"])
+        r = self.run_cinch("--skill", pack, "--", self.answering('{"report": "../../etc/passwd"}'))
+        self.assertEqual(r.reason, "failure")
+        make = 'echo x > "$CINCH_ARTIFACTS_DIR/r.md"'
+        r = self.run_cinch("--skill", pack, "--", self.answering('{"report": "artifacts/r.md"}', make))
+        self.assertEqual((r.code, r.result["output"]), (0, {"report": "artifacts/r.md"}))
+
+    def test_question(self):
+        pack = self.package(manifest={"execution_modes": ["interactive"]})
+        question = {"__SKILL_DONE__": False, "message": "Which one?", "ui_hints": {"kind": "open_text"}}
+        r = self.run_cinch("--skill", pack, "--", self.answering(json.dumps(question)))
+        self.assertEqual((r.code, r.reason), (2, "needs_human"))
+        self.assertIn("Which one?", r.manifest["error"])
+
+    def test_engines(self):
+        pack = self.package(manifest={"engines": ["codex"]})
+        r = self.refuse(69, "--skill", pack, words=["codex"], record=True)
+        self.assertEqual(r.reason, "unavailable")
+
+    def test_engine_configuration_is_a_layer(self):
+        profiles = self.make_dir("profiles")
+        self.write("profiles/gemini.yaml", "name: gemini\nbinary: [sh]\nargv: ['{binary}', -c, 'cat $HOME/.gemini/settings.json']\n"
+                   "skills: .gemini/skills\nfiles: [{name: settings, path: .gemini/settings.json}]\n"
+                   "settings: {files: {settings: {a: adapter, b: adapter, c: adapter}}}\n"
+                   "enforced: {files: {settings: {c: enforced}}}\n")
+        pack = self.package(files={"assets/gemini_settings.json": {"a": "skill", "b": "skill", "c": "skill"}})
+        r = self.run_cinch("--adapter-dir", profiles, "--adapter", "gemini", "--skill", pack,
+                           "--set", "files.settings.b=request", valid=False)
+        self.assertEqual(json.loads(r.bytes("stdout.log")), {"a": "skill", "b": "request", "c": "enforced"})
+        origin = {c["path"]: c for c in r.json("evidence", "config.json")}["files.settings.a"]
+        self.assertEqual(origin["layer"], "skill")
+        self.assertIn("assets/gemini_settings.json", origin["source"])
+
+
+class Dependencies(Skill):
+    """uv provides what a skill needs; when it cannot, the run goes on without it and says so."""
+
+    UV = """
+echo "$@" >> {log}
+case "$1" in
+--version) echo "uv 1.0" ;;
+run) while [ "$1" != -- ]; do shift; done; shift; [ -e {broken} ] && exit 1; WRAPPED=1 exec "$@" ;;
+esac
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.log = self.path("uv.log")
+        self.broken = self.path("broken")
+        self.env["PATH"] = self.make_dir("bin") + ":" + self.env["PATH"]
+        self.pack = self.package(manifest={"runtime": {"dependencies": ["pandas>=2"]}})
+        self.agent = self.answering('{"n": 1}', 'echo "wrapped=$WRAPPED" >&2')
+
+    def uv(self):
+        self.script("bin/uv", self.UV.format(log=self.log, broken=self.broken))
+
+    def calls(self):
+        return open(self.log).read().splitlines()
+
+    def test_wrapped_and_probed_once(self):
+        self.uv()
+        r = self.run_cinch("--skill", self.pack, "--", self.agent)
+        self.assertEqual((r.code, r.bytes("stderr.log")), (0, b"wrapped=1\n"), r.stderr)
+        self.assertEqual(len([c for c in self.calls() if "--with pandas>=2" in c]), 2, self.calls())
+        r = self.run_cinch("--skill", self.pack, "--", self.agent)
+        self.assertEqual(r.bytes("stderr.log"), b"wrapped=1\n")
+        self.assertEqual(len([c for c in self.calls() if "--with pandas>=2" in c]), 3, "the probe was cached")
+
+    def test_failure_only_warns(self):
+        self.uv()
+        self.write("broken", "")
+        r = self.run_cinch("--skill", self.pack, "--", self.agent)
+        self.assertEqual((r.code, r.bytes("stderr.log")), (0, b"wrapped=\n"), r.stderr)
+        self.assertTrue([w for w in r.events("run.warning") if "dependencies" in w["message"]])
+
+    def test_no_uv_only_warns(self):
+        if shutil.which("uv", path=self.env["PATH"]):
+            self.skipTest("a real uv is installed here")
+        r = self.run_cinch("--skill", self.pack, "--", self.agent)
+        self.assertEqual((r.code, r.bytes("stderr.log")), (0, b"wrapped=\n"), r.stderr)
+        self.assertTrue([w for w in r.events("run.warning") if "uv" in w["message"]])
+
+    def test_interrupted_while_probing(self):
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        self.script("bin/uv", f"case $1 in --version) echo uv;; run) echo x > {fifo}; sleep 60;; esac\n")
+        process, r = self.start("--skill", self.pack, "--", self.agent)
+        with open(fifo) as f:
+            f.read()
+        process.terminate()
+        self.finish(process, r)
+        self.assertEqual((r.code, r.reason), (143, "terminated"))
+        self.assertFalse(os.path.exists(self.witness))
+
+
+class Plain(Skill):
+    def test_installed_beside_a_goal(self):
+        self.write("style/SKILL.md", CARD.format(name="style"))
+        self.write("style/more/x.txt", "x")
+        single = self.write("single.md", CARD.format(name="single"))
+        agent = self.script("list.sh", 'cd "$CINCH_SKILLS_DIR"; find . -type f | sort\n')
+        r = self.run_cinch("a goal", "--skill", self.path("style"), "--skill", single, "--", agent)
+        self.assertEqual(r.code, 0, r.stderr)
+        self.assertEqual(r.bytes("stdout.log").decode().split(), ["./single/SKILL.md", "./style/SKILL.md", "./style/more/x.txt"])
+        self.assertEqual(r.bytes("logs", "prompt.txt"), b"a goal")
+
+    def test_only_what_is_shown(self):
+        for name in ("shown", "hidden", "free"):
+            self.write(f"{name}/SKILL.md", CARD.format(name=name))
+        task = self.write("task.yaml", """
+prompt:
+  ns: n
+  key: k
+  sections:
+    - {key: a, title: A, body: x, skills: [shown]}
+    - {key: b, title: B, body: y, skills: [hidden], enabled: false}
+skills: [shown, hidden, free]
+""")
+        agent = self.script("list.sh", 'ls "$CINCH_SKILLS_DIR"\n')
+        r = self.run_cinch(task, "--", agent)
+        self.assertEqual(r.bytes("stdout.log").decode().split(), ["free", "shown"])
+        self.write("task.yaml", "prompt: [{key: a, title: A, skills: [nope]}]\n")
+        self.refuse(65, task, words=["there is no skill 'nope'"], record=True)
+
+    def test_shared_home_is_left_alone(self):
+        self.write("style/SKILL.md", CARD.format(name="style"))
+        self.refuse(69, "--skill", self.path("style"), "--home", "shared", words=["--home private"], record=True)
+        self.assertEqual(os.listdir(self.path("userhome")), [])
+
+    def test_adapter_without_folder(self):
+        profiles = self.make_dir("profiles")
+        self.write("profiles/none.yaml", "name: none\nbinary: [sh]\nargv: ['{binary}']\n")
+        self.write("style/SKILL.md", CARD.format(name="style"))
+        r = self.run_cinch("goal", "--adapter-dir", profiles, "--adapter", "none", "--skill", self.path("style"))
+        self.assert_failed(r, 69, "no skills folder")
+
+    def test_same_name_twice(self):
+        for place in ("one", "two"):
+            self.write(f"{place}/style/SKILL.md", CARD.format(name="style"))
+        self.refuse(65, "--skill", self.path("one", "style"), "--skill", self.path("two", "style"), words=["style"])
+
+
+class Hostile(Skill):
+    """Packages that are not what they claim to be: 65 or 66, and not a file is written."""
+
+    def test_cards(self):
+        for text, word in (("no front matter", "---"), ("---\nname: x\n", "---"), ("---\nname: style\n---\n", "description"),
+                           ("---\nname: Other\ndescription: x\n---\n", "name"),
+                           ("---\nname: style\ndescription: " + "x" * 2000 + "\n---\n", "1024"),
+                           ("---\nname: [\n---\n", "SKILL.md:")):
+            self.write("style/SKILL.md", text)
+            self.refuse(65, "--skill", self.path("style"), words=["SKILL.md", word])
+
+    def test_front_matter_of_ten_megabytes(self):
+        self.write("style/SKILL.md", "---\nname: style\ndescription: x\nmetadata:\n" + "  k: v\n" * (10 << 20 >> 3) + "---\n")
+        self.refuse(65, "--skill", self.path("style"), words=["SKILL.md"])
+
+    def test_not_there(self):
+        self.refuse(66, "--skill", self.path("nowhere"), words=["nowhere"])
+
+    def test_manifests(self):
+        for manifest, word in (({"execution_modes": []}, "execution_modes"), ({"id": "other"}, "other"),
+                               ({"schemas": {"output": "../out.json"}}, ".."), ({"engines": "all"}, "engines")):
+            shutil.rmtree(self.path("pack"), ignore_errors=True)
+            self.refuse(65, "--skill", self.package(manifest=manifest), words=[word])
+
+    def test_schemas_of_packages(self):
+        pack = self.package(files={"assets/output.schema.json": {"type": "object", "$ref": "#/$defs/a",
+                                                                 "$defs": {"a": {"$ref": "#/$defs/a"}}}})
+        self.refuse(65, "--skill", pack, words=["output.schema.json"])
+
+    def test_prompt_template(self):
+        pack = self.package(manifest={"entrypoint": {"prompts": {"common": "{{ nobody }}"}}})
+        self.refuse(65, "--skill", pack, words=["runner.json", "'nobody' is undefined"], record=True)
+        pack = self.package(manifest={"entrypoint": {"prompts": {"common": "{% for i in range(90000) %}{% for j in range(90000) %}"
+                                                                           "{% endfor %}{% endfor %}"}}})
+        self.refuse(65, "--skill", pack, words=["runner.json"], record=True)
+
+    def test_zip_slip(self):
+        for name in ("../evil.txt", "/evil.txt", "pack/../../evil.txt", "pack\\..\\evil.txt", "C:/evil.txt"):
+            path = self.zip("archive.zip", [("pack/SKILL.md", CARD.format(name="pack")), (name, "x")])
+            self.refuse(65, "--skill", path, words=["evil"])
+        self.assertFalse(os.path.exists(self.path("evil.txt")))
+
+    def test_symbolic_link_in_a_zip(self):
+        link = zipfile.ZipInfo("pack/link")
+        link.create_system = 3
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        path = self.zip("archive.zip", [("pack/SKILL.md", CARD.format(name="pack")), (link, "/etc/passwd")])
+        self.refuse(65, "--skill", path, words=["link"])
+
+    def test_zip_bombs(self):
+        path = self.zip("bomb.zip", [("pack/SKILL.md", CARD.format(name="pack")), ("pack/zeros", b"\0" * (80 << 20))])
+        self.assertLess(os.path.getsize(path), 1 << 20)
+        self.refuse(65, "--skill", path, words=["bomb.zip"])
+        path = self.zip("many.zip", [(f"pack/{i}", "") for i in range(5000)])
+        self.refuse(65, "--skill", path, words=["many.zip"])
+
+    def test_lying_zip(self):
+        """The directory says ten bytes, the data says a megabyte."""
+        path = self.zip("lie.zip", [("pack/SKILL.md", CARD.format(name="pack")), ("pack/x", b"a" * (1 << 20))])
+        data = bytearray(open(path, "rb").read())
+        for signature, at in ((b"PK\1\2", 24), (b"PK\3\4", 22)):
+            where = data.rindex(signature)
+            data[where + at:where + at + 4] = struct.pack("<I", 10)
+        open(path, "wb").write(data)
+        self.refuse(65, "--skill", path)
+
+    def test_not_a_zip(self):
+        self.refuse(65, "--skill", self.write("x.zip", "PK\3\4 and nothing more"), words=["x.zip"])
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as z:
+            z.writestr("pack/SKILL.md", CARD.format(name="pack"))
+        self.refuse(65, "--skill", self.write("torn.zip", buffer.getvalue()[:-30]), words=["torn.zip"])
+
+    def test_links_in_a_directory_are_not_followed(self):
+        secret = self.write("secret.txt", "hidden")
+        self.write("style/SKILL.md", CARD.format(name="style"))
+        os.symlink(secret, self.path("style", "link"))
+        agent = self.script("list.sh", 'ls "$CINCH_SKILLS_DIR/style"\n')
+        r = self.run_cinch("goal", "--skill", self.path("style"), "--", agent)
+        self.assertEqual(r.bytes("stdout.log"), b"SKILL.md\n")
+
+
+if __name__ == "__main__":
+    harness.main()
