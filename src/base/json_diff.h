@@ -42,7 +42,7 @@ struct json_diff_opts {
     void *arg;
 };
 
-/* Either may be NULL: nothing there. Pointers and the list live in the arena, values are borrowed. */
+/* Either may be NULL: nothing there. Pointers and list live in the arena, values are borrowed. */
 void json_diff(const struct json *left, const struct json *right, const struct json_diff_opts *opts,
                struct arena *a, struct json_diff *ret);
 /* One line each, closed, long values cut around the place where they differ. */

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Comparing a request with the recorded one. Only what differs is looked at twice: a difference is
+ * none if it stands at a volatile path, or if two texts are equal once volatile patterns and
+ * redacted values are left out.
+ */
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/json_diff.h"
+#include "base/regex.h"
+#include "gateway/cassette.h"
+
+/* Rules of a profile; more would be a mistake. */
+enum { RULES_MAX = 256 };
+
+/* What changes with every start of the harnesses we know. */
+static const char *const builtin_paths[] = {
+    "/metadata/user_id", /* claude-code: device, account and session ids */
+    "/client_metadata",  /* codex: installation and turn ids */
+    "/prompt_cache_key", /* codex, opencode: session id */
+};
+static const char *const builtin_patterns[] = {
+    /* UUIDs: sessions, threads, installations */
+    "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
+    "\\d{4}-\\d\\d-\\d\\d(?:[T ]\\d\\d:\\d\\d(?::\\d\\d(?:\\.\\d+)?)?(?:Z|[+-]\\d\\d:?\\d\\d)?)?",
+    /* "Sunday, November 15, 2026" (gemini), "Sun Nov 15 2026" (opencode) */
+    "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+    "[a-z]* \\d{1,2},? \\d{4}",
+    "cch=[0-9a-zA-Z]+",     /* claude-code: checksum in its billing header */
+    "ses_[0-9a-zA-Z]{20,}", /* opencode: session */
+};
+
+struct cassette_rules {
+    struct arena *arena;
+    struct str *paths;
+    size_t n_paths;
+    struct regex **patterns;
+    size_t n_patterns;
+};
+
+/* --- rules --- */
+
+static int add_pattern(struct cassette_rules *r, struct str pattern, struct err *e)
+{
+    int result = regex_compile(pattern, 0, &r->patterns[r->n_patterns], e);
+    r->n_patterns += result == 0;
+    return result < 0 ? err_wrap(e, "volatile pattern") : 0;
+}
+
+static int add_given(struct cassette_rules *r, const struct json *rules, struct err *e)
+{
+    const struct json *paths = json_get(rules, "paths");
+    const struct json *patterns = json_get(rules, "patterns");
+    if (json_len(paths) > RULES_MAX || json_len(patterns) > RULES_MAX) {
+        return ERR(e, ERR_LIMIT, "more than %d volatile paths or patterns", RULES_MAX);
+    }
+    for (size_t i = 0; json_is(paths, JSON_ARRAY) && i < json_len(paths); i++) {
+        struct str path = json_str(json_item(paths, i), STR_EMPTY);
+        if (!str_starts(path, STR("/"))) {
+            return ERR(e, ERR_CONFIG, "volatile path '%.*s' must begin with '/'",
+                       STR_ARG(str_slice(path, 0, 80)));
+        }
+        r->paths[r->n_paths++] = arena_str(r->arena, path);
+    }
+    int result = 0;
+    for (size_t i = 0; result == 0 && json_is(patterns, JSON_ARRAY) && i < json_len(patterns);
+         i++) {
+        result = add_pattern(r, json_str(json_item(patterns, i), STR_EMPTY), e);
+    }
+    return result;
+}
+
+int cassette_rules_new(const struct json *rules, struct cassette_rules **ret, struct err *e)
+{
+    CLEANUP(cassette_rules) struct cassette_rules *r = xcalloc(1, sizeof *r);
+    r->arena = arena_new();
+    r->paths = arena_array(r->arena, RULES_MAX + ARRAY_LEN(builtin_paths), sizeof *r->paths);
+    r->patterns =
+        arena_array(r->arena, RULES_MAX + ARRAY_LEN(builtin_patterns), sizeof *r->patterns);
+    for (size_t i = 0; i < ARRAY_LEN(builtin_paths); i++) {
+        r->paths[r->n_paths++] = str_of(builtin_paths[i]);
+    }
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < ARRAY_LEN(builtin_patterns); i++) {
+        result = add_pattern(r, str_of(builtin_patterns[i]), e);
+    }
+    result = result < 0 ? result : add_given(r, rules, e);
+    if (result == 0) {
+        *ret = TAKE_PTR(r);
+    }
+    return result;
+}
+
+struct cassette_rules *cassette_rules_free(struct cassette_rules *r)
+{
+    if (r != NULL) {
+        for (size_t i = 0; i < r->n_patterns; i++) {
+            regex_free(r->patterns[i]);
+        }
+        arena_free(r->arena);
+        free(r);
+    }
+    return NULL;
+}
+
+/* Cuts the first step off "/a/b": "a". */
+static struct str next_step(struct str *path)
+{
+    struct str rest = str_slice(*path, 1, path->len);
+    struct str step = str_slice(rest, 0, str_find(rest, STR("/")));
+    *path = str_slice(rest, step.len, rest.len);
+    return step;
+}
+
+/* Whether the pointer is at or below the path. Recursion is as deep as the path has "**", which its
+ * author limits; each tries the steps of one pointer. */
+static bool covers(struct str path, struct str pointer, unsigned depth)
+{
+    while (path.len > 0) {
+        struct str want = next_step(&path);
+        if (str_eqc(want, "**")) {
+            for (struct str at = pointer; depth < 4; (void)next_step(&at)) {
+                if (covers(path, at, depth + 1)) {
+                    return true;
+                }
+                if (at.len == 0) {
+                    break;
+                }
+            }
+            return false;
+        }
+        if (pointer.len == 0) {
+            return false;
+        }
+        struct str have = next_step(&pointer);
+        if (!str_eqc(want, "*") && !str_eq(want, have)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- texts --- */
+
+/* The text with a mark in place of what each pattern matches. */
+static struct str scrub(const struct cassette_rules *r, struct arena *a, struct str text)
+{
+    for (size_t i = 0; i < r->n_patterns; i++) {
+        CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+        struct str rest = text;
+        struct regex_span span;
+        while (rest.len > 0 && regex_find(r->patterns[i], rest, &span, 1, NULL) == 1 &&
+               span.to > span.from) {
+            buf_add(&out, str_slice(rest, 0, span.from));
+            buf_adds(&out, "\x01");
+            rest = str_slice(rest, span.to, rest.len);
+        }
+        if (out.len > 0) {
+            buf_add(&out, rest);
+            text = arena_str(a, buf_str(&out));
+        }
+    }
+    return text;
+}
+
+/* "a [REDACTED:KEY] b" against "a secret b": what stands between the marks must come in order. */
+static bool fits_redacted(struct str recorded, struct str now)
+{
+    static const char mark[] = "[REDACTED:";
+    bool first = true;
+    for (;;) {
+        size_t at = str_find(recorded, STR(mark));
+        struct str piece = str_slice(recorded, 0, at);
+        if (at == recorded.len) {
+            return first ? str_eq(piece, now) : str_ends(now, piece);
+        }
+        size_t found = first ? (str_starts(now, piece) ? 0 : now.len + 1) : str_find(now, piece);
+        if (found + piece.len > now.len) {
+            return false;
+        }
+        now = str_slice(now, found + piece.len, now.len);
+        recorded = str_slice(recorded, at, recorded.len);
+        recorded = str_slice(recorded, str_find(recorded, STR("]")) + 1, recorded.len);
+        first = false;
+    }
+}
+
+struct asking {
+    const struct cassette_rules *rules;
+    struct arena *arena;
+};
+
+static bool is_volatile(void *arg, struct str pointer, const struct json *left,
+                        const struct json *right)
+{
+    const struct asking *q = arg;
+    for (size_t i = 0; i < q->rules->n_paths; i++) {
+        if (covers(q->rules->paths[i], pointer, 0)) {
+            return true;
+        }
+    }
+    if (!json_is(left, JSON_STRING) || !json_is(right, JSON_STRING)) {
+        return false;
+    }
+    struct str recorded = scrub(q->rules, q->arena, left->string);
+    struct str now = scrub(q->rules, q->arena, right->string);
+    return str_eq(recorded, now) || fits_redacted(recorded, now);
+}
+
+void cassette_compare(struct cassette_rules *r, struct str recorded, struct str now, size_t max,
+                      struct arena *a, struct json_diff *ret)
+{
+    *ret = (struct json_diff) { 0 };
+    if (str_eq(recorded, now)) {
+        return;
+    }
+    struct json *left = NULL;
+    struct json *right = NULL;
+    if (json_parse(a, recorded, NULL, &left, NULL) < 0) {
+        left = json_string(a, recorded);
+    }
+    if (json_parse(a, now, NULL, &right, NULL) < 0) {
+        right = json_string(a, now);
+    }
+    struct asking q = { r, a };
+    struct json_diff_opts opts = { .max = max, .ignore = is_volatile, .arg = &q };
+    json_diff(left, right, &opts, a, ret);
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What was recorded comes back as it was, without a credential in it; a replay gives each exchange
+ * once, in order, and says field by field why a request has none.
+ */
+#include "gateway/cassette.h"
+
+#include "../record/scratch.h"
+#include "base/json_diff.h"
+#include "gateway/pack.h"
+#include "record/redact.h"
+
+#define KEY "tres-secret-value-0815"
+
+static const struct http_field request_fields[] = {
+    { STR("Content-Type"), STR("application/json") },
+    { STR("Authorization"), STR("Bearer " KEY) },
+    { STR("x-api-key"), STR("whatever") },
+    { STR("anthropic-version"), STR("2023-06-01") },
+    { STR("Cookie"), STR("a=b") },
+};
+static const struct http_field answer_fields[] = {
+    { STR("content-type"), STR("text/event-stream") },
+    { STR("set-cookie"), STR("session=1") },
+};
+
+static struct redactor *make_redactor(void)
+{
+    struct redactor *r = redactor_new();
+    assert_int_equal(redactor_add(r, STR("API_KEY"), STR(KEY), NULL), 0);
+    redactor_compile(r);
+    return r;
+}
+
+static struct cassette_request request(uint64_t number, const char *body)
+{
+    return (struct cassette_request) {
+        .number = number,
+        .method = STR("POST"),
+        .target = STR("/v1/messages?beta=true&key=" KEY),
+        .fields = { request_fields, ARRAY_LEN(request_fields) },
+        .body = str_of(body),
+        .model = STR("m"),
+        .stream = true,
+    };
+}
+
+/* An exchange whose answer is `pieces`, 10 ms apart. */
+static void record(struct cassette_writer *w, uint64_t number, const char *body,
+                   const char *const *pieces, enum cassette_end end)
+{
+    struct cassette_request r = request(number, body);
+    struct http_fields fields = { answer_fields, ARRAY_LEN(answer_fields) };
+    struct err e = { 0 };
+    nsec now = clock_now();
+    struct cassette_take *t = cassette_take_new(w, &r, now);
+    cassette_take_head(t, 200, &fields, now += 10 * NSEC_PER_MS);
+    for (size_t i = 0; pieces[i] != NULL; i++) {
+        cassette_take_data(t, str_of(pieces[i]), now += 10 * NSEC_PER_MS);
+    }
+    assert_int_equal(cassette_take_end(t, end, NULL, now + 10 * NSEC_PER_MS, &e), 0);
+}
+
+static struct cassette_writer *open_writer(struct scratch *s, const struct redactor *r)
+{
+    struct cassette_writer *w = NULL;
+    struct err e = { 0 };
+    if (cassette_writer_new(arena_printf(s->arena, "%s/c", s->path),
+                            &(struct cassette_writer_opts) { .redactor = r }, &w, &e) < 0) {
+        fail_msg("%s", e.msg);
+    }
+    return w;
+}
+
+static struct cassette *open_cassette(struct scratch *s)
+{
+    struct cassette *c = NULL;
+    struct err e = { 0 };
+    if (cassette_open(arena_printf(s->arena, "%s/c", s->path), &c, &e) < 0) {
+        fail_msg("%s", e.msg);
+    }
+    return c;
+}
+
+static void comes_back(void **state)
+{
+    struct scratch *s = *state;
+    CLEANUP(redactor) struct redactor *red = make_redactor();
+    struct cassette_writer *w = open_writer(s, red);
+    record(w, 2, "{\"b\":2}", (const char *const[]) { "x", NULL }, CASSETTE_CUT);
+    record(w, 1, "{\"a\":1}", (const char *const[]) { "one", "tw\xc3", "\xa4", "\xff", NULL },
+           CASSETTE_COMPLETE);
+    record(w, 3, "no json \xff", (const char *const[]) { NULL }, CASSETTE_CANCELLED);
+    cassette_writer_free(w);
+
+    CLEANUP(cassette) struct cassette *c = open_cassette(s);
+    struct cassette_exchange x;
+    assert_int_equal(cassette_len(c), 3);
+    assert_false(cassette_torn(c));
+    assert_int_equal(cassette_exchange(c, 0, s->arena, &x, NULL), 0);
+    assert_int_equal(x.number, 1); /* by their beginning, not by their end */
+    assert_true(str_eqc(x.method, "POST"));
+    assert_true(str_eqc(x.target, "/v1/messages?beta=true"));
+    assert_true(str_eqc(x.body, "{\"a\":1}"));
+    assert_int_equal(x.status, 200);
+    assert_int_equal(x.n_frames, 4);
+    assert_true(str_eqc(x.frames[0].bytes, "one"));
+    assert_true(str_eqc(x.frames[1].bytes, "tw\xc3"));
+    assert_true(str_eqc(x.frames[2].bytes, "\xa4"));
+    assert_true(str_eqc(x.frames[3].bytes, "\xff"));
+    assert_int_equal(x.answered, 10 * NSEC_PER_MS);
+    assert_int_equal(x.frames[3].wait, 50 * NSEC_PER_MS);
+    assert_int_equal(x.took, 60 * NSEC_PER_MS);
+    assert_int_equal(x.end, CASSETTE_COMPLETE);
+    assert_int_equal(json_len(x.fields), 2);
+    assert_true(
+        str_eqc(json_str(json_get(x.fields, "content-type"), STR_EMPTY), "application/json"));
+    assert_int_equal(json_len(x.answer_fields), 1);
+    assert_int_equal(cassette_exchange(c, 1, s->arena, &x, NULL), 0);
+    assert_int_equal(x.end, CASSETTE_CUT);
+    assert_int_equal(cassette_exchange(c, 2, s->arena, &x, NULL), 0);
+    assert_int_equal(x.end, CASSETTE_CANCELLED);
+    assert_true(str_eqc(x.body, "no json \xff"));
+    assert_int_equal(x.n_frames, 0);
+}
+
+static struct str unpacked(struct scratch *s)
+{
+    CLEANUP(buf) struct buf file = BUF_INIT(BUF_TEXT);
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    char *path = arena_printf(s->arena, "%s/c", s->path);
+    assert_int_equal(file_read(AT_FDCWD, path, BUF_TEXT, &file, NULL), 0);
+    struct str rest = buf_str(&file);
+    struct str frame;
+    while (pack_frame(&rest, &frame, NULL) == 1) {
+        CLEANUP(unpacker) struct unpacker *u = unpacker_new(frame, BUF_TEXT);
+        struct str line;
+        while (unpacker_line(u, &line, NULL) == 1) {
+            buf_addf(&text, "%.*s\n", STR_ARG(line));
+        }
+    }
+    return arena_str(s->arena, buf_str(&text));
+}
+
+/* The value stands in the query, in two header fields, in the body (plain and in base64) and split
+ * over pieces of the answer; a key that nobody registered in the body. */
+static void holds_no_secret(void **state)
+{
+    struct scratch *s = *state;
+    CLEANUP(redactor) struct redactor *red = make_redactor();
+    struct cassette_writer *w = open_writer(s, red);
+    record(w, 1,
+           "{\"text\":\"key " KEY " and dHJlcy1zZWNyZXQtdmFsdWUtMDgxNQ== and "
+           "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWx and AIzaSyA1234567890abcdefghijklmnopqrs\"}",
+           (const char *const[]) { "the tres-sec", "ret-value", "-0815 again", NULL },
+           CASSETTE_COMPLETE);
+    cassette_writer_free(w);
+    struct str text = unpacked(s);
+    static const char *const gone[] = { KEY,      "0815",     "tres-sec", "dHJlcy1zZWNyZXQ",
+                                        "sk-ant", "AIzaSy",   "Bearer",   "Cookie",
+                                        "cookie", "whatever", "session=1" };
+    for (size_t i = 0; i < ARRAY_LEN(gone); i++) {
+        if (str_find(text, str_of(gone[i])) < text.len) {
+            fail_msg("'%s' in\n%.*s", gone[i], STR_ARG(text));
+        }
+    }
+    assert_true(str_find(text, STR("[REDACTED:API_KEY]")) < text.len);
+    assert_true(str_find(text, STR("[REDACTED:key]")) < text.len);
+    assert_true(str_find(text, STR(" again")) < text.len);
+}
+
+static void words_are_no_keys(void **state)
+{
+    struct scratch *s = *state;
+    static const char *const prose[] = {
+        "a task-oriented-and-very-long-name-1 here",
+        "risk-adjusted-return-of-the-year-2026",
+        "sk-short",
+        "the sk-learn-compatible-estimator-interface",
+        "AIza",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(prose); i++) {
+        struct str text = cassette_clean_text(NULL, s->arena, str_of(prose[i]));
+        assert_ptr_equal(text.ptr, prose[i]);
+    }
+}
+
+static void a_crash_costs_the_last_exchange_only(void **state)
+{
+    struct scratch *s = *state;
+    struct cassette_writer *w = open_writer(s, NULL);
+    record(w, 1, "{}", (const char *const[]) { "x", NULL }, CASSETTE_COMPLETE);
+    char *path = arena_printf(s->arena, "%s/c", s->path);
+    CLEANUP(buf) struct buf before = BUF_INIT(BUF_TEXT);
+    assert_int_equal(file_read(AT_FDCWD, path, BUF_TEXT, &before, NULL), 0);
+    record(w, 2, "{}", (const char *const[]) { "y", NULL }, CASSETTE_COMPLETE);
+    cassette_writer_free(w);
+    CLEANUP(buf) struct buf after = BUF_INIT(BUF_TEXT);
+    assert_int_equal(file_read(AT_FDCWD, path, BUF_TEXT, &after, NULL), 0);
+    for (size_t n = before.len; n < after.len; n++) {
+        CLEANUP(cassette) struct cassette *c = NULL;
+        assert_int_equal(cassette_parse(str_slice(buf_str(&after), 0, n), "c", &c, NULL), 0);
+        assert_int_equal(cassette_len(c), 1);
+        assert_int_equal(cassette_torn(c), n > before.len);
+    }
+}
+
+static void never_mixes_recordings(void **state)
+{
+    struct scratch *s = *state;
+    cassette_writer_free(open_writer(s, NULL));
+    struct cassette_writer *w = NULL;
+    assert_int_equal(cassette_writer_new(arena_printf(s->arena, "%s/c", s->path),
+                                         &(struct cassette_writer_opts) { 0 }, &w, NULL),
+                     -(int)ERR_EXISTS);
+}
+
+static void refuse(struct str bytes, const char *want)
+{
+    struct err e = { 0 };
+    CLEANUP(cassette) struct cassette *c = NULL;
+    assert_true(cassette_parse(bytes, "f", &c, &e) < 0);
+    if (strstr(e.msg, want) == NULL) {
+        fail_msg("'%s' instead of '%s'", e.msg, want);
+    }
+}
+
+static void foreign_files_are_refused(void **state)
+{
+    CLEANUP(packer) struct packer *p = packer_new();
+    CLEANUP(buf) struct buf file = BUF_INIT(BUF_TEXT);
+    refuse(STR(""), "f: no cassette");
+    refuse(STR("hello"), "no zstd");
+    assert_int_equal(packer_add(p, STR("{\"type\":\"cassette\",\"version\":9}\n"), &file, NULL), 0);
+    assert_int_equal(packer_end(p, &file, NULL), 0);
+    refuse(buf_str(&file), "version 9");
+    buf_reset(&file);
+    assert_int_equal(packer_add(p, STR("{\"type\":\"cassette\",\"version\":1}\n"), &file, NULL), 0);
+    assert_int_equal(packer_end(p, &file, NULL), 0);
+    size_t len = file.len;
+    assert_int_equal(packer_add(p, STR("{\"type\":\"exchange\"}\n"), &file, NULL), 0);
+    assert_int_equal(packer_end(p, &file, NULL), 0);
+    refuse(buf_str(&file), "no exchange");
+    file.len = len;
+    assert_int_equal(packer_add(p, STR("{\"type\":\"exchange\",\"number\":7}\n[\n"), &file, NULL),
+                     0);
+    assert_int_equal(packer_end(p, &file, NULL), 0);
+    CLEANUP(cassette) struct cassette *c = NULL;
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct cassette_exchange x;
+    struct err e = { 0 };
+    assert_int_equal(cassette_parse(buf_str(&file), "f", &c, &e), 0);
+    assert_int_equal(cassette_exchange(c, 0, a, &x, &e), -(int)ERR_PARSE);
+    assert_non_null(strstr(e.msg, "f: exchange 7, line 2: "));
+}
+
+/* --- replay --- */
+
+static struct cassette_replay *replay_of(struct scratch *s, const char *rules)
+{
+    struct cassette_replay *p = NULL;
+    struct json *v = NULL;
+    struct err e = { 0 };
+    if (rules != NULL) {
+        assert_int_equal(json_parse(s->arena, str_of(rules), NULL, &v, NULL), 0);
+    }
+    if (cassette_replay_new(open_cassette(s), v, NULL, &p, &e) < 0) {
+        fail_msg("%s", e.msg);
+    }
+    return p;
+}
+
+/* The first piece of the answer, or what the miss said. */
+static const char *ask(struct scratch *s, struct cassette_replay *p, const char *body)
+{
+    struct cassette_request r = request(1, body);
+    struct cassette_exchange x;
+    struct err e = { 0 };
+    if (cassette_replay_find(p, &r, s->arena, &x, &e) < 0) {
+        assert_int_equal(e.code, ERR_CONFIG);
+        return arena_dup(s->arena, str_of(e.msg));
+    }
+    return arena_dup(s->arena, x.frames[0].bytes);
+}
+
+static void equal_requests_get_their_answers_in_order(void **state)
+{
+    struct scratch *s = *state;
+    struct cassette_writer *w = open_writer(s, NULL);
+    static const char *const bodies[] = { "{\"q\":1}", "{\"q\":1}", "{\"q\":2}", "{\"q\":1}" };
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        record(w, i + 1, bodies[i],
+               (const char *const[]) { arena_printf(s->arena, "answer %zu", i + 1), NULL },
+               CASSETTE_COMPLETE);
+    }
+    cassette_writer_free(w);
+    CLEANUP(cassette_replay) struct cassette_replay *p = replay_of(s, NULL);
+    assert_string_equal(ask(s, p, "{\"q\":1}"), "answer 1");
+    assert_string_equal(ask(s, p, "{ \"q\": 2 }"),
+                        "answer 3"); /* overtakes; spaces do not matter */
+    assert_string_equal(ask(s, p, "{\"q\":1}"), "answer 2");
+    assert_int_equal(cassette_replay_left(p), 1);
+    assert_string_equal(ask(s, p, "{\"q\":1}"), "answer 4");
+    assert_int_equal(cassette_replay_report(p).len, 0);
+    assert_non_null(strstr(ask(s, p, "{\"q\":1}"), "all 4 recorded exchanges were played"));
+    assert_true(cassette_replay_report(p).len > 0);
+}
+
+static void a_miss_names_the_fields(void **state)
+{
+    struct scratch *s = *state;
+    struct cassette_writer *w = open_writer(s, NULL);
+    record(w, 1, "{\"model\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"n\":1}",
+           (const char *const[]) { "x", NULL }, CASSETTE_COMPLETE);
+    cassette_writer_free(w);
+    CLEANUP(cassette_replay) struct cassette_replay *p = replay_of(s, NULL);
+    const char *why = ask(
+        s, p, "{\"model\":\"b\",\"messages\":[{\"role\":\"user\",\"content\":\"ho\"}],\"m\":1}");
+    if (strstr(why,
+               "request 1 differs from exchange 1 of the cassette at /model: \"a\" is now \"b\" "
+               "(and 3 more)") == NULL) {
+        fail_msg("%s", why);
+    }
+    struct str report = cassette_replay_report(p);
+    static const char *const lines[] = { "/model: \"a\" is now \"b\"\n",
+                                         "/messages/0/content: \"hi\" is now \"ho\"\n",
+                                         "/n: removed 1\n", "/m: added 1\n" };
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        assert_true(str_find(report, str_of(lines[i])) < report.len);
+    }
+    assert_int_equal(cassette_replay_left(p), 1);
+}
+
+static void another_target_is_another_request(void **state)
+{
+    struct scratch *s = *state;
+    struct cassette_writer *w = open_writer(s, NULL);
+    record(w, 1, "{}", (const char *const[]) { "x", NULL }, CASSETTE_COMPLETE);
+    cassette_writer_free(w);
+    CLEANUP(cassette_replay) struct cassette_replay *p = replay_of(s, NULL);
+    struct cassette_request r = request(1, "{}");
+    struct cassette_exchange x;
+    struct err e = { 0 };
+    r.target = STR("/v1/responses");
+    assert_int_equal(cassette_replay_find(p, &r, s->arena, &x, &e), -(int)ERR_CONFIG);
+    assert_non_null(strstr(e.msg, "POST /v1/responses"));
+    r.target = STR("/v1/messages?key=another&beta=true");
+    assert_int_equal(cassette_replay_find(p, &r, s->arena, &x, &e), 0);
+}
+
+static size_t differences(struct scratch *s, const char *rules, const char *left, const char *right)
+{
+    CLEANUP(cassette_rules) struct cassette_rules *r = NULL;
+    struct json *v = NULL;
+    struct json_diff d;
+    assert_int_equal(json_parse(s->arena, str_of(rules), NULL, &v, NULL), 0);
+    assert_int_equal(cassette_rules_new(v, &r, NULL), 0);
+    cassette_compare(r, str_of(left), str_of(right), 10, s->arena, &d);
+    return d.len;
+}
+
+static void volatile_fields(void **state)
+{
+    struct scratch *s = *state;
+    /* built in */
+    assert_int_equal(differences(s, "{}", "{\"metadata\":{\"user_id\":\"a\"}}",
+                                 "{\"metadata\":{\"user_id\":\"b\"}}"),
+                     0);
+    assert_int_equal(
+        differences(s, "{}", "{\"metadata\":{\"user\":\"a\"}}", "{\"metadata\":{\"user\":\"b\"}}"),
+        1);
+    assert_int_equal(differences(s, "{}", "{\"t\":\"Today is 2026-11-15.\"}",
+                                 "{\"t\":\"Today is 2026-11-16.\"}"),
+                     0);
+    assert_int_equal(differences(s, "{}", "{\"t\":\"Today is Sunday, November 15, 2026 x\"}",
+                                 "{\"t\":\"Today is Monday, November 16, 2026 x\"}"),
+                     0);
+    assert_int_equal(differences(s, "{}", "{\"t\":\"Today is 2026-11-15.\"}",
+                                 "{\"t\":\"Today was 2026-11-16.\"}"),
+                     1);
+    assert_int_equal(differences(s, "{}", "{\"t\":\"id 01a1e0cb-135d-7c12-8bf2-14c15438426f\"}",
+                                 "{\"t\":\"id 5e126aa0-9d47-4589-88cf-22fb58ef7960\"}"),
+                     0);
+    /* of a profile */
+    assert_int_equal(differences(s, "{\"paths\":[\"/a/*/b\"]}",
+                                 "{\"a\":[{\"b\":1},{\"b\":{\"c\":1}}]}",
+                                 "{\"a\":[{\"b\":2},{\"b\":{\"c\":2}}]}"),
+                     0);
+    assert_int_equal(
+        differences(s, "{\"paths\":[\"/a/*/b\"]}", "{\"a\":[{\"c\":1}]}", "{\"a\":[{\"c\":2}]}"),
+        1);
+    assert_int_equal(differences(s, "{\"paths\":[\"/**/id\"]}", "{\"a\":[{\"id\":1}],\"id\":1}",
+                                 "{\"a\":[{\"id\":2}],\"id\":2}"),
+                     0);
+    assert_int_equal(differences(s, "{\"paths\":[\"/x\"]}", "{\"x\":1}", "{}"), 0);
+    assert_int_equal(differences(s, "{\"patterns\":[\"run-\\\\d+\"]}", "{\"t\":\"in run-12 now\"}",
+                                 "{\"t\":\"in run-7 now\"}"),
+                     0);
+    assert_int_equal(differences(s, "{}", "plain", "plain text"), 1);
+    /* redacted when it was recorded */
+    assert_int_equal(
+        differences(s, "{}", "{\"t\":\"use [REDACTED:K] here\"}", "{\"t\":\"use abc here\"}"), 0);
+    assert_int_equal(
+        differences(s, "{}", "{\"t\":\"use [REDACTED:K] here\"}", "{\"t\":\"use abc there\"}"), 1);
+    struct cassette_rules *r = NULL;
+    struct json *v = NULL;
+    assert_int_equal(json_parse(s->arena, STR("{\"patterns\":[\"(\"]}"), NULL, &v, NULL), 0);
+    assert_true(cassette_rules_new(v, &r, NULL) < 0);
+    assert_int_equal(json_parse(s->arena, STR("{\"paths\":[\"a\"]}"), NULL, &v, NULL), 0);
+    assert_true(cassette_rules_new(v, &r, NULL) < 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCRATCH_TEST(comes_back),
+        SCRATCH_TEST(holds_no_secret),
+        SCRATCH_TEST(words_are_no_keys),
+        SCRATCH_TEST(a_crash_costs_the_last_exchange_only),
+        SCRATCH_TEST(never_mixes_recordings),
+        SCRATCH_TEST(foreign_files_are_refused),
+        SCRATCH_TEST(equal_requests_get_their_answers_in_order),
+        SCRATCH_TEST(a_miss_names_the_fields),
+        SCRATCH_TEST(another_target_is_another_request),
+        SCRATCH_TEST(volatile_fields),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
