@@ -134,5 +134,5 @@ struct json *session_save(const struct session *s, struct arena *a, struct str n
 int session_load(struct session *s, const struct json *saved, struct err *e) MUST_USE;
 
 /* Text of a journal: applies each complete line. A last line without its end is ignored (the writer
- * was killed), any other bad line is ERR_PARSE with its number. Does not write the journal again. */
+ * was killed), any other bad line is ERR_PARSE with its number. Writes no journal. */
 int session_replay(struct session *s, struct str journal, struct err *e) MUST_USE;
