@@ -110,6 +110,11 @@ enum llm_media_kind llm_media_kind_of(struct str mime);
 
 /* --- reading an answer (codec_reader.c) --- */
 
+struct llm_open_call {
+    uint32_t block;
+    bool custom, has_data;
+};
+
 struct llm_read {
     struct arena *arena;  /* of the piece that is being read; forgotten after it */
     struct arena *memory; /* of the whole answer */
@@ -120,11 +125,12 @@ struct llm_read {
     bool started, ended, failed, has_stop;
     enum llm_stop stop;
     struct str stop_text;
-    LLM_LIST(uint32_t) open; /* calls that have not ended */
+    LLM_LIST(struct llm_open_call) open; /* calls that have not ended */
 };
 
 /* Passes an event on, in order: START is made up if it was not emitted, a second one is dropped;
- * CALL_END is added for open calls before STOP; STOP waits for END (formats tell usage after it);
+ * CALL_END is added for open calls before STOP, and an input that nobody sent is "{}"; STOP waits
+ * for END (formats tell usage after it);
  * ERROR is followed by END; nothing comes after END. */
 void llm_emit(struct llm_read *rd, const struct llm_event *ev);
 void llm_emit_text(struct llm_read *rd, enum llm_event_kind kind, uint32_t block, struct str text);
@@ -141,6 +147,7 @@ struct llm_block {
     uint32_t number;         /* in the events */
     struct str id, name, ns;
     bool custom, redacted, ended;
+    bool has_data;   /* of a call */
     struct buf text; /* words, or the input of a call so far */
     struct buf signature;
     LLM_LIST(const struct json *) raw; /* of OTHER events in this block, own format only */

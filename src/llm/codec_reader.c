@@ -27,26 +27,51 @@ static void send_event(struct llm_read *rd, const struct llm_event *ev)
     rd->sink.on_event(rd->sink.arg, ev);
 }
 
-static void close_call(struct llm_read *rd, uint32_t block)
+static struct llm_open_call *open_call(struct llm_read *rd, uint32_t block)
 {
-    for (size_t i = 0; i < rd->open.n; i++) {
-        if (rd->open.items[i] == block) {
-            rd->open.items[i] = rd->open.items[--rd->open.n];
-            send_event(rd, &(struct llm_event) { .kind = LLM_EV_CALL_END, .block = block });
-            return;
+    for (size_t i = rd->open.n; i > 0; i--) {
+        if (rd->open.items[i - 1].block == block) {
+            return &rd->open.items[i - 1];
         }
     }
+    return NULL;
+}
+
+static void close_call(struct llm_read *rd, struct llm_open_call *c)
+{
+    struct llm_open_call call = *c;
+    *c = rd->open.items[--rd->open.n];
+    if (!call.has_data && !call.custom) {
+        send_event(rd, &(struct llm_event) {
+                           .kind = LLM_EV_CALL_DATA, .block = call.block, .text = STR("{}") });
+    }
+    send_event(rd, &(struct llm_event) {
+                       .kind = LLM_EV_CALL_END, .block = call.block, .custom = call.custom });
 }
 
 static void close_calls(struct llm_read *rd)
 {
-    uint32_t smallest;
     while (rd->open.n > 0) {
-        smallest = rd->open.items[0];
+        struct llm_open_call *first = &rd->open.items[0];
         for (size_t i = 1; i < rd->open.n; i++) {
-            smallest = rd->open.items[i] < smallest ? rd->open.items[i] : smallest;
+            first = rd->open.items[i].block < first->block ? &rd->open.items[i] : first;
         }
-        close_call(rd, smallest);
+        close_call(rd, first);
+    }
+}
+
+static void call_event(struct llm_read *rd, const struct llm_event *ev)
+{
+    struct llm_open_call *c = open_call(rd, ev->block);
+    if (ev->kind == LLM_EV_CALL_BEGIN) {
+        *LLM_ADD(rd->memory, &rd->open) =
+            (struct llm_open_call) { .block = ev->block, .custom = ev->custom };
+        send_event(rd, ev);
+    } else if (c != NULL && ev->kind == LLM_EV_CALL_DATA) {
+        c->has_data = true;
+        send_event(rd, ev);
+    } else if (c != NULL) {
+        close_call(rd, c);
     }
 }
 
@@ -93,11 +118,9 @@ void llm_emit(struct llm_read *rd, const struct llm_event *ev)
     }
     switch (ev->kind) {
     case LLM_EV_CALL_BEGIN:
-        *LLM_ADD(rd->memory, &rd->open) = ev->block;
-        send_event(rd, ev);
-        return;
+    case LLM_EV_CALL_DATA:
     case LLM_EV_CALL_END:
-        close_call(rd, ev->block);
+        call_event(rd, ev);
         return;
     case LLM_EV_STOP:
         keep_stop(rd, ev);
@@ -113,7 +136,6 @@ void llm_emit(struct llm_read *rd, const struct llm_event *ev)
     case LLM_EV_THINKING:
     case LLM_EV_SIGNATURE:
     case LLM_EV_REFUSAL:
-    case LLM_EV_CALL_DATA:
     case LLM_EV_USAGE:
     case LLM_EV_PING:
     case LLM_EV_OTHER:

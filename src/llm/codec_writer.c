@@ -175,6 +175,7 @@ static int gather_block(struct llm_writer *wr, const struct llm_event *ev, struc
         return 0;
     }
     b->redacted = b->redacted || ev->redacted;
+    b->has_data = b->has_data || ev->kind == LLM_EV_CALL_DATA;
     if (!gathers || ev->kind == LLM_EV_CALL_BEGIN || ev->kind == LLM_EV_OTHER) {
         return 0;
     }
@@ -231,6 +232,16 @@ static int write_whole(struct llm_writer *wr, const struct llm_event *ev, struct
     return r < 0 ? r : json_write(tree, JSON_COMPACT, wr->w.out, e);
 }
 
+static int deliver(struct llm_writer *wr, const struct llm_event *ev, struct err *e);
+
+/* No client parses an empty text as JSON. */
+static int empty_input(struct llm_writer *wr, const struct llm_event *ev, struct err *e)
+{
+    const struct llm_block *b = llm_block_find(&wr->w, ev->block);
+    struct llm_event data = { .kind = LLM_EV_CALL_DATA, .block = ev->block, .text = STR("{}") };
+    return b == NULL || b->custom || b->has_data ? 0 : deliver(wr, &data, e);
+}
+
 static int deliver(struct llm_writer *wr, const struct llm_event *ev, struct err *e)
 {
     if (ev->kind == LLM_EV_OTHER && ev->format != wr->w.opts.format) {
@@ -238,7 +249,8 @@ static int deliver(struct llm_writer *wr, const struct llm_event *ev, struct err
                  "the client's format has no word for it");
         return 0;
     }
-    int r = gather(wr, ev, e);
+    int r = ev->kind == LLM_EV_CALL_END ? empty_input(wr, ev, e) : 0;
+    r = r < 0 ? r : gather(wr, ev, e);
     if (r < 0) {
         return r;
     }

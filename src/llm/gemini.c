@@ -184,6 +184,7 @@ const struct llm_codec llm_codec_gemini = {
     .tap_wants = gemini_tap_wants,
     .writer_size = sizeof(struct gemini_writing),
     .gathers = true,
+    .serial = true, /* a call is told whole, when it ends; in the order in which they began */
     .write_event = gemini_write_event,
     .write_body = gemini_write_body,
     .error_write = gemini_error_write,
