@@ -109,7 +109,12 @@ struct json *gemini_error_write(struct arena *a, const struct llm_error *error)
     struct json *v = json_object(a);
     struct json *inner = llm_set_object(a, v, "error");
     llm_set_int(a, inner, "code", error->status);
-    llm_set_str(a, inner, "message", error->message);
+    struct str message = error->message;
+    if (error->kind == LLM_ERR_CONTEXT && !llm_says_context(message)) { /* the only sign of it */
+        message = str_of(arena_printf(
+            a, "the input exceeds the maximum number of tokens allowed: %.*s", STR_ARG(message)));
+    }
+    llm_set_str(a, inner, "message", message);
     llm_set_cstr(a, inner, "status", status_of(error->kind));
     if (error->kind == LLM_ERR_QUOTA) {
         put_quota(a, inner);
