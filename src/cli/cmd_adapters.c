@@ -62,6 +62,9 @@ static void find_availability(const struct profile *p, struct arena *a, struct a
     *ret = (struct availability) { 0 };
     if (driver_find(p->driver) == NULL) {
         ret->why = arena_printf(a, "this cinch has no driver '%s'", p->driver);
+    } else if (driver_find(p->driver)->plan == NULL) {
+        ret->available = true;
+        ret->why = "built in";
     } else if (json_len(p->binary) == 0) {
         ret->available = true;
         ret->why = "takes the command after --";

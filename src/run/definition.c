@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "adapters/driver.h"
 #include "base/file.h"
 #include "base/schema.h"
 #include "base/yaml.h"
@@ -317,6 +318,10 @@ int definition_bind(struct definition *d, struct err *e)
 
 bool definition_native_schema(const struct profile *p)
 {
+    const struct driver *driver = p == NULL ? NULL : driver_find(p->driver);
+    if (driver != NULL && driver->takes_schema) {
+        return true;
+    }
     for (size_t i = 0; p != NULL && i < p->argv_len; i++) {
         for (size_t j = 0; j < json_len(p->argv[i].args); j++) {
             struct str arg = json_str(json_item(p->argv[i].args, j), STR_EMPTY);

@@ -46,6 +46,10 @@ static int find_driver(struct run *run, struct err *e)
         return ERR(e, ERR_UNAVAILABLE, "adapter '%s' needs driver '%s', which this cinch lacks",
                    p->name, p->driver);
     }
+    if (run->driver->plan == NULL) {
+        return ERR(e, ERR_UNAVAILABLE, "adapter '%s' needs a gateway, which this run has not",
+                   p->name);
+    }
     return 0;
 }
 

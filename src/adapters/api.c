@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Driver `api`: cinch itself talks to a model and runs the loop of tool calls. One question is the
+ * whole conversation so far in the wire format of the profile; the gateway behind it routes,
+ * translates, meters and tries again, so nothing of that is here.
+ */
+#include <stdlib.h>
+
+#include "adapters/driver.h"
+#include "base/schema_convert.h"
+#include "llm/codec.h"
+#include "llm/loss.h"
+
+/* What a model may say at most, where neither task nor caller says it: Scylla's number. */
+enum { MAX_TOKENS = 4096 };
+/* Turns with calls; a model that goes on after so many will not come to an end. */
+enum { TURNS_MAX = 200 };
+/* A provider's page of an error; the message is in its beginning. */
+#define ERROR_BODY_MAX ((size_t)64 << 10)
+
+/* A piece of the answer that is being received. */
+struct piece {
+    struct llm_part part;
+    uint32_t block;
+    struct buf text, signature;
+};
+
+struct api {
+    struct arena *arena; /* of the session: the conversation */
+    struct entry_sink sink;
+    struct agent_output output;
+    struct llm_request request; /* head of every question */
+    struct llm_message *messages;
+    size_t n_messages, messages_cap;
+    struct buf target, body;
+
+    /* the answer */
+    struct llm_reader *reader;
+    struct buf refusal; /* body of an answer with an error status */
+    struct piece *pieces;
+    size_t n_pieces, pieces_cap;
+    enum llm_stop stop;
+    struct llm_usage usage; /* of this answer */
+
+    /* calls of the last answer that the client must run */
+    const struct llm_message *calls; /* NULL: none are open */
+    size_t next_call;
+    struct llm_part *results;
+    size_t n_results;
+
+    struct agent_report report;
+    struct buf text; /* of the last answer */
+    bool over;
+};
+
+static void say(struct api *p, enum agent_stream stream, struct str text)
+{
+    if (p->output.write != NULL && text.len > 0) {
+        p->output.write(p->output.owner, stream, text);
+    }
+}
+
+static void add_entry(struct api *p, const char *type, const char *key, struct str text)
+{
+    struct arena *a = arena_new();
+    struct json *detail = json_object(a);
+    json_setc(a, detail, key, json_string(a, text));
+    p->sink.entry(p->sink.owner, type, detail, STR_EMPTY);
+    arena_free(a);
+}
+
+static void fail(struct api *p, const char *why)
+{
+    p->over = true;
+    p->report.failed = true;
+    p->report.error = arena_str(p->arena, str_of(why));
+    say(p, AGENT_STDERR, p->report.error);
+    say(p, AGENT_STDERR, STR("\n"));
+}
+
+/* --- the conversation --- */
+
+static void add_message(struct api *p, enum llm_role role, const struct llm_part *parts, size_t n)
+{
+    if (p->n_messages == p->messages_cap) {
+        p->messages_cap = p->messages_cap == 0 ? 16 : 2 * p->messages_cap;
+        struct llm_message *more = arena_array(p->arena, p->messages_cap, sizeof *more);
+        if (p->n_messages > 0) {
+            memcpy(more, p->messages, p->n_messages * sizeof *more);
+        }
+        p->messages = more;
+    }
+    p->messages[p->n_messages++] =
+        (struct llm_message) { .role = role, .parts = parts, .n_parts = n };
+}
+
+static struct llm_part *text_part(struct arena *a, struct str text)
+{
+    struct llm_part *part = ARENA_NEW(a, struct llm_part);
+    *part = (struct llm_part) { .kind = LLM_PART_TEXT, .text = arena_str(a, text) };
+    return part;
+}
+
+static struct str var(const struct launch_spec *spec, const char *name)
+{
+    const struct placeholder *found = placeholder_find(&spec->vars, str_of(name));
+    return found == NULL || found->value.ptr == NULL ? STR_EMPTY : found->value;
+}
+
+static void set_sampling(struct api *p, const struct launch_spec *spec)
+{
+    struct llm_sampling *s = &p->request.sampling;
+    s->has_temperature = str_to_double(var(spec, "temperature"), &s->temperature);
+    s->has_top_p = str_to_double(var(spec, "top_p"), &s->top_p);
+    s->has_seed = str_to_i64(var(spec, "seed"), &s->seed);
+    if (!str_to_i64(var(spec, "max_tokens"), &s->max_tokens)) {
+        s->max_tokens = MAX_TOKENS;
+    }
+    struct llm_reasoning *q = &p->request.reasoning;
+    q->effort = arena_str(p->arena, var(spec, "effort"));
+    q->given = q->effort.len > 0;
+    q->off = str_eqc(q->effort, "none");
+}
+
+static void set_contract(struct api *p, const struct launch_spec *spec)
+{
+    struct json *schema = NULL;
+    if (json_parse(p->arena, var(spec, "output_schema"), NULL, &schema, NULL) < 0) {
+        return;
+    }
+    p->request.output = (struct llm_output) {
+        .json = true,
+        .schema = schema_wrap(p->arena, schema),
+        .name = STR("output"),
+    };
+}
+
+static enum llm_format format_of(const struct launch_spec *spec)
+{
+    enum llm_format f = LLM_ANTHROPIC;
+    if (spec->profile != NULL && spec->profile->gateway.format != NULL) {
+        (void)llm_format_parse(str_of(spec->profile->gateway.format), &f);
+    }
+    return f;
+}
+
+static void *api_open(const struct launch_spec *spec, struct entry_sink sink)
+{
+    struct api *p = xcalloc(1, sizeof *p);
+    struct str system = var(spec, "system_prompt");
+    p->arena = arena_new();
+    p->sink = sink;
+    p->output = spec->output;
+    buf_init(&p->target, BUF_TEXT);
+    buf_init(&p->body, BUF_TEXT);
+    buf_init(&p->refusal, ERROR_BODY_MAX);
+    buf_init(&p->text, BUF_TEXT);
+    p->request = (struct llm_request) {
+        .format = format_of(spec),
+        .model = arena_str(p->arena, var(spec, "model")),
+        .stream = true,
+        .tools = spec->tools.items,
+        .n_tools = spec->tools.len,
+    };
+    if (system.len > 0) {
+        p->request.system = text_part(p->arena, system);
+        p->request.n_system = 1;
+    }
+    set_sampling(p, spec);
+    set_contract(p, spec);
+    add_message(p, LLM_USER, text_part(p->arena, spec->prompt), 1);
+    add_entry(p, "user_message", "text", spec->prompt);
+    return p;
+}
+
+/* --- the answer --- */
+
+static struct piece *piece_of(struct api *p, uint32_t block, enum llm_part_kind kind)
+{
+    for (size_t i = 0; i < p->n_pieces; i++) {
+        if (p->pieces[i].block == block) {
+            return &p->pieces[i];
+        }
+    }
+    if (p->n_pieces == p->pieces_cap) {
+        p->pieces_cap = p->pieces_cap == 0 ? 8 : 2 * p->pieces_cap;
+        p->pieces = xrealloc(p->pieces, p->pieces_cap * sizeof *p->pieces);
+    }
+    struct piece *piece = &p->pieces[p->n_pieces++];
+    *piece = (struct piece) { .part = { .kind = kind }, .block = block };
+    buf_init(&piece->text, BUF_TEXT);
+    buf_init(&piece->signature, BUF_TEXT);
+    return piece;
+}
+
+static void begin_call(struct api *p, const struct llm_event *ev)
+{
+    struct llm_call *c = &piece_of(p, ev->block, LLM_PART_CALL)->part.call;
+    c->id = arena_str(p->arena, ev->id);
+    c->name = arena_str(p->arena, ev->name);
+    c->ns = arena_str(p->arena, ev->ns);
+    c->custom = ev->custom;
+    if (c->id.len == 0) { /* a format without ids: we need one for the result */
+        c->id = str_of(arena_printf(p->arena, "call_%zu_%u", p->n_messages, ev->block));
+    }
+}
+
+/* The reader bounds one event, not the whole answer. */
+static void keep(struct api *p, struct buf *to, struct str text)
+{
+    if (buf_append(to, text, NULL) < 0) {
+        fail(p, "the answer is too large");
+    }
+}
+
+static void on_event(void *arg, const struct llm_event *ev)
+{
+    struct api *p = arg;
+    struct piece *piece;
+    switch (ev->kind) {
+    case LLM_EV_START:
+        if (ev->model.len > 0) {
+            p->report.model = arena_str(p->arena, ev->model);
+        }
+        break;
+    case LLM_EV_TEXT:
+    case LLM_EV_REFUSAL:
+        piece = piece_of(p, ev->block, ev->kind == LLM_EV_TEXT ? LLM_PART_TEXT : LLM_PART_REFUSAL);
+        keep(p, &piece->text, ev->text);
+        say(p, AGENT_STDOUT, ev->text);
+        break;
+    case LLM_EV_THINKING:
+        piece = piece_of(p, ev->block, LLM_PART_THINKING);
+        keep(p, &piece->text, ev->text);
+        piece->part.id = piece->part.id.len > 0 ? piece->part.id : arena_str(p->arena, ev->id);
+        break;
+    case LLM_EV_SIGNATURE:
+        piece = piece_of(p, ev->block, LLM_PART_THINKING);
+        keep(p, &piece->signature, ev->text);
+        piece->part.redacted = ev->redacted;
+        break;
+    case LLM_EV_CALL_BEGIN:
+        begin_call(p, ev);
+        break;
+    case LLM_EV_CALL_DATA:
+        keep(p, &piece_of(p, ev->block, LLM_PART_CALL)->text, ev->text);
+        break;
+    case LLM_EV_USAGE:
+        llm_usage_update(&p->usage, &ev->usage);
+        break;
+    case LLM_EV_STOP:
+        p->stop = ev->stop;
+        break;
+    case LLM_EV_ERROR:
+        fail(p, arena_printf(p->arena, "the model's answer failed: %.*s",
+                             STR_ARG(str_slice(ev->error.message, 0, 400))));
+        break;
+    case LLM_EV_END:
+    case LLM_EV_CALL_END:
+    case LLM_EV_PING:
+    case LLM_EV_OTHER:
+        break;
+    }
+}
+
+static void add_usage(struct api *p)
+{
+    struct agent_usage *u = &p->report.usage;
+    const struct llm_usage *now = &p->usage;
+    u->known = u->known || now->input >= 0 || now->output >= 0;
+    u->input += now->input > 0 ? now->input : 0;
+    u->output += now->output > 0 ? now->output : 0;
+    u->cache_read += now->cache_read > 0 ? now->cache_read : 0;
+    u->cache_write += now->cache_write > 0 ? now->cache_write : 0;
+    u->reasoning += now->reasoning > 0 ? now->reasoning : 0;
+    p->usage = LLM_USAGE_NONE;
+}
+
+static void tell_call(struct api *p, const struct llm_call *c)
+{
+    struct arena *a = arena_new();
+    struct json *detail = json_object(a);
+    json_setc(a, detail, "id", json_string(a, c->id));
+    json_setc(a, detail, "name", json_string(a, c->name));
+    json_setc(a, detail, "input",
+              c->input != NULL ? json_copy(a, c->input) : json_string(a, c->text));
+    p->sink.entry(p->sink.owner, "tool_use", detail, STR_EMPTY);
+    arena_free(a);
+}
+
+static struct json *input_of(struct arena *a, struct str text)
+{
+    struct json *v = NULL;
+    if (str_trim(text).len == 0) {
+        return json_object(a);
+    }
+    return json_parse(a, text, NULL, &v, NULL) == 0 && json_is(v, JSON_OBJECT) ? v : NULL;
+}
+
+/* The pieces as parts of a message, in the session's memory; the number of calls among them. */
+static size_t settle_pieces(struct api *p, struct llm_part *parts)
+{
+    size_t calls = 0;
+    buf_reset(&p->text);
+    for (size_t i = 0; i < p->n_pieces; i++) {
+        struct piece *from = &p->pieces[i];
+        parts[i] = from->part;
+        parts[i].text = arena_str(p->arena, buf_str(&from->text));
+        parts[i].signature = arena_str(p->arena, buf_str(&from->signature));
+        if (from->part.kind == LLM_PART_CALL) {
+            struct llm_call *c = &parts[i].call;
+            c->text = parts[i].text;
+            c->input = c->custom ? NULL : input_of(p->arena, c->text);
+            parts[i].text = STR_EMPTY;
+            tell_call(p, c);
+            calls++;
+        } else if (from->part.kind == LLM_PART_TEXT) {
+            keep(p, &p->text, parts[i].text);
+        } else if (from->part.kind == LLM_PART_THINKING && parts[i].text.len > 0) {
+            add_entry(p, "thinking", "text", parts[i].text);
+        }
+        buf_done(&from->text);
+        buf_done(&from->signature);
+    }
+    p->n_pieces = 0;
+    return calls;
+}
+
+static void finish(struct api *p)
+{
+    p->over = true;
+    if (p->stop == LLM_STOP_LENGTH) {
+        fail(p,
+             arena_printf(p->arena, "the answer was cut at %lld tokens: raise sampling.max_tokens",
+                          (long long)p->request.sampling.max_tokens));
+    } else if (p->stop == LLM_STOP_REFUSAL) {
+        fail(p, "the model refused to answer");
+    } else {
+        p->report.result_seen = true;
+    }
+}
+
+/* What the answer means for the conversation. */
+static void settle(struct api *p)
+{
+    size_t n = p->n_pieces;
+    struct llm_part *parts = arena_array(p->arena, n, sizeof *parts);
+    size_t calls = settle_pieces(p, parts);
+    add_message(p, LLM_ASSISTANT, parts, n);
+    p->report.usage.turns++;
+    if (p->text.len > 0) {
+        say(p, AGENT_STDOUT, STR("\n"));
+    }
+    if (calls == 0 && p->stop != LLM_STOP_PAUSE) {
+        finish(p);
+        return;
+    }
+    if (p->report.usage.turns >= TURNS_MAX) {
+        fail(p, arena_printf(p->arena, "no end after %d turns", TURNS_MAX));
+        return;
+    }
+    if (calls > 0) {
+        p->calls = &p->messages[p->n_messages - 1];
+        p->next_call = 0;
+        p->results = arena_array(p->arena, calls, sizeof *p->results);
+        p->n_results = 0;
+    }
+    if (p->text.len > 0) { /* the last one is told with the report */
+        add_entry(p, "assistant_message", "text", buf_str(&p->text));
+    }
+}
+
+static void api_answer(void *self, int status, struct str bytes)
+{
+    struct api *p = self;
+    struct err e = { 0 };
+    if (p->over || p->reader == NULL) {
+        return;
+    }
+    if (status >= 400) {
+        keep(p, &p->refusal, str_slice(bytes, 0, ERROR_BODY_MAX - p->refusal.len));
+    } else if (llm_reader_feed(p->reader, bytes, &e) < 0) {
+        fail(p, e.msg);
+    }
+}
+
+static void refused(struct api *p, int status)
+{
+    struct llm_error error;
+    llm_error_read(p->arena, p->request.format, status, buf_str(&p->refusal), &error);
+    fail(p, arena_printf(p->arena, "HTTP status %d: %.*s", status,
+                         STR_ARG(str_slice(error.message, 0, 400))));
+}
+
+static void api_answered(void *self, int status, const char *error)
+{
+    struct api *p = self;
+    struct err e = { 0 };
+    if (!p->over && error != NULL) {
+        fail(p, error);
+    } else if (!p->over && status >= 400) {
+        refused(p, status);
+    } else if (!p->over && llm_reader_end(p->reader, &e) < 0) {
+        fail(p, e.msg);
+    }
+    p->reader = llm_reader_free(p->reader);
+    add_usage(p);
+    if (!p->over) {
+        settle(p);
+    }
+}
+
+/* --- calls --- */
+
+static const struct llm_call *open_call(struct api *p)
+{
+    while (p->calls != NULL && p->next_call < p->calls->n_parts) {
+        const struct llm_part *part = &p->calls->parts[p->next_call];
+        if (part->kind == LLM_PART_CALL) {
+            return &part->call;
+        }
+        p->next_call++;
+    }
+    return NULL;
+}
+
+static void api_result(void *self, struct str text, bool is_error)
+{
+    struct api *p = self;
+    const struct llm_call *c = open_call(p);
+    if (c == NULL) {
+        return;
+    }
+    struct llm_part *part = &p->results[p->n_results++];
+    part->kind = LLM_PART_RESULT;
+    part->result = (struct llm_result) {
+        .call_id = c->id,
+        .name = c->name,
+        .custom = c->custom,
+        .is_error = is_error,
+        .parts = text_part(p->arena, text),
+        .n_parts = 1,
+    };
+    add_entry(p, "tool_result", is_error ? "error" : "output", text);
+    p->next_call++;
+}
+
+static bool is_offered(const struct api *p, struct str name)
+{
+    return llm_tool_find(&p->request, name) != NULL;
+}
+
+/* --- questions --- */
+
+static int next_question(struct api *p, struct driver_question *ret, struct err *e)
+{
+    p->request.messages = p->messages;
+    p->request.n_messages = p->n_messages;
+    buf_reset(&p->target);
+    buf_reset(&p->body);
+    buf_reset(&p->refusal);
+    int r = llm_path(p->request.format, p->request.model, true, &p->target, e);
+    if (r == 0) {
+        r = llm_request_write(p->arena, p->request.format, &p->request, NULL, &p->body, e);
+    }
+    if (r < 0) {
+        return r;
+    }
+    p->stop = LLM_STOP_END;
+    p->usage = LLM_USAGE_NONE;
+    p->reader = llm_reader_free(p->reader);
+    p->reader = llm_reader_new(&(struct llm_reader_opts) {
+        .format = p->request.format, .stream = true, .sink = { on_event, p } });
+    p->report.usage.api_calls++;
+    ret->format = p->request.format;
+    ret->target = buf_str(&p->target);
+    ret->body = buf_str(&p->body);
+    return DRIVER_ASK;
+}
+
+static int api_ask(void *self, struct driver_question *ret, struct err *e)
+{
+    struct api *p = self;
+    const struct llm_call *c;
+    *ret = (struct driver_question) { 0 };
+    if (p->over) {
+        return DRIVER_OVER;
+    }
+    while ((c = open_call(p)) != NULL) {
+        if (is_offered(p, c->name)) {
+            ret->call = c;
+            return DRIVER_CALL;
+        }
+        const char *why = arena_printf(p->arena, "there is no tool '%.*s'", STR_ARG(c->name));
+        api_result(p, str_of(why), true);
+    }
+    if (p->calls != NULL) {
+        p->calls = NULL;
+        add_message(p, LLM_USER, p->results, p->n_results);
+    }
+    return next_question(p, ret, e);
+}
+
+/* --- the end --- */
+
+static void api_end(void *self, struct agent_report *ret)
+{
+    struct api *p = self;
+    p->report.text = buf_str(&p->text);
+    *ret = p->report;
+}
+
+static void api_close(void *self)
+{
+    struct api *p = self;
+    llm_reader_free(p->reader);
+    for (size_t i = 0; i < p->n_pieces; i++) {
+        buf_done(&p->pieces[i].text);
+        buf_done(&p->pieces[i].signature);
+    }
+    free(p->pieces);
+    buf_done(&p->target);
+    buf_done(&p->body);
+    buf_done(&p->refusal);
+    buf_done(&p->text);
+    arena_free(p->arena);
+    free(p);
+}
+
+const struct driver driver_api = {
+    .name = "api",
+    .takes_schema = true,
+    .open = api_open,
+    .end = api_end,
+    .close = api_close,
+    .ask = api_ask,
+    .answer = api_answer,
+    .answered = api_answered,
+    .result = api_result,
+};
