@@ -31,8 +31,9 @@ enum {
 static const char *const sub_directories[] = { "logs", "evidence", "artifacts" };
 
 /* Files that exist from the start, so that who waits for them need not ask twice. */
+/* events.jsonl first: it is what recovery knows a record by that died this early. */
 static const char *const empty_files[] = {
-    "stdout.log", "stderr.log", "agent.log", "transcript.jsonl", "events.jsonl",
+    "events.jsonl", "stdout.log", "stderr.log", "agent.log", "transcript.jsonl",
 };
 
 void rundir_done(struct rundir *d)

@@ -96,6 +96,7 @@ static int open_sections(struct definition *d, struct err *e)
         .file = settings_origin(s, d->arena, "prompt", "sections").file,
         .tools = s->tools == NULL ? json_array(d->arena) : s->tools,
         .loader = dir->loader,
+        .limits = d->limits,
     };
     r = section_tree_new(prompt, &opts, &d->sections, e);
     return as_config(r < 0 ? r : apply_overrides(d, e), e);
@@ -132,9 +133,16 @@ static int open_contract(struct definition *d, struct err *e)
 
 int definition_open(struct definition *d, struct arena *a, struct settings *s, struct err *e)
 {
+    return definition_open_limited(d, a, s, &(struct template_limits) { 0 }, e);
+}
+
+int definition_open_limited(struct definition *d, struct arena *a, struct settings *s,
+                            const struct template_limits *limits, struct err *e)
+{
     *d = (struct definition) {
         .arena = a,
         .settings = s,
+        .limits = *limits,
         .dir_fd = -1,
         .warnings = json_array(a),
         .tools = json_array(a),
@@ -179,9 +187,11 @@ static int render_text(struct definition *d, struct str text, const char *name, 
         return r;
     }
     template_dir_init(&dir, d->dir_fd);
+    struct template_limits limits = d->limits;
+    limits.max_source = DEFINITION_PROMPT_MAX;
     CLEANUP(template_set)
-    struct template_set *set = template_set_new(&(struct template_opts) {
-        .loader = dir.loader, .limits = { .max_source = DEFINITION_PROMPT_MAX } });
+    struct template_set *set =
+        template_set_new(&(struct template_opts) { .loader = dir.loader, .limits = limits });
     CLEANUP(template_vars) struct template_vars *vars = template_vars_new(d->settings->params);
     CLEANUP(buf) struct buf out = BUF_INIT(DEFINITION_PROMPT_MAX);
     const struct template *t;

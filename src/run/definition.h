@@ -34,7 +34,8 @@ struct definition_skill {
 struct definition {
     struct arena *arena;
     struct settings *settings;
-    struct json *warnings; /* list of sentences for the user */
+    struct json *warnings;         /* list of sentences for the user */
+    struct template_limits limits; /* all 0: the usual ones; definition_open_limited() */
 
     /* the prompt */
     struct section_tree *sections; /* NULL: the prompt has none */
@@ -60,6 +61,9 @@ struct definition {
  * the harness becomes a layer of the settings. */
 int definition_open(struct definition *d, struct arena *a, struct settings *s,
                     struct err *e) MUST_USE;
+/* The same with tighter limits for templates: for whoever reads tasks of strangers. */
+int definition_open_limited(struct definition *d, struct arena *a, struct settings *s,
+                            const struct template_limits *limits, struct err *e) MUST_USE;
 void definition_done(struct definition *d); /* idempotent; also after a failed open */
 
 /* Renders the prompt and binds inputs and parameters of a package. */
