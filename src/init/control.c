@@ -12,8 +12,8 @@
 
 #include "init/plan.h"
 
-/* The plan and what it refers to. */
-#define FDS_MAX (1 + PLAN_FDS_MAX)
+#define FDS_MAX CONTROL_FDS_MAX
+_Static_assert(FDS_MAX >= 2 + PLAN_FDS_MAX, "room for a plan, a socket and what the plan needs");
 
 union control_space {
     struct cmsghdr align;
@@ -32,13 +32,13 @@ static int send_bytes(int sock, const struct msghdr *m, struct err *e)
     }
 }
 
-int control_send_command(int sock, const struct control_command *c, const int *fds, size_t n_fds,
-                         struct err *e)
+static int send_with(int sock, const void *bytes, size_t size, const int *fds, size_t n_fds,
+                     struct err *e)
 {
     if (n_fds > FDS_MAX) {
-        return ERR(e, ERR_BUG, "%zu descriptors for one command", n_fds);
+        return ERR(e, ERR_BUG, "%zu descriptors for one message", n_fds);
     }
-    struct iovec iov = { .iov_base = (void *)(uintptr_t)c, .iov_len = sizeof *c };
+    struct iovec iov = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = size };
     struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
     union control_space space = { .bytes = { 0 } };
     if (n_fds > 0) {
@@ -53,11 +53,21 @@ int control_send_command(int sock, const struct control_command *c, const int *f
     return send_bytes(sock, &m, e);
 }
 
+int control_send_command(int sock, const struct control_command *c, const int *fds, size_t n_fds,
+                         struct err *e)
+{
+    return send_with(sock, c, sizeof *c, fds, n_fds, e);
+}
+
 int control_send_status(int sock, const struct control_status *s, struct err *e)
 {
-    struct iovec iov = { .iov_base = (void *)(uintptr_t)s, .iov_len = sizeof *s };
-    struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-    return send_bytes(sock, &m, e);
+    return send_with(sock, s, sizeof *s, NULL, 0, e);
+}
+
+int control_send_status_fds(int sock, const struct control_status *s, const int *fds, size_t n_fds,
+                            struct err *e)
+{
+    return send_with(sock, s, sizeof *s, fds, n_fds, e);
 }
 
 /* One message of exactly `size` bytes. */
@@ -107,40 +117,67 @@ static size_t take_fds(struct msghdr *m, int *fds, size_t max)
     return n;
 }
 
-int control_recv_command(int sock, struct control_command *ret, int *fds, size_t max,
-                         size_t *ret_n_fds, struct err *e)
+/* One message with its descriptors; when it is not one, none is kept. */
+static int recv_with(int sock, struct iovec *iov, int *fds, size_t max, size_t *ret_n_fds,
+                     struct err *e)
 {
     *ret_n_fds = 0;
-    struct iovec iov = { .iov_base = ret, .iov_len = sizeof *ret };
     union control_space space = { .bytes = { 0 } };
-    struct msghdr m = { .msg_iov = &iov,
+    struct msghdr m = { .msg_iov = iov,
                         .msg_iovlen = 1,
                         .msg_control = space.bytes,
                         .msg_controllen = sizeof space.bytes };
-    int rc = recv_bytes(sock, &m, sizeof *ret, e);
+    int rc = recv_bytes(sock, &m, iov->iov_len, e);
     if (rc == CONTROL_RECV_NOTHING || rc == CONTROL_RECV_EOF) {
         return rc;
     }
     size_t n = take_fds(&m, fds, max);
-    if (rc == CONTROL_RECV_MESSAGE && control_command_ok(ret) && (m.msg_flags & MSG_CTRUNC) == 0) {
+    if (rc == CONTROL_RECV_MESSAGE && (m.msg_flags & MSG_CTRUNC) == 0) {
         *ret_n_fds = n;
         return rc;
     }
     for (size_t i = 0; i < n; i++) {
         (void)close(fds[i]);
     }
-    return rc < 0 ? rc : ERR(e, ERR_PROTO, "malformed command of type %u", ret->type);
+    return rc < 0 ? rc : ERR(e, ERR_PROTO, "descriptors were lost on the way");
+}
+
+static void drop_fds(int *fds, size_t *n_fds)
+{
+    for (size_t i = 0; i < *n_fds; i++) {
+        (void)close(fds[i]);
+    }
+    *n_fds = 0;
+}
+
+int control_recv_command(int sock, struct control_command *ret, int *fds, size_t max,
+                         size_t *ret_n_fds, struct err *e)
+{
+    struct iovec iov = { .iov_base = ret, .iov_len = sizeof *ret };
+    int rc = recv_with(sock, &iov, fds, max, ret_n_fds, e);
+    if (rc == CONTROL_RECV_MESSAGE && !control_command_ok(ret)) {
+        drop_fds(fds, ret_n_fds);
+        return ERR(e, ERR_PROTO, "malformed command of type %u", ret->type);
+    }
+    return rc;
+}
+
+int control_recv_status_fds(int sock, struct control_status *ret, int *fds, size_t max,
+                            size_t *ret_n_fds, struct err *e)
+{
+    struct iovec iov = { .iov_base = ret, .iov_len = sizeof *ret };
+    int rc = recv_with(sock, &iov, fds, max, ret_n_fds, e);
+    if (rc == CONTROL_RECV_MESSAGE && !control_status_ok(ret)) {
+        drop_fds(fds, ret_n_fds);
+        return ERR(e, ERR_PROTO, "malformed status of type %u", ret->type);
+    }
+    return rc;
 }
 
 int control_recv_status(int sock, struct control_status *ret, struct err *e)
 {
-    struct iovec iov = { .iov_base = ret, .iov_len = sizeof *ret };
-    struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-    int rc = recv_bytes(sock, &m, sizeof *ret, e);
-    if (rc == CONTROL_RECV_MESSAGE && !control_status_ok(ret)) {
-        return ERR(e, ERR_PROTO, "malformed status of type %u", ret->type);
-    }
-    return rc;
+    size_t none;
+    return control_recv_status_fds(sock, ret, NULL, 0, &none, e);
 }
 
 bool control_command_ok(const struct control_command *c)
@@ -148,7 +185,7 @@ bool control_command_ok(const struct control_command *c)
     if (c->type == 0 || c->type >= CONTROL_COMMAND_MAX || c->reserved != 0) {
         return false;
     }
-    if (c->type == CONTROL_START) {
+    if (c->type == CONTROL_START || c->type == CONTROL_ENTER || c->type == CONTROL_SLAY) {
         return c->id != 0;
     }
     return c->id == 0 && (c->type != CONTROL_SIGNAL || (c->signo > 0 && c->signo <= 64));
@@ -176,17 +213,22 @@ bool control_status_ok(const struct control_status *s)
 {
     switch ((enum control_status_type)s->type) {
     case CONTROL_STATUS_STARTED:
+    case CONTROL_STATUS_ENTERED:
         return s->pid > 0 && s->id != 0;
     case CONTROL_STATUS_START_FAILED:
         return err_ok(&s->error) && s->id != 0;
     case CONTROL_STATUS_ERROR:
         return err_ok(&s->error);
+    case CONTROL_STATUS_REFUSED:
+        return s->refused.op < PLAN_OP_MAX && err_ok(&s->refused.error);
     case CONTROL_STATUS_EXITED:
+    case CONTROL_STATUS_GONE:
         return s->id != 0 && (s->exit.signaled == 0 || s->exit.signaled == 1) &&
                s->exit.value >= 0 && s->exit.value <= 255;
     case CONTROL_STATUS_CPU:
         return s->cpu.ns >= 0 && s->cpu.processes >= 0;
     case CONTROL_STATUS_EMPTY:
+    case CONTROL_STATUS_READY:
         return true;
     case CONTROL_STATUS_FINISHED:
         return finished_ok(&s->finished);

@@ -3,16 +3,18 @@
  * What the supervisor and cinch-init say to each other, over one SOCK_SEQPACKET pair: fixed
  * structs, one per message.
  *
- *   supervisor → helper   struct control_command   start (with descriptors), signal, kill, cpu,
+ *   supervisor → keeper   struct control_command   start (with descriptors), signal, kill, cpu,
  *                                                  finish
- *   helper → supervisor   struct control_status    started, start_failed, exited, cpu, empty,
+ *   keeper → supervisor   struct control_status    started, start_failed, exited, cpu, empty,
  *                                                  finished …
+ *   supervisor → holder   struct control_command   hold, enter, slay, finish
+ *   holder → supervisor   struct control_status    ready (with descriptors), refused, entered, gone
  *
  * The helper carries out commands in order, so `start` followed by `kill` needs no waiting in
  * between. End of file is a message too: the supervisor is gone, hence the tree must go.
  *
- * `id` numbers the programs that one helper starts, beginning with 1; signal, kill, cpu and finish
- * speak of the whole tree and carry 0.
+ * `id` numbers the programs that one keeper starts, and the keepers that one holder lets in,
+ * beginning with 1; signal, kill, cpu and finish speak of all and carry 0.
  *
  * control_send_…() and control_recv_…() work on blocking sockets (helper) and on non-blocking ones
  * (supervisor). Whatever arrives is checked: size, type, ends of texts.
@@ -38,6 +40,11 @@ enum control_command_type {
     CONTROL_KILL,      /* SIGKILL to the tree until nothing is left of it */
     CONTROL_CPU,       /* asks for one CONTROL_STATUS_CPU */
     CONTROL_FINISH,    /* kill what is left, report it, exit */
+    /* To a holder. */
+    CONTROL_HOLD,  /* descriptor: a plan of kind VIEW; once, first */
+    CONTROL_ENTER, /* descriptors: a plan of kind ENTRY, the control socket of the new keeper, then
+                      those that the plan refers to */
+    CONTROL_SLAY,  /* SIGKILL to keeper `id`, hence to all that it keeps */
     CONTROL_COMMAND_MAX
 };
 
@@ -56,6 +63,10 @@ enum control_status_type {
     CONTROL_STATUS_EMPTY,        /* no process is left; sent once after the last program's end */
     CONTROL_STATUS_ERROR,        /* error: something the helper could not do; it goes on */
     CONTROL_STATUS_FINISHED,     /* finished: the helper exits now */
+    CONTROL_STATUS_READY,        /* the view stands; descriptors: in the order of the plan */
+    CONTROL_STATUS_REFUSED,      /* refused: a plan could not be carried out; a keeper exits now */
+    CONTROL_STATUS_ENTERED,      /* pid: a keeper is on its way */
+    CONTROL_STATUS_GONE,         /* exit: a keeper and all that it kept are dead */
     CONTROL_STATUS_MAX
 };
 
@@ -101,6 +112,14 @@ struct control_err {
     char msg[sizeof((struct err *)NULL)->msg];
 };
 
+/* Which operation of a plan failed, and with what number, so that the supervisor can tell what
+ * this machine lacks. */
+struct control_refused {
+    uint32_t op;
+    uint32_t number;
+    struct control_err error;
+};
+
 struct control_status {
     uint32_t type;
     uint32_t id;
@@ -110,8 +129,12 @@ struct control_status {
         struct control_exit exit;
         struct control_cpu cpu;
         struct control_finished finished;
+        struct control_refused refused;
     };
 };
+
+/* The plan, a socket, and what the plan refers to. */
+#define CONTROL_FDS_MAX 18
 
 /* Results of receiving, besides -code. */
 enum control_recv { CONTROL_RECV_NOTHING, CONTROL_RECV_MESSAGE, CONTROL_RECV_EOF };
@@ -123,6 +146,11 @@ int control_recv_command(int sock, struct control_command *ret, int *fds, size_t
                          size_t *ret_n_fds, struct err *e) MUST_USE;
 int control_send_status(int sock, const struct control_status *s, struct err *e) MUST_USE;
 int control_recv_status(int sock, struct control_status *ret, struct err *e) MUST_USE;
+/* The same with descriptors. */
+int control_send_status_fds(int sock, const struct control_status *s, const int *fds, size_t n_fds,
+                            struct err *e) MUST_USE;
+int control_recv_status_fds(int sock, struct control_status *ret, int *fds, size_t max,
+                            size_t *ret_n_fds, struct err *e) MUST_USE;
 
 /* The checks alone. */
 bool control_command_ok(const struct control_command *c);

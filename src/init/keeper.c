@@ -5,16 +5,13 @@
 #include "init/keeper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +19,7 @@
 #include "base/macro.h"
 #include "init/control.h"
 #include "init/plan.h"
+#include "init/plan_file.h"
 #include "init/program.h"
 #include "init/tree.h"
 
@@ -42,6 +40,8 @@ struct program {
 };
 
 struct keeper {
+    struct plan *entry; /* into the sandbox; NULL: there is none */
+    bool first;         /* process of its pid namespace */
     int control_fd;
     int signal_fd;
     struct program programs[PROGRAMS_MAX];
@@ -174,7 +174,10 @@ static size_t kill_all(struct keeper *k)
     size_t living = 0;
     reap(k);
     while (!k->childless && now_ms() < end) {
-        if (tree_kill_round(NULL, &living, &why) < 0) {
+        if (k->first) {
+            /* One call, under the kernel's own lock: a fork storm cannot outrun it. */
+            living = kill(-1, SIGKILL) == 0;
+        } else if (tree_kill_round(NULL, &living, &why) < 0) {
             kill_programs(k);
             living = 1;
         }
@@ -258,44 +261,19 @@ static void answer_cpu(struct keeper *k)
     tell(k, &s);
 }
 
-/* Maps the plan. The seals guarantee that it can neither change nor shrink while we use it. */
-static int map_plan(int fd, struct str *ret, struct err *e)
-{
-    const int want = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-    struct stat st;
-    int seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || (seals & want) != want || fstat(fd, &st) != 0) {
-        return ERR(e, ERR_PROTO, "the plan is not in a sealed memfd");
-    }
-    if (st.st_size <= 0 || (uint64_t)st.st_size > PLAN_MAX) {
-        return ERR(e, ERR_PROTO, "a plan of %lld bytes", (long long)st.st_size);
-    }
-    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (at == MAP_FAILED) {
-        return ERR_SYS(e, "map the plan");
-    }
-    *ret = str_n(at, (size_t)st.st_size);
-    return 0;
-}
-
 static int start_from(struct keeper *k, struct program *place, uint32_t id, const int *fds,
                       size_t n_fds, struct err *e)
 {
     if (n_fds == 0) {
         return ERR(e, ERR_PROTO, "a start command without a plan");
     }
-    struct str bytes;
-    struct plan plan;
+    struct plan plan = { 0 };
     pid_t pid = 0;
-    int rc = map_plan(fds[0], &bytes, e);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = plan_open(bytes, &plan, e);
+    int rc = plan_map(fds[0], PLAN_PROGRAM, &plan, e);
     if (rc == 0) {
-        rc = program_start(&plan, fds + 1, n_fds - 1, &pid, e);
+        rc = program_start(&(struct program_opts) { &plan, k->entry, fds + 1, n_fds - 1 }, &pid, e);
     }
-    (void)munmap((void *)(uintptr_t)bytes.ptr, bytes.len);
+    plan_unmap(&plan);
     if (rc == 0) {
         *place = (struct program) { .id = id, .pid = pid };
         k->childless = false;
@@ -342,8 +320,11 @@ static void obey(struct keeper *k, const struct control_command *c, const int *f
     case CONTROL_FINISH:
         finish(k);
         break;
+    case CONTROL_HOLD:
+    case CONTROL_ENTER:
+    case CONTROL_SLAY:
     case CONTROL_COMMAND_MAX:
-        break;
+        break; /* those are for holders */
     }
 }
 
@@ -371,12 +352,14 @@ static void serve_one(struct keeper *k)
     }
 }
 
-int keeper_run(int control_fd, struct err *e)
+int keeper_run(int control_fd, struct plan *entry, struct err *e)
 {
     sigset_t chld;
     (void)sigemptyset(&chld);
     (void)sigaddset(&chld, SIGCHLD);
-    struct keeper k = { .control_fd = control_fd, .childless = true };
+    struct keeper k = {
+        .entry = entry, .first = getpid() == 1, .control_fd = control_fd, .childless = true
+    };
     k.signal_fd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
     if (k.signal_fd < 0) {
         return ERR_SYS(e, "signalfd");

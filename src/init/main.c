@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * cinch-init: the keeper of one run's process tree. Started by cinch with one end of a socket pair
- * as descriptor 3; see init/keeper.h for what it does and init/control.h for what it is told.
+ * cinch-init: the keeper of one process tree, or ("hold") the holder of a sandbox. Started by cinch
+ * with one end of a socket pair as descriptor 3; see init/keeper.h and init/holder.h for what it
+ * does and init/control.h for what it is told.
  *
  * Its death must not depend on anything but that socket, so it is its own session, ignores every
  * signal that can be ignored and holds no other descriptor.
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -16,6 +18,7 @@
 
 #include "base/err.h"
 #include "init/control.h"
+#include "init/holder.h"
 #include "init/keeper.h"
 
 static void say(int fd, const char *text)
@@ -75,7 +78,8 @@ int main(int argc, char **argv)
     struct err e;
     int rc = set_up(&e);
     if (rc == 0) {
-        rc = keeper_run(CONTROL_FD, &e);
+        bool hold = argc == 2 && strcmp(argv[1], "hold") == 0;
+        rc = hold ? holder_run(CONTROL_FD, &e) : keeper_run(CONTROL_FD, NULL, &e);
     }
     if (rc < 0) {
         struct control_status s;

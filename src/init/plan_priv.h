@@ -10,8 +10,10 @@
 struct plan_header {
     uint32_t magic;
     uint32_t version;
+    uint32_t kind;
     uint32_t length; /* of the whole plan, header included */
     uint32_t count;  /* of records */
+    uint32_t reserved;
 };
 
 struct plan_head {

@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -19,9 +18,11 @@
 
 #include "init/exec_error.h"
 #include "init/plan.h"
+#include "init/seal.h"
 
 struct launch {
     struct plan *plan;
+    struct plan *entry;
     const int *fds;
     pid_t parent;
     char **argv;
@@ -38,37 +39,18 @@ static int do_fd(const struct launch *l, const struct plan_record *r)
     return 0;
 }
 
-static int do_limit(const struct launch *l, const struct plan_record *r)
-{
-    struct rlimit limit = { .rlim_cur = r->limit.soft, .rlim_max = r->limit.hard };
-    if (setrlimit((__rlimit_resource_t)r->limit.resource, &limit) != 0) {
-        return ERR_SYS(l->e, "set resource limit %u to %llu", r->limit.resource,
-                       (unsigned long long)r->limit.soft);
-    }
-    return 0;
-}
-
 static int do_record(const struct launch *l, const struct plan_record *r)
 {
-    switch (r->op) {
-    case PLAN_OP_FD:
+    if (r->op == PLAN_OP_FD) {
         return do_fd(l, r);
-    case PLAN_OP_CWD:
-        return chdir(r->text) == 0
-                   ? 0
-                   : ERR_SYS_AS(l->e, ERR_INPUT, "enter the working directory '%s'", r->text);
-    case PLAN_OP_UMASK:
-        (void)umask(r->mask);
-        return 0;
-    case PLAN_OP_RLIMIT:
-        return do_limit(l, r);
-    case PLAN_OP_EXE:
-    case PLAN_OP_ARG:
-    case PLAN_OP_ENV:
-    case PLAN_OP_MAX:
-        break;
     }
-    return 0;
+    if (r->op == PLAN_OP_CWD && chdir(r->text) != 0) {
+        return ERR_SYS_AS(l->e, ERR_INPUT, "enter the working directory '%s'", r->text);
+    }
+    if (r->op == PLAN_OP_UMASK) {
+        (void)umask(r->mask);
+    }
+    return r->op == PLAN_OP_RLIMIT ? seal_rlimit(r, l->e) : 0;
 }
 
 static void default_signals(void)
@@ -101,14 +83,21 @@ static int become(struct launch *l)
     struct plan_record r;
     plan_rewind(l->plan);
     while (plan_next(l->plan, &r)) {
-        int rc = do_record(l, &r);
-        if (rc < 0) {
-            return rc;
+        int done = do_record(l, &r);
+        if (done < 0) {
+            return done;
         }
     }
     default_signals();
-    if (close_range(STDERR_FILENO + 1, ~0u, 0) != 0) {
-        return ERR_SYS(l->e, "close descriptors");
+    int rc = l->entry == NULL ? 0 : seal_limits(l->entry, l->e);
+    if (rc == 0 && close_range(STDERR_FILENO + 1, ~0u, 0) != 0) {
+        rc = ERR_SYS(l->e, "close descriptors");
+    }
+    if (rc == 0 && l->entry != NULL) {
+        rc = seal_filter(l->entry, l->e);
+    }
+    if (rc < 0) {
+        return rc;
     }
     (void)execve(l->plan->exe, l->argv, l->envp);
     return exec_error(l->plan->exe, errno, l->e);
@@ -144,14 +133,19 @@ static __attribute__((noinline)) pid_t launch(struct launch *l)
     return pid;
 }
 
-int program_start(struct plan *plan, const int *fds, size_t n_fds, pid_t *ret_pid, struct err *e)
+int program_start(const struct program_opts *o, pid_t *ret_pid, struct err *e)
 {
-    if (plan->n_fds > n_fds) {
+    struct plan *plan = o->plan;
+    if (plan->n_fds > o->n_fds) {
         return ERR(e, ERR_PROTO, "plan refers to descriptor %u, only %zu came with it",
-                   plan->n_fds - 1, n_fds);
+                   plan->n_fds - 1, o->n_fds);
     }
     struct err local;
-    struct launch l = { .plan = plan, .fds = fds, .parent = getpid(), .e = e == NULL ? &local : e };
+    struct launch l = { .plan = plan,
+                        .entry = o->entry,
+                        .fds = o->fds,
+                        .parent = getpid(),
+                        .e = e == NULL ? &local : e };
     char **vectors = malloc((plan->n_args + plan->n_envs + 2) * sizeof *vectors);
     if (vectors == NULL) {
         return ERR_SYS(e, "memory for %u arguments and %u variables", plan->n_args, plan->n_envs);

@@ -14,7 +14,6 @@
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "io/child.h"
 #include "io/loop.h"
 #include "io/reader.h"
 #include "io/timer.h"
@@ -93,7 +92,7 @@ static void close_control(struct proc *p)
 static void enter_sweeping(struct proc *p)
 {
     /* A helper that is merely stopped must not wake up later and act on old commands. */
-    child_kill(p->init, SIGKILL);
+    proc_keeper_kill(p);
     close_control(p);
     let_flow(p);
     timer_arm(p->tick, clock_now());
@@ -105,7 +104,7 @@ static void enter_done(struct proc *p)
     close_control(p);
     p->deadline = timer_free(p->deadline);
     p->tick = timer_free(p->tick);
-    p->init = child_free(p->init);
+    proc_keeper_release(p);
     struct err silent;
     (void)ERR(&silent, ERR_TIMEOUT, "cinch-init did not start the program in time");
     tell_spawn_failed(p, &silent);
@@ -240,10 +239,10 @@ static void on_status(struct proc *p, const struct control_status *s)
     switch ((enum control_status_type)s->type) {
     case CONTROL_STATUS_STARTED:
         p->result.started = true;
-        p->result.pid = s->pid;
+        p->result.pid = proc_keeper_program(p, s->pid);
         let_flow(p);
         if (p->port.on_started != NULL) {
-            p->port.on_started(p->port.arg, s->pid);
+            p->port.on_started(p->port.arg, p->result.pid);
         }
         step(p, PROC_EVENT_STARTED);
         break;
@@ -270,8 +269,15 @@ static void on_status(struct proc *p, const struct control_status *s)
         control_err_to(&s->error, &p->result.error);
         LOG_DEBUG("proc", "init_error", LOG_STR("error", p->result.error.msg));
         break;
-    case CONTROL_STATUS_MAX:
+    case CONTROL_STATUS_REFUSED:
+        /* It ends now, and that is when the failure is told. */
+        control_err_to(&s->refused.error, &p->result.error);
         break;
+    case CONTROL_STATUS_READY:
+    case CONTROL_STATUS_ENTERED:
+    case CONTROL_STATUS_GONE:
+    case CONTROL_STATUS_MAX:
+        break; /* a holder's words */
     }
 }
 
@@ -411,6 +417,8 @@ int proc_start(struct loop *l, const struct proc_opts *o, struct proc **ret, str
     p->port = o->port;
     p->state = PROC_STATE_STARTING;
     p->control_fd = -1;
+    p->placed = o->place != NULL;
+    p->place = p->placed ? *o->place : (struct proc_place) { 0 };
     p->stop_signal = o->stop_signal == 0 ? SIGTERM : o->stop_signal;
     p->run_deadline = o->deadline;
     p->grace = or_default(o->grace, PROC_GRACE);
@@ -442,7 +450,7 @@ struct proc *proc_free(struct proc *p)
     close_control(p); /* which tells cinch-init to kill the tree */
     p->deadline = timer_free(p->deadline);
     p->tick = timer_free(p->tick);
-    p->init = child_free(p->init);
+    proc_keeper_release(p);
     loop_retire(p->loop, free, p);
     return NULL;
 }
@@ -518,5 +526,5 @@ const char *proc_state_name(const struct proc *p)
 
 pid_t proc_init_pid(const struct proc *p)
 {
-    return p->init == NULL ? 0 : child_pid(p->init);
+    return proc_keeper_pid(p);
 }

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,7 +16,6 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "init/plan.h"
-#include "io/child.h"
 #include "io/reader.h"
 #include "io/watch.h"
 #include "io/writer.h"
@@ -82,7 +80,7 @@ static int add_limits(struct buf *b, const struct proc_opts *o, struct err *e)
 static int write_plan(struct buf *b, const struct proc_opts *o, const char *exe, const char *cwd,
                       struct err *e)
 {
-    int rc = plan_begin(b, e);
+    int rc = plan_begin(b, PLAN_PROGRAM, e);
     for (uint32_t i = 0; rc == 0 && i < 3; i++) {
         rc = plan_add_fd(b, i, i, e);
     }
@@ -97,23 +95,6 @@ static int write_plan(struct buf *b, const struct proc_opts *o, const char *exe,
     rc = rc < 0 ? rc : add_texts(b, PLAN_OP_ARG, o->argv, e);
     rc = rc < 0 ? rc : add_texts(b, PLAN_OP_ENV, o->envp, e);
     return rc < 0 ? rc : plan_end(b, e);
-}
-
-static int seal_plan(struct str plan, int *ret_fd, struct err *e)
-{
-    CLEANUP(fd) int fd = memfd_create("cinch-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0) {
-        return ERR_SYS(e, "memfd_create");
-    }
-    int rc = file_write_all(fd, plan, e);
-    if (rc < 0) {
-        return rc;
-    }
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0) {
-        return ERR_SYS(e, "seal the plan");
-    }
-    *ret_fd = TAKE_FD(fd);
-    return 0;
 }
 
 /* Not path_absolute(): it folds "..", which means something else behind a symbolic link. */
@@ -133,7 +114,8 @@ static int make_plan(const struct proc_opts *o, int *ret_fd, struct err *e)
     char exe[PATH_MAX];
     int rc = o->cwd == NULL ? 0 : absolute(o->cwd, cwd, e);
     const char *dir = o->cwd == NULL ? NULL : cwd;
-    if (rc == 0 && dir != NULL && !file_is_dir(AT_FDCWD, dir)) {
+    bool here = o->place == NULL; /* what is elsewhere is looked for there */
+    if (rc == 0 && here && dir != NULL && !file_is_dir(AT_FDCWD, dir)) {
         rc = ERR(e, ERR_INPUT, "the working directory '%s' does not exist", dir);
     }
     if (rc == 0) {
@@ -145,7 +127,7 @@ static int make_plan(const struct proc_opts *o, int *ret_fd, struct err *e)
     }
     CLEANUP(buf) struct buf b = BUF_INIT(PLAN_MAX);
     rc = write_plan(&b, o, exe, dir, e);
-    return rc < 0 ? rc : seal_plan(buf_str(&b), ret_fd, e);
+    return rc < 0 ? rc : plan_seal(buf_str(&b), ret_fd, e);
 }
 
 static int make_pipe(int *ret_read, int *ret_write, struct err *e)
@@ -186,6 +168,20 @@ static int make_ends(const struct proc_opts *o, struct ends *x, struct err *e)
         rc = ERR_SYS(e, "create the control socket");
     }
     return rc;
+}
+
+/* A program that is somebody else must still be able to open /dev/stdout, which is its pipe. */
+static int give_ends(const struct proc_opts *o, const struct ends *x, struct err *e)
+{
+    if (o->place == NULL || o->place->uid == geteuid()) {
+        return 0;
+    }
+    for (int i = o->stdin_mode == PROC_STDIN_FD || o->stdin_mode == PROC_STDIN_CLOSED; i < 3; i++) {
+        if (fchown(x->theirs[i], o->place->uid, o->place->gid) != 0) {
+            return ERR_SYS(e, "give descriptor %d to the program", i);
+        }
+    }
+    return 0;
 }
 
 static int attach_stdin(struct proc *p, const struct proc_opts *o, struct ends *x, struct err *e)
@@ -242,29 +238,15 @@ static int send_start(const struct ends *x, struct err *e)
     return control_send_command(x->control[0], &c, fds, ARRAY_LEN(fds), e);
 }
 
-static int spawn_init(struct proc *p, const char *path, const struct ends *x, struct err *e)
-{
-    char name[] = "cinch-init";
-    char *argv[] = { name, NULL };
-    const int fds[] = { -1, -1, -1, x->control[1] };
-    struct child_opts co = { .path = path,
-                             .argv = argv,
-                             .fds = fds,
-                             .n_fds = ARRAY_LEN(fds),
-                             .on_exit = proc_on_init_exit,
-                             .arg = p };
-    _Static_assert(ARRAY_LEN(fds) == CONTROL_FD + 1, "the control socket is the last one");
-    return child_start(p->loop, &co, &p->init, e);
-}
-
 int proc_launch(struct proc *p, const struct proc_opts *o, struct err *e)
 {
     char init[PATH_MAX];
     CLEANUP(ends) struct ends x = { { -1, -1, -1 }, { -1, -1, -1 }, { -1, -1 }, -1 };
-    int rc = o->init == NULL ? locate_init(init, e) : 0;
+    int rc = o->init == NULL && !p->placed ? locate_init(init, e) : 0;
     rc = rc < 0 ? rc : make_plan(o, &x.plan, e);
     rc = rc < 0 ? rc : make_ends(o, &x, e);
+    rc = rc < 0 ? rc : give_ends(o, &x, e);
     rc = rc < 0 ? rc : send_start(&x, e);
     rc = rc < 0 ? rc : attach(p, o, &x, e);
-    return rc < 0 ? rc : spawn_init(p, o->init == NULL ? init : o->init, &x, e);
+    return rc < 0 ? rc : proc_keeper_start(p, o->init == NULL ? init : o->init, x.control[1], e);
 }

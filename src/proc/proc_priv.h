@@ -19,7 +19,11 @@ struct proc {
     enum proc_state state;
     bool freed;
 
-    struct child *init;
+    struct child *init; /* the keeper, unless a place has it */
+    bool placed;
+    bool gone; /* the keeper, in a place */
+    uint32_t ticket;
+    struct proc_place place;
     int control_fd;
     struct watch *control;
     struct reader *readers[PROC_STREAM_MAX];
@@ -48,6 +52,15 @@ struct proc {
 /* proc_launch.c: makes pipes, sockets and the plan, and spawns cinch-init. Fills p; on failure the
  * caller frees it. */
 int proc_launch(struct proc *p, const struct proc_opts *o, struct err *e) MUST_USE;
+
+/* proc_keeper.c: the keeper, wherever it is. */
+int proc_keeper_start(struct proc *p, const char *init, int control, struct err *e) MUST_USE;
+void proc_keeper_kill(struct proc *p);
+void proc_keeper_release(struct proc *p);
+bool proc_keeper_gone(const struct proc *p);
+pid_t proc_keeper_pid(const struct proc *p);
+/* The number outside of the program that has `inside` there. */
+pid_t proc_keeper_program(const struct proc *p, pid_t inside);
 
 /* proc_sweep.c: one round against the orphans of a dead cinch-init; true when none is left. */
 bool proc_sweep_round(struct proc *p);

@@ -37,6 +37,9 @@ static void on_dead(void *arg, pid_t pid, int status)
 
 bool proc_sweep_round(struct proc *p)
 {
+    if (p->placed) {
+        return p->gone; /* the kernel takes the others along */
+    }
     struct tree_filter f = { is_own, p };
     struct err why = { .code = ERR_OK };
     size_t living = 0;
@@ -48,5 +51,5 @@ bool proc_sweep_round(struct proc *p)
     }
     p->quiet_rounds = empty == 1 && living == 0 ? p->quiet_rounds + 1 : 0;
     p->result.stuck = empty == 1 ? 0 : (uint32_t)(living > 0 ? living : 1);
-    return child_exited(p->init) && (certain || p->quiet_rounds >= QUIET_ROUNDS);
+    return proc_keeper_gone(p) && (certain || p->quiet_rounds >= QUIET_ROUNDS);
 }

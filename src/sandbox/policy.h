@@ -13,8 +13,8 @@
  * nothing exists inside. `.git/hooks` and `.git/config` of the workspace cannot be written, so
  * that git outside never runs what was planted inside.
  *
- * Lists are NULL-terminated, or NULL; nothing is copied: all must live until sandbox_open() has
- * returned. Paths are absolute.
+ * Lists are NULL-terminated, or NULL; nothing is copied: all must live as long as the sandbox.
+ * Paths are absolute.
  */
 #pragma once
 

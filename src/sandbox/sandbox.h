@@ -10,7 +10,8 @@
  *  3. on_ready(report, listener): the view stands; `listener` (if a port was asked for) is a
  *     socket listening on 127.0.0.1 inside. on_failed(why, report): it could not be built, and
  *     every program asked for fails with the same reason.
- *  4. sandbox_free(s): all that is inside dies; nothing is left of mounts, namespaces, groups.
+ *  4. sandbox_close(s), on_closed, sandbox_free(s): all that is inside dies; nothing is left of
+ *     mounts, namespaces, groups. sandbox_free() alone does it, too.
  *
  * Each program has process ids of its own (a pid namespace whose first process is the keeper that
  * proc talks to), a mount namespace of its own that begins as a copy of the held one, and shares
@@ -98,9 +99,12 @@ struct sandbox_port {
     void (*on_failed)(void *arg, const struct sandbox_report *r, const struct err *why);
     /* The holder is gone and everything with it, without having been told. */
     void (*on_lost)(void *arg, const struct err *why);
+    /* After sandbox_close(): nothing is left. */
+    void (*on_closed)(void *arg);
     void *arg;
 };
 
+/* Policy, view and lists must live as long as the sandbox. */
 struct sandbox_opts {
     const struct sandbox_policy *policy;
     const struct sandbox_view *view;
@@ -118,7 +122,10 @@ struct sandbox_opts {
  * ERR_UNSUPPORTED where a guarantee is known to be lost and may not be. */
 int sandbox_open(struct loop *l, const struct sandbox_opts *o, struct sandbox **ret,
                  struct err *e) MUST_USE;
-struct sandbox *sandbox_free(struct sandbox *s); /* accepts NULL, returns NULL */
+/* Ends everything inside and removes all traces, then on_closed. */
+void sandbox_close(struct sandbox *s);
+/* At once; what takes time (control groups) is waited for. Accepts NULL, returns NULL. */
+struct sandbox *sandbox_free(struct sandbox *s);
 
 /* For proc_opts.place; valid until sandbox_free(). layer NULL: the view as it is. */
 struct proc_place sandbox_place(struct sandbox *s, const char *layer);

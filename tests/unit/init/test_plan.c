@@ -17,7 +17,7 @@
 
 static void write_sample(struct buf *b)
 {
-    assert_int_equal(plan_begin(b, NULL), 0);
+    assert_int_equal(plan_begin(b, PLAN_PROGRAM, NULL), 0);
     assert_int_equal(plan_add_fd(b, 0, 0, NULL), 0);
     assert_int_equal(plan_add_fd(b, 2, 1, NULL), 0);
     assert_int_equal(plan_add_text(b, PLAN_OP_CWD, "/tmp", NULL), 0);
@@ -37,7 +37,7 @@ static void round_trip(void **state)
     write_sample(&b);
     struct plan p;
     struct plan_record r;
-    assert_int_equal(plan_open(buf_str(&b), &p, NULL), 0);
+    assert_int_equal(plan_open(buf_str(&b), PLAN_PROGRAM, &p, NULL), 0);
     assert_string_equal(p.exe, "/bin/true");
     assert_int_equal(p.n_args, 2);
     assert_int_equal(p.n_envs, 1);
@@ -74,7 +74,7 @@ static int open_copy(const char *bytes, size_t len, struct err *e)
     assert_non_null(copy);
     memcpy(copy, bytes, len);
     struct plan p;
-    int rc = plan_open(str_n(copy, len), &p, e);
+    int rc = plan_open(str_n(copy, len), PLAN_PROGRAM, &p, e);
     struct plan_record r;
     while (rc == 0 && plan_next(&p, &r)) {
         (void)(r.text == NULL ? 0 : strlen(r.text));
@@ -135,7 +135,7 @@ static void other_versions_are_named(void **state)
 static int with_extra(int (*add)(struct buf *b))
 {
     CLEANUP(buf) struct buf b = BUF_INIT(PLAN_MAX);
-    assert_int_equal(plan_begin(&b, NULL), 0);
+    assert_int_equal(plan_begin(&b, PLAN_PROGRAM, NULL), 0);
     assert_int_equal(plan_add_text(&b, PLAN_OP_EXE, "/x", NULL), 0);
     assert_int_equal(plan_add_text(&b, PLAN_OP_ARG, "x", NULL), 0);
     assert_int_equal(add(&b), 0);
@@ -195,7 +195,7 @@ static void plan_without_program_is_refused(void **state)
 {
     (void)state;
     CLEANUP(buf) struct buf b = BUF_INIT(PLAN_MAX);
-    assert_int_equal(plan_begin(&b, NULL), 0);
+    assert_int_equal(plan_begin(&b, PLAN_PROGRAM, NULL), 0);
     assert_int_equal(plan_add_text(&b, PLAN_OP_EXE, "/x", NULL), 0);
     assert_int_equal(plan_end(&b, NULL), 0);
     assert_int_equal(open_copy(b.ptr, b.len, NULL), -ERR_PROTO);
@@ -207,7 +207,7 @@ static void writers_know_their_limits(void **state)
     struct err e;
     CLEANUP(buf) struct buf b = BUF_INIT(2 * PLAN_MAX);
     assert_int_equal(plan_end(&b, NULL), -ERR_BUG);
-    assert_int_equal(plan_begin(&b, NULL), 0);
+    assert_int_equal(plan_begin(&b, PLAN_PROGRAM, NULL), 0);
     assert_int_equal(plan_add_text(&b, PLAN_OP_EXE, "", &e), -ERR_USAGE);
     char *huge = malloc(PLAN_MAX);
     assert_non_null(huge);

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who, what, and the plan of an entry.
+ */
+#include "sandbox/compose.h"
+
+#include <limits.h>
+#include <linux/landlock.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "sandbox/compose_priv.h"
+#include "sandbox/filter.h"
+#include "sandbox/reach.h"
+
+/* As root shows itself inside. */
+#define SHOWN_ID   1000u
+#define SHOWN_NAME "agent"
+
+static const char *const protect_default[] = { ".git/hooks", ".git/config", NULL };
+
+int compose_landlock_version(void)
+{
+    long v = syscall(SYS_landlock_create_ruleset, NULL, (size_t)0, LANDLOCK_CREATE_RULESET_VERSION);
+    return v < 0 ? 0 : (int)v;
+}
+
+bool compose_without(const struct compose *c, enum sandbox_guarantee g)
+{
+    return (c->without & (1u << g)) != 0;
+}
+
+/* --- who --- */
+
+/* A name for /etc/passwd: what would break the file is not taken over. */
+static const char *user_name(struct arena *a)
+{
+    const char *name = getenv("USER");
+    struct str s = str_of(name == NULL ? getenv("LOGNAME") : name);
+    bool good = s.len > 0 && s.len <= 32 && s.ptr[0] != '-';
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        good = good && (c == '_' || c == '-' || c == '.' || (c >= '0' && c <= '9') ||
+                        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'));
+    }
+    return good && !str_eqc(s, "root") ? arena_dup(a, s) : SHOWN_NAME;
+}
+
+static void decide_who(struct compose *c)
+{
+    struct compose_who *w = &c->who;
+    w->root = geteuid() == 0;
+    w->uid = w->root ? SANDBOX_HOST_UID : geteuid();
+    w->gid = w->root ? SANDBOX_HOST_GID : getegid();
+    w->inside_uid = w->root ? SHOWN_ID : w->uid;
+    w->inside_gid = w->root ? SHOWN_ID : w->gid;
+    w->name = w->root ? SHOWN_NAME : user_name(c->arena);
+    w->home =
+        c->policy->home != NULL ? c->policy->home : arena_printf(c->arena, "/home/%s", w->name);
+}
+
+/* --- what is shown --- */
+
+static int check_path(const char *path, struct err *e)
+{
+    static const char *const ours[] = { "/", "/proc", "/dev", MOUNTS_OWN, MOUNTS_HOST };
+    if (path[0] != '/') {
+        return ERR(e, ERR_CONFIG, "sandbox: '%s' is not an absolute path", path);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+        if (strcmp(path, ours[i]) == 0) {
+            return ERR(e, ERR_CONFIG, "sandbox: '%s' cannot be shown: every sandbox has its own",
+                       path);
+        }
+    }
+    return 0;
+}
+
+static int add_grant(struct compose *c, const char *path, int kind, bool optional, struct err *e)
+{
+    int rc = check_path(path, e);
+    if (rc < 0) {
+        return rc;
+    }
+    if (c->n_grants == COMPOSE_GRANTS_MAX) {
+        return ERR(e, ERR_LIMIT, "sandbox: more than %d paths", COMPOSE_GRANTS_MAX);
+    }
+    if (!optional && access(path, F_OK) != 0) {
+        return ERR_SYS_AS(e, ERR_INPUT, "sandbox: '%s'", path);
+    }
+    struct compose_grant *g = &c->grants[c->n_grants++];
+    g->path = path;
+    g->kind = kind;
+    g->optional = optional;
+    return 0;
+}
+
+static int add_list(struct compose *c, const char *const *list, int kind, struct err *e)
+{
+    int rc = 0;
+    for (; rc == 0 && list != NULL && *list != NULL; list++) {
+        rc = add_grant(c, *list, kind, false, e);
+    }
+    return rc;
+}
+
+static bool below(const char *path, const char *dir)
+{
+    size_t len = strlen(dir);
+    return strncmp(path, dir, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+static int add_reach(struct compose *c, struct err *e)
+{
+    struct reach r = { .n = 0 };
+    const char *home = getenv("HOME");
+    int rc = 0;
+    reach_path(&r, c->arena, c->policy->path, home);
+    reach_program(&r, c->arena, c->opts->program, home);
+    for (size_t i = 0; rc == 0 && i < r.n; i++) {
+        if (c->view == NULL || !below(r.paths[i], c->view->path)) {
+            rc = add_grant(c, r.paths[i], GRANT_READ, true, e);
+        }
+    }
+    return rc;
+}
+
+/* Parents before children; of the same path the stronger last, which then covers the other. */
+static int by_path(const void *a, const void *b)
+{
+    const struct compose_grant *x = a;
+    const struct compose_grant *y = b;
+    int order = strcmp(x->path, y->path);
+    return order != 0 ? order : (int)x->kind - (int)y->kind;
+}
+
+static void drop_doubles(struct compose *c)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->n_grants; i++) {
+        bool covered = i + 1 < c->n_grants && strcmp(c->grants[i].path, c->grants[i + 1].path) == 0;
+        if (!covered) {
+            c->grants[kept++] = c->grants[i];
+        }
+    }
+    c->n_grants = kept;
+}
+
+static int gather(struct compose *c, struct err *e)
+{
+    const struct sandbox_policy *p = c->policy;
+    int rc = add_reach(c, e);
+    rc = rc < 0 ? rc : add_list(c, p->read, GRANT_READ, e);
+    rc = rc < 0 ? rc : add_list(c, p->write, GRANT_WRITE, e);
+    rc = rc < 0 ? rc : add_list(c, c->opts->own_read, GRANT_READ, e);
+    rc = rc < 0 ? rc : add_list(c, c->opts->own_write, GRANT_WRITE, e);
+    if (rc == 0 && p->home != NULL) {
+        rc = add_grant(c, p->home, GRANT_WRITE, false, e);
+    }
+    if (rc == 0 && c->view != NULL) {
+        rc = add_grant(c, c->view->path, GRANT_WORKSPACE, true, e);
+    }
+    qsort(c->grants, c->n_grants, sizeof c->grants[0], by_path);
+    drop_doubles(c);
+    return rc;
+}
+
+static uint32_t guarantees_of(const struct sandbox_policy *p)
+{
+    uint32_t g = 1u << SANDBOX_FILES | 1u << SANDBOX_IDENTITY | 1u << SANDBOX_PROCESSES |
+                 1u << SANDBOX_IPC | 1u << SANDBOX_SYSCALLS | 1u << SANDBOX_PIDS;
+    g |= p->net != SANDBOX_NET_OPEN ? 1u << SANDBOX_NETWORK : 0;
+    g |= !p->allow_nested ? 1u << SANDBOX_LANDLOCK : 0;
+    g |= p->memory > 0 ? 1u << SANDBOX_MEMORY : 0;
+    g |= p->cpus > 0 ? 1u << SANDBOX_CPUS : 0;
+    return g;
+}
+
+static int check_view(const struct sandbox_view *v, struct err *e)
+{
+    size_t n = 0;
+    while (v->lower != NULL && v->lower[n] != NULL) {
+        n++;
+    }
+    if ((v->bind != NULL) == (n > 0) || n > SANDBOX_LOWER_MAX || (n > 0 && v->layer == NULL)) {
+        return ERR(e, ERR_BUG, "a view is one directory, or an overlay with 1 to %d lower ones",
+                   SANDBOX_LOWER_MAX);
+    }
+    return check_path(v->path, e);
+}
+
+int compose_init(struct compose *c, struct arena *a, const struct sandbox_opts *o, struct err *e)
+{
+    bool has_view = o->view != NULL && o->view->path != NULL;
+    *c = (struct compose) { .arena = a,
+                            .opts = o,
+                            .policy = o->policy,
+                            .view = has_view ? o->view : NULL,
+                            .landlock = compose_landlock_version(),
+                            .requested = guarantees_of(o->policy) };
+    int rc = has_view ? check_view(o->view, e) : 0;
+    decide_who(c);
+    return rc < 0 ? rc : gather(c, e);
+}
+
+/* --- entry --- */
+
+static const char *options_of(const struct compose *c, const char *lower, const char *upper,
+                              bool is_volatile)
+{
+    const char *kind = c->who.root ? "redirect_dir=on,metacopy=off" : "userxattr";
+    return arena_printf(c->arena, "lowerdir=%s,upperdir=%s/upper,workdir=%s/work,index=off,%s%s",
+                        lower, upper, upper, kind, is_volatile ? ",volatile" : "");
+}
+
+/* A layer is named by us, below the scratch directory: letters, digits, and what cannot be mistaken
+ * for a way out or for an option of the overlay. */
+static bool layer_ok(const char *layer)
+{
+    struct str s = str_of(layer);
+    bool good = s.len > 0 && s.len < 200 && s.ptr[0] != '/' && strstr(layer, "..") == NULL;
+    for (size_t i = 0; i < s.len; i++) {
+        good = good && strchr(",:\\=", s.ptr[i]) == NULL && s.ptr[i] > ' ';
+    }
+    return good;
+}
+
+static void draft_layer(struct draft *d, const char *layer)
+{
+    const struct compose *c = d->c;
+    if (c->view == NULL || !layer_ok(layer)) {
+        d->rc = ERR(d->e, ERR_BUG, "no layer '%s' can be put on this view", layer);
+        return;
+    }
+    const char *dir = arena_printf(c->arena, "%s/%s", OWN_SCRATCH, layer);
+    draft_paths(d, PLAN_OP_OVERLAY, options_of(c, OWN_WORKSPACE, dir, true), c->view->path,
+                PLAN_WRITABLE);
+    draft_protect(d);
+}
+
+static void draft_identity(struct draft *d)
+{
+    const struct compose_who *w = &d->c->who;
+    bool keep = !w->root || compose_without(d->c, SANDBOX_IDENTITY);
+    struct plan_ids ids = {
+        .outside_uid = keep ? 0 : w->uid, /* 0 of the namespace that the holder is in */
+        .outside_gid = keep ? 0 : w->gid,
+        .inside_uid = w->inside_uid,
+        .inside_gid = w->inside_gid,
+        .flags = keep ? PLAN_KEEP : 0,
+    };
+    d->rc = d->rc < 0 ? d->rc : plan_add_ids(d->b, PLAN_OP_IDENTITY, &ids, d->e);
+}
+
+static void draft_limit(struct draft *d, int resource, uint64_t most)
+{
+    d->rc = d->rc < 0 ? d->rc : plan_add_limit(d->b, (uint32_t)resource, most, most, d->e);
+}
+
+/* The floor, with or without cgroups. */
+static void draft_limits(struct draft *d)
+{
+    const struct sandbox_policy *p = d->c->policy;
+    draft_limit(d, RLIMIT_CORE, 0);
+    draft_limit(d, RLIMIT_NPROC, p->pids == 0 ? SANDBOX_PIDS_DEFAULT : p->pids);
+    if (p->memory > 0) {
+        draft_limit(d, RLIMIT_DATA, p->memory); /* of each process */
+    }
+}
+
+/* Rights by version of Landlock: 1 knows the first 13; then refer, truncate, device ioctl. */
+static uint64_t landlock_all(int version)
+{
+    int bits = version >= 5 ? 16 : version >= 3 ? 15 : version >= 2 ? 14 : 13;
+    return (UINT64_C(1) << bits) - 1;
+}
+
+static void draft_rule(struct draft *d, uint64_t access, const char *path)
+{
+    d->rc = d->rc < 0 ? d->rc : plan_add_rule(d->b, access, path, d->e);
+}
+
+static bool is_writable(const struct compose *c, const struct compose_grant *g)
+{
+    return g->kind == GRANT_WRITE ||
+           (g->kind == GRANT_WORKSPACE && c->policy->mode != SANDBOX_READ_ONLY);
+}
+
+static void draft_landlock(struct draft *d)
+{
+    static const char *const writable[] = { "/tmp", "/run", "/dev", "/proc" };
+    const struct compose *c = d->c;
+    uint64_t all = landlock_all(c->landlock);
+    /* Version 6 can also keep signals and abstract sockets inside. */
+    struct plan_ruleset rules = { .fs = all, .scope = c->landlock >= 6 ? 3 : 0 };
+    d->rc = d->rc < 0 ? d->rc : plan_add_ruleset(d->b, &rules, d->e);
+    draft_rule(
+        d, LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_EXECUTE,
+        "/");
+    for (size_t i = 0; i < ARRAY_LEN(writable); i++) {
+        draft_rule(d, all, writable[i]);
+    }
+    if (c->policy->home == NULL) {
+        draft_rule(d, all, c->who.home);
+    }
+    for (size_t i = 0; i < c->n_grants; i++) {
+        if (is_writable(c, &c->grants[i])) {
+            draft_rule(d, all, c->grants[i].path);
+        }
+    }
+}
+
+int compose_entry(const struct compose *c, const char *layer, struct buf *out, struct err *e)
+{
+    struct draft d = { .c = c, .b = out, .e = e };
+    d.rc = plan_begin(out, PLAN_ENTRY, e);
+    for (uint32_t i = 0; i < c->n_joins; i++) {
+        draft_number(&d, PLAN_OP_JOIN, i);
+    }
+    if (layer != NULL) {
+        draft_layer(&d, layer);
+    }
+    draft_number(&d, PLAN_OP_PROC, c->policy->allow_nested);
+    draft_text(&d, PLAN_OP_HIDE, MOUNTS_OWN);
+    draft_identity(&d);
+    draft_limits(&d);
+    if (c->landlock > 0 && !c->policy->allow_nested && !compose_without(c, SANDBOX_LANDLOCK)) {
+        draft_landlock(&d);
+    }
+    if (d.rc == 0 && !compose_without(c, SANDBOX_SYSCALLS)) {
+        d.rc = plan_add_seccomp(out, sandbox_filter(c->policy->allow_nested), e);
+    }
+    return d.rc < 0 ? d.rc : plan_end(out, e);
+}
+
+/* --- view --- */
+
+static void draft_namespaces(struct draft *d)
+{
+    const struct compose *c = d->c;
+    if (!c->who.root) {
+        struct plan_ids ids = { .outside_uid = c->who.uid, .outside_gid = c->who.gid };
+        draft_number(d, PLAN_OP_NAMESPACES, CLONE_NEWUSER);
+        d->rc = d->rc < 0 ? d->rc : plan_add_ids(d->b, PLAN_OP_MAP, &ids, d->e);
+    }
+    draft_number(d, PLAN_OP_NAMESPACES, CLONE_NEWNS);
+    if (!compose_without(c, SANDBOX_IPC)) {
+        draft_number(d, PLAN_OP_NAMESPACES, CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP);
+        draft_text(d, PLAN_OP_HOSTNAME, "cinch");
+    }
+    if (c->policy->net != SANDBOX_NET_OPEN && !compose_without(c, SANDBOX_NETWORK)) {
+        draft_number(d, PLAN_OP_NAMESPACES, CLONE_NEWNET);
+        draft_number(d, PLAN_OP_LOOPBACK, 1);
+    }
+    if (c->opts->listen) {
+        draft_number(d, PLAN_OP_LISTEN, c->opts->listen_port);
+    }
+}
+
+static void draft_root(struct draft *d)
+{
+    uint64_t bytes = d->c->policy->tmp == 0 ? SANDBOX_TMP_DEFAULT : d->c->policy->tmp;
+    struct plan_size size = { .bytes = bytes, .inodes = 1 << 20 };
+    d->rc = d->rc < 0 ? d->rc : plan_add_size(d->b, PLAN_OP_ROOT, &size, "/", d->e);
+    d->rc = d->rc < 0 ? d->rc : plan_add_size(d->b, PLAN_OP_TMPFS, &size, OWN_PRIVATE, d->e);
+    draft_dir(d, OWN_SCRATCH, 0700, false);
+}
+
+static void draft_workspace(struct draft *d)
+{
+    const struct sandbox_view *v = d->c->view;
+    uint32_t writable = d->c->policy->mode == SANDBOX_READ_ONLY ? 0 : PLAN_WRITABLE;
+    if (v->bind != NULL) {
+        draft_bind_shown(d, v->bind, v->path, writable);
+    } else {
+        const char *lower = "";
+        for (size_t i = 0; v->lower[i] != NULL; i++) {
+            const char *at = arena_printf(d->c->arena, "%s/lower%zu", MOUNTS_OWN, i);
+            draft_bind_shown(d, v->lower[i], at, PLAN_SHALLOW);
+            lower = arena_printf(d->c->arena, "%s%s%s", lower, i == 0 ? "" : ":", at);
+        }
+        draft_bind_shown(d, v->layer, OWN_LAYER, PLAN_WRITABLE | PLAN_SHALLOW);
+        draft_paths(d, PLAN_OP_OVERLAY, options_of(d->c, lower, OWN_LAYER, v->is_volatile), v->path,
+                    writable);
+    }
+    draft_bind(d, v->path, OWN_WORKSPACE, PLAN_INSIDE | PLAN_WRITABLE | PLAN_SHALLOW);
+}
+
+/* Where the workspace has a real .git directory; a file or a link there leads outside anyway. */
+void draft_protect(struct draft *d)
+{
+    const struct sandbox_view *v = d->c->view;
+    const char *const *list = d->c->policy->protect;
+    if (v == NULL) {
+        return;
+    }
+    const char *source = v->bind != NULL ? v->bind : v->lower[0];
+    for (list = list == NULL ? protect_default : list; *list != NULL; list++) {
+        struct stat st;
+        const char *outside = arena_printf(d->c->arena, "%s/%s", source, *list);
+        const char *path = arena_printf(d->c->arena, "%s/%s", v->path, *list);
+        uint32_t flags = PLAN_INSIDE | PLAN_OPTIONAL;
+        if (lstat(outside, &st) != 0) {
+            const char *above =
+                arena_dup(d->c->arena, str_n(outside, (size_t)(strrchr(outside, '/') - outside)));
+            bool hooks = str_ends(str_of(*list), STR("hooks"));
+            if (!hooks || lstat(above, &st) != 0 || !S_ISDIR(st.st_mode) || v->bind != NULL) {
+                continue;
+            }
+            flags |= PLAN_MAKE_DIR; /* into the overlay: an empty one is as good as none */
+        }
+        struct plan_paths p = { .flags = flags,
+                                .host_uid = d->c->who.root ? d->c->who.uid : 0,
+                                .host_gid = d->c->who.root ? d->c->who.gid : 0 };
+        d->rc = d->rc < 0 ? d->rc : plan_add_paths(d->b, PLAN_OP_BIND, &p, path, path, d->e);
+    }
+}
+
+static void draft_grants(struct draft *d)
+{
+    for (size_t i = 0; i < d->c->n_grants; i++) {
+        const struct compose_grant *g = &d->c->grants[i];
+        if (g->kind == GRANT_WORKSPACE) {
+            draft_workspace(d);
+        } else {
+            draft_bind_shown(d, g->path, g->path,
+                             (g->kind == GRANT_WRITE ? PLAN_WRITABLE : 0) |
+                                 (g->optional ? PLAN_OPTIONAL : 0));
+        }
+    }
+}
+
+static void draft_denied(struct draft *d)
+{
+    const char *const *list = d->c->policy->deny;
+    for (; d->rc == 0 && list != NULL && *list != NULL; list++) {
+        d->rc = check_path(*list, d->e);
+        draft_paths(d, PLAN_OP_MASK, NULL, *list, PLAN_OPTIONAL);
+    }
+}
+
+int compose_view(const struct compose *c, struct buf *out, struct err *e)
+{
+    struct draft d = { .c = c, .b = out, .e = e };
+    d.rc = plan_begin(out, PLAN_VIEW, e);
+    draft_namespaces(&d);
+    draft_root(&d);
+    draft_system(&d);
+    if (!c->who.root) {
+        /* The kernel gives a user a new /proc only where one is in sight; see init/entry.c. */
+        draft_bind(&d, "/proc", "/proc", 0);
+    }
+    draft_grants(&d);
+    draft_protect(&d);
+    draft_denied(&d);
+    if (c->view != NULL && c->view->scratch != NULL) {
+        draft_bind_shown(&d, c->view->scratch, OWN_DISK, PLAN_WRITABLE | PLAN_SHALLOW);
+    }
+    draft_number(&d, PLAN_OP_CLOSE_ROOT, 1);
+    draft_text(&d, PLAN_OP_PASS, OWN_SCRATCH);
+    if (c->view != NULL) {
+        draft_text(&d, PLAN_OP_PASS, c->view->path);
+    }
+    return d.rc < 0 ? d.rc : plan_end(out, e);
+}

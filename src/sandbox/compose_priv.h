@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing a plan without a check after each line: the first failure sticks, the rest is skipped.
+ */
+#pragma once
+
+#include "init/mounts.h"
+#include "init/plan.h"
+#include "sandbox/compose.h"
+
+struct draft {
+    const struct compose *c;
+    struct buf *b;
+    struct err *e;
+    int rc;
+};
+
+/* Directories of the view that only the holder sees. */
+#define OWN_PRIVATE   MOUNTS_OWN "/private"
+#define OWN_SCRATCH   MOUNTS_OWN "/scratch"
+#define OWN_DISK      MOUNTS_OWN "/scratch/disk"
+#define OWN_LAYER     MOUNTS_OWN "/layer"
+#define OWN_WORKSPACE MOUNTS_OWN "/workspace"
+
+void draft_number(struct draft *d, enum plan_op op, uint32_t number);
+void draft_text(struct draft *d, enum plan_op op, const char *text);
+void draft_dir(struct draft *d, const char *to, uint32_t mode, bool give);
+void draft_symlink(struct draft *d, const char *from, const char *to);
+void draft_file(struct draft *d, const char *to, const char *text);
+void draft_bind(struct draft *d, const char *from, const char *to, uint32_t flags);
+/* One that belongs to somebody outside: shown as the program's where root starts us. */
+void draft_bind_shown(struct draft *d, const char *from, const char *to, uint32_t flags);
+void draft_paths(struct draft *d, enum plan_op op, const char *from, const char *to,
+                 uint32_t flags);
+
+/* compose_system.c: /usr and the like, /etc, /dev. */
+void draft_system(struct draft *d);
+
+/* The protected parts of the workspace; again over a layer that has covered them. */
+void draft_protect(struct draft *d);
