@@ -115,41 +115,46 @@ static int add_removal(struct walk *w, const char *path, const char *base)
         w->d, &(struct delta_entry) { .kind = DELTA_REMOVE, .path = path, .from = base }, w->e);
 }
 
+static int add_move(struct walk *w, const char *path, const char *base, const char *from)
+{
+    struct stat source;
+    struct stat here;
+    if (!base_stat(w, from, &source) || !S_ISDIR(source.st_mode)) {
+        return ERR(w->e, ERR_SYS, "'%s' was moved to '%s', but it is no directory", from, path);
+    }
+    int r = base_stat(w, base, &here) ? add_removal(w, path, base) : 0;
+    struct delta_entry move = { .kind = DELTA_MOVE, .path = path, .from = from };
+    return r < 0 ? r : delta_add(w->d, &move, w->e);
+}
+
+static bool is_opaque(const struct walk *w, int fd, const char *name)
+{
+    char value[8];
+    return node_mark(fd, name, w->marks, "opaque", value, sizeof value) > 0 &&
+           (value[0] == 'y' || value[0] == 'Y');
+}
+
 static int add_directory(struct walk *w, const struct place *p, const char *name,
                          const struct stat *st)
 {
-    char value[8];
     struct stat below;
     const char *path = join(w->arena, p->path, name);
     const char *base = p->base == NULL ? NULL : join(w->arena, p->base, name);
     const char *from = redirect_of(w, p, name);
     bool there = base_stat(w, base, &below);
-    bool opaque = node_mark(p->fd, name, w->marks, "opaque", value, sizeof value) > 0 &&
-                  (value[0] == 'y' || value[0] == 'Y');
-    bool merges = there && S_ISDIR(below.st_mode) && !opaque && from == NULL;
+    bool merges = there && S_ISDIR(below.st_mode) && from == NULL && !is_opaque(w, p->fd, name);
     if (p->depth >= DELTA_DEPTH_MAX || strlen(path) > PATH_MAX - NAME_MAX) {
         return ERR(w->e, ERR_LIMIT, "'%.200s…' is nested too deep", path);
     }
-    int r = 0;
-    if (from != NULL) {
-        if (!base_stat(w, from, &below) || !S_ISDIR(below.st_mode)) {
-            return ERR(w->e, ERR_SYS, "'%s' was moved to '%s', but it is no directory", from, path);
-        }
-        r = there ? add_removal(w, path, base) : 0;
-        r = r < 0 ? r
-                  : delta_add(
-                        w->d,
-                        &(struct delta_entry) { .kind = DELTA_MOVE, .path = path, .from = from },
-                        w->e);
-    }
+    int r = from == NULL ? 0 : add_move(w, path, base, from);
     if (r == 0) {
         struct delta_entry entry = { .kind = DELTA_DIR, .path = path, .from = base, .st = *st };
         entry.clear = there && !merges && from == NULL;
         r = delta_add(w->d, &entry, w->e);
     }
-    CLEANUP(fd) int fd = r < 0 ? -1 : listing_open(p->fd, name, w->e);
+    CLEANUP(fd) int fd = r < 0 ? r : listing_open(p->fd, name, w->e);
     if (fd < 0) {
-        return r < 0 ? r : fd;
+        return fd;
     }
     struct place inner = { fd, path, from != NULL ? from : merges ? base : NULL, p->depth + 1 };
     return walk_dir(w, &inner);

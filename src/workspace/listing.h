@@ -26,8 +26,9 @@ struct listing {
 int listing_read(struct listing *l, int fd, struct err *e) MUST_USE;
 void listing_done(struct listing *l);
 
-/* Opens the directory `name` in fd for reading, not through a link; makes it readable for a
- * moment if it is not: for layers of ours only, never for the user's tree. Returns the descriptor or a negative code. */
+/* Opens the directory `name` in fd for reading, not through a link; makes it readable for a moment
+ * if it is not: for layers of ours only, never for the user's tree. Returns the descriptor or a
+ * negative code. */
 int listing_open(int fd, const char *name, struct err *e) MUST_USE;
 
 static inline void cleanup_listing(struct listing *l)

@@ -99,7 +99,8 @@ static int stage_copy(struct merge *m, struct parent *from, size_t i, struct lin
                    ? ERR_SYS(e, "link '%s'", x->path)
                    : 0;
     }
-    int r = node_copy(from->fd, name, &x->st, m->stage_fd, number(i, to), &m->owner, e);
+    int r = node_copy(NODE_AT(from->fd, name), &x->st, NODE_AT(m->stage_fd, number(i, to)),
+                      &m->owner, e);
     m->bytes += S_ISREG(x->st.st_mode) ? x->st.st_size : 0;
     return r < 0 ? err_wrap(e, "stage '%s'", x->path) : 0;
 }
@@ -358,7 +359,7 @@ static int place_by_copy(struct merge *m, const struct parent *at, const char *f
         return ERR_SYS(e, "look at what was staged");
     }
     (void)unlinkat(at->fd, m->stage_name, 0);
-    int r = node_copy(m->stage_fd, from, &st, at->fd, m->stage_name, NULL, e);
+    int r = node_copy(NODE_AT(m->stage_fd, from), &st, NODE_AT(at->fd, m->stage_name), NULL, e);
     if (r == 0 && renameat(at->fd, m->stage_name, at->fd, name) < 0) {
         r = ERR_SYS(e, "place '%s'", name);
         (void)unlinkat(at->fd, m->stage_name, 0);
@@ -419,7 +420,7 @@ static int set_attributes(struct merge *m, struct err *e)
         if (fstat(from, &st) < 0) {
             return ERR_SYS(e, "look at '%s'", x->path);
         }
-        int r = node_copy_attributes(from, ".", &st, to, ".", &m->owner, e);
+        int r = node_copy_attributes(NODE_AT(from, "."), &st, NODE_AT(to, "."), &m->owner, e);
         if (r < 0) {
             return err_wrap(e, "directory '%s'", x->path);
         }

@@ -167,31 +167,32 @@ static gid_t owner_gid(const struct node_owner *o, gid_t gid)
     return o != NULL && o->active && gid == o->from_gid ? o->to_gid : gid;
 }
 
-int node_copy_attributes(int from_fd, const char *from, const struct stat *st, int to_fd,
-                         const char *to, const struct node_owner *owner, struct err *e)
+int node_copy_attributes(struct node_at from, const struct stat *st, struct node_at to,
+                         const struct node_owner *owner, struct err *e)
 {
     char source[NAME_BYTES];
     char target[NAME_BYTES];
     bool link = S_ISLNK(st->st_mode);
     /* Only root may give files away; the group may be ours to give. */
-    if (fchownat(to_fd, to, owner_uid(owner, st->st_uid), owner_gid(owner, st->st_gid),
+    if (fchownat(to.fd, to.name, owner_uid(owner, st->st_uid), owner_gid(owner, st->st_gid),
                  AT_SYMLINK_NOFOLLOW) < 0 &&
         errno != EPERM && errno != EINVAL) {
-        return ERR_SYS(e, "change the owner of '%s'", to);
+        return ERR_SYS(e, "change the owner of '%s'", to.name);
     }
     if (!link) {
-        (void)!fchmodat(to_fd, to, (st->st_mode & 07777) | S_IRWXU, 0);
-        int r = copy_xattrs(proc_name(from_fd, from, source), proc_name(to_fd, to, target), to, e);
+        (void)!fchmodat(to.fd, to.name, (st->st_mode & 07777) | S_IRWXU, 0);
+        int r = copy_xattrs(proc_name(from.fd, from.name, source),
+                            proc_name(to.fd, to.name, target), to.name, e);
         if (r < 0) {
             return r;
         }
-        if (fchmodat(to_fd, to, st->st_mode & 07777, 0) < 0) {
-            return ERR_SYS(e, "change the mode of '%s'", to);
+        if (fchmodat(to.fd, to.name, st->st_mode & 07777, 0) < 0) {
+            return ERR_SYS(e, "change the mode of '%s'", to.name);
         }
     }
     const struct timespec times[2] = { st->st_atim, st->st_mtim };
-    if (utimensat(to_fd, to, times, AT_SYMLINK_NOFOLLOW) < 0) {
-        return ERR_SYS(e, "set the times of '%s'", to);
+    if (utimensat(to.fd, to.name, times, AT_SYMLINK_NOFOLLOW) < 0) {
+        return ERR_SYS(e, "set the times of '%s'", to.name);
     }
     return 0;
 }
@@ -260,38 +261,37 @@ static int copy_data(int in, int out, off_t size)
     return ftruncate(out, size);
 }
 
-static int copy_regular(int from_fd, const char *from, const struct stat *st, int to_fd,
-                        const char *to, struct err *e)
+static int copy_regular(struct node_at from, struct node_at to, struct err *e)
 {
     CLEANUP(fd)
-    int in = openat(from_fd, from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int in = openat(from.fd, from.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (in < 0) {
-        return ERR_SYS(e, "read '%s'", from);
+        return ERR_SYS(e, "read '%s'", from.name);
     }
     struct stat now;
     if (fstat(in, &now) < 0 || !S_ISREG(now.st_mode)) {
-        return ERR(e, ERR_SYS, "read '%s': it has become something else", from);
+        return ERR(e, ERR_SYS, "read '%s': it has become something else", from.name);
     }
     CLEANUP(fd)
-    int out = openat(to_fd, to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int out = openat(to.fd, to.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (out < 0) {
-        return ERR_SYS(e, "create '%s'", to);
+        return ERR_SYS(e, "create '%s'", to.name);
     }
-    return copy_data(in, out, now.st_size) < 0 ? ERR_SYS(e, "copy '%s'", from) : 0;
+    return copy_data(in, out, now.st_size) < 0 ? ERR_SYS(e, "copy '%s'", from.name) : 0;
 }
 
-static int copy_link(int from_fd, const char *from, int to_fd, const char *to, struct err *e)
+static int copy_link(struct node_at from, struct node_at to, struct err *e)
 {
     char target[PATH_MAX];
-    ssize_t n = readlinkat(from_fd, from, target, sizeof target - 1);
+    ssize_t n = readlinkat(from.fd, from.name, target, sizeof target - 1);
     if (n < 0) {
-        return ERR_SYS(e, "read link '%s'", from);
+        return ERR_SYS(e, "read link '%s'", from.name);
     }
     target[n] = '\0';
-    return symlinkat(target, to_fd, to) < 0 ? ERR_SYS(e, "create link '%s'", to) : 0;
+    return symlinkat(target, to.fd, to.name) < 0 ? ERR_SYS(e, "create link '%s'", to.name) : 0;
 }
 
-int node_copy(int from_fd, const char *from, const struct stat *st, int to_fd, const char *to,
+int node_copy(struct node_at from, const struct stat *st, struct node_at to,
               const struct node_owner *owner, struct err *e)
 {
     struct err own = { 0 };
@@ -299,20 +299,21 @@ int node_copy(int from_fd, const char *from, const struct stat *st, int to_fd, c
     e = e == NULL ? &own : e;
     e->sys = 0;
     if (S_ISREG(st->st_mode)) {
-        r = copy_regular(from_fd, from, st, to_fd, to, e);
+        r = copy_regular(from, to, e);
     } else if (S_ISLNK(st->st_mode)) {
-        r = copy_link(from_fd, from, to_fd, to, e);
+        r = copy_link(from, to, e);
     } else if (S_ISFIFO(st->st_mode) || S_ISSOCK(st->st_mode)) {
-        r = mknodat(to_fd, to, (st->st_mode & S_IFMT) | 0600, 0) < 0 ? ERR_SYS(e, "create '%s'", to)
-                                                                     : 0;
+        r = mknodat(to.fd, to.name, (st->st_mode & S_IFMT) | 0600, 0) < 0
+                ? ERR_SYS(e, "create '%s'", to.name)
+                : 0;
     } else {
-        return ERR(e, ERR_UNSUPPORTED, "'%s' is a device", from);
+        return ERR(e, ERR_UNSUPPORTED, "'%s' is a device", from.name);
     }
     if (r == 0) {
-        r = node_copy_attributes(from_fd, from, st, to_fd, to, owner, e);
+        r = node_copy_attributes(from, st, to, owner, e);
     }
     if (r < 0 && e->sys != EEXIST) {
-        (void)unlinkat(to_fd, to, 0);
+        (void)unlinkat(to.fd, to.name, 0);
     }
     return r;
 }

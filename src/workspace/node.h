@@ -5,7 +5,8 @@
  *
  *   struct stat st;
  *   fstatat(from, "a", &st, AT_SYMLINK_NOFOLLOW);
- *   node_copy(from, "a", &st, to, "b", NULL, e);          content, owner, mode, xattrs, times
+ *   node_copy(NODE_AT(from, "a"), &st, NODE_AT(to, "b"), NULL, e);
+ *                                                content, owner, mode, xattrs, times
  *
  * The data of a regular file is cloned where the file system can do that, else copied with its
  * holes. Of the extended attributes, user.* and access lists are kept; what overlayfs keeps for
@@ -19,6 +20,12 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+
+struct node_at {
+    int fd;
+    const char *name;
+};
+#define NODE_AT(fd, name) ((struct node_at) { (fd), (name) })
 
 /* Files of one owner become files of another: the agent of a run that root started works under an
  * identity of its own, and what it made must not stay behind with that owner. */
@@ -34,12 +41,12 @@ enum node_marks { NODE_MARKS_NONE, NODE_MARKS_TRUSTED, NODE_MARKS_USER };
 
 /* Everything but directories. The target must not exist; on failure it is removed. ERR_UNSUPPORTED
  * for a device. `owner` may be NULL. */
-int node_copy(int from_fd, const char *from, const struct stat *st, int to_fd, const char *to,
+int node_copy(struct node_at from, const struct stat *st, struct node_at to,
               const struct node_owner *owner, struct err *e) MUST_USE;
 /* Owner, xattrs, mode and times of `from` onto `to`, which is of the same type; "." is the
  * directory itself. An owner that we may not give away is left as it is. */
-int node_copy_attributes(int from_fd, const char *from, const struct stat *st, int to_fd,
-                         const char *to, const struct node_owner *owner, struct err *e) MUST_USE;
+int node_copy_attributes(struct node_at from, const struct stat *st, struct node_at to,
+                         const struct node_owner *owner, struct err *e) MUST_USE;
 
 /* The value of an overlay mark ("opaque", "redirect" …) in `value`, NUL-terminated; its length, or
  * -1 when there is none. */

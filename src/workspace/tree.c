@@ -89,7 +89,9 @@ static int copy_dir(struct copying *c, const struct level *l, const char *name, 
     } else {
         r = copy_level(c, &(struct level) { from, to, path, l->depth + 1 });
     }
-    return r < 0 ? r : node_copy_attributes(l->from, name, st, l->to, name, c->o->owner, c->e);
+    return r < 0 ? r
+                 : node_copy_attributes(NODE_AT(l->from, name), st, NODE_AT(l->to, name),
+                                        c->o->owner, c->e);
 }
 
 static int copy_file(struct copying *c, const struct level *l, const char *name, const char *path,
@@ -106,7 +108,7 @@ static int copy_file(struct copying *c, const struct level *l, const char *name,
         remember(c, path);
     }
     struct err why = { 0 };
-    int r = node_copy(l->from, name, st, l->to, name, c->o->owner, &why);
+    int r = node_copy(NODE_AT(l->from, name), st, NODE_AT(l->to, name), c->o->owner, &why);
     if (r < 0 && (why.code == ERR_UNSUPPORTED || why.sys == EACCES || why.sys == EPERM ||
                   why.sys == ENOENT)) {
         leave_out(c, path, why.msg);
@@ -151,7 +153,9 @@ int tree_copy(int from_fd, int to_fd, const struct tree_copy_opts *o, struct tre
     }
     int r = copy_level(&c, &(struct level) { from_fd, to_fd, "", 0 });
     links_done(&c.links);
-    r = r < 0 ? r : node_copy_attributes(from_fd, ".", &root, to_fd, ".", c.o->owner, e);
+    r = r < 0 ? r
+              : node_copy_attributes(NODE_AT(from_fd, "."), &root, NODE_AT(to_fd, "."), c.o->owner,
+                                     e);
     if (ret != NULL) {
         *ret = c.stats;
     }

@@ -125,8 +125,8 @@ static int make_layers(struct txn *x, int at, struct err *e)
     if (fstat(root, &st) < 0) {
         return ERR_SYS(e, "look at the workspace");
     }
-    r = node_copy_attributes(root, ".", &st, x->source_fd, ".", &back, e);
-    return r < 0 ? r : node_copy_attributes(root, ".", &st, work, ".", &back, e);
+    r = node_copy_attributes(NODE_AT(root, "."), &st, NODE_AT(x->source_fd, "."), &back, e);
+    return r < 0 ? r : node_copy_attributes(NODE_AT(root, "."), &st, NODE_AT(work, "."), &back, e);
 }
 
 static bool is_stage(void *arg, const char *path)
