@@ -6,12 +6,17 @@
  * never gets as far.
  *
  *   on_request      the request is complete, nothing was sent: pass, refuse, or wait for a while
+ *   on_attempt      it is about to go to the upstream, for the first time or again: the same
  *   on_answer       the upstream answered or failed and the client has seen no byte of it: pass it
  *                   on, or try again after a delay
  *   on_data         bytes of the answer, as they go to the client
  *   on_event        what the tap understood of it (usage, model, stop, tool names)
  *   on_done         exactly once for each exchange that on_request of this filter passed, whatever
  *                   became of it
+ *
+ * A filter that is asked to wait is asked again, once its delay is over, until it says something
+ * else. on_answer comes once for each attempt that passed on_attempt, unless the client left; a
+ * filter that waits there hides the answer from the filters after it.
  *
  * Any of them may be NULL. A filter keeps what it knows of one exchange in *slot, which starts as
  * NULL and is its own; it is released in on_done. Filters of one exchange never run at the same
@@ -49,15 +54,19 @@ struct exchange_view {
 
 enum filter_verdict {
     FILTER_PASS,
-    FILTER_REFUSE, /* on_request only */
-    FILTER_WAIT,   /* on_request: ask again after `delay`; on_answer: try again after it */
+    FILTER_REFUSE, /* not in on_answer: what the upstream said is passed on instead */
+    FILTER_WAIT,   /* ask again after `delay`; in on_answer: try the upstream again after it */
 };
+
+#define FILTER_WHEN_FREE ((nsec)-1) /* a delay: until an attempt or exchange of another has ended */
 
 struct filter_answer {
     enum filter_verdict verdict;
     nsec delay;             /* FILTER_WAIT */
+    int64_t max_output;     /* FILTER_PASS, on_request: the request is cut down to this; 0: no */
     struct llm_error error; /* FILTER_REFUSE: told to the client in its own format */
     nsec retry_after;       /* FILTER_REFUSE: for the Retry-After field; 0: none */
+    const char *reason;     /* FILTER_REFUSE: for X-Cinch-Reason, and nobody shall retry; or NULL */
 };
 
 /* What the upstream did, before the client sees it: either a head or an error. */
@@ -85,6 +94,8 @@ struct filter {
     const char *name;
     void *arg;
     void (*on_request)(void *arg, const struct exchange_view *x, void **slot,
+                       struct filter_answer *ret);
+    void (*on_attempt)(void *arg, const struct exchange_view *x, void **slot,
                        struct filter_answer *ret);
     void (*on_answer)(void *arg, const struct exchange_view *x, void **slot,
                       const struct filter_outcome *o, struct filter_answer *ret);

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Words of upstream errors.
+ * What is the same for all upstreams.
  */
 #include "gateway/upstream.h"
 
 #include "base/macro.h"
+
+bool upstream_speaks(const struct upstream *up, enum llm_format f)
+{
+    return up->any_format || up->format == f || (up->formats & 1u << f) != 0;
+}
 
 const char *upstream_error_word(enum upstream_error_kind kind)
 {

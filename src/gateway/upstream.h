@@ -86,8 +86,10 @@ struct upstream {
     const struct upstream_ops *ops;
     const char *name;       /* in routes, metrics and records; borrowed */
     bool any_format;        /* answers in whatever format the request has (script, cassette) */
-    enum llm_format format; /* else: the one it speaks */
+    enum llm_format format; /* else: the one it speaks … */
+    unsigned formats;       /* … and further ones, 1u << format each */
     bool local;             /* no provider behind it: it costs nothing and has no credential */
 };
 
+bool upstream_speaks(const struct upstream *up, enum llm_format f);
 const char *upstream_error_word(enum upstream_error_kind kind); /* "connect", "tls", … */

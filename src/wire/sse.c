@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Server-sent events. Lines are cut out of the input where they lie; only what crosses the border of
- * a chunk, or is joined from several lines, is copied.
+ * Server-sent events. Lines are cut out of the input where they lie; only what crosses the border
+ * of a chunk, or is joined from several lines, is copied.
  */
 #include "wire/sse.h"
 

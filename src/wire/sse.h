@@ -56,6 +56,6 @@ void sse_feed(struct sse *s, struct str bytes);
 int sse_next(struct sse *s, struct sse_event *ret, struct err *e) MUST_USE;
 bool sse_end(struct sse *s, struct sse_event *ret);
 
-/* Appends one event. `name` may be empty; data of several lines becomes several data fields. Neither
- * may hold a CR, which would end a line. */
+/* Appends one event. `name` may be empty; data of several lines becomes several data fields.
+ * Neither may hold a CR, which would end a line. */
 int sse_write(struct str name, struct str data, struct buf *out, struct err *e) MUST_USE;

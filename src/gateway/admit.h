@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who may come in: the checks that need the head of a request only. Pure.
+ *
+ *   admit_host(value, hosts)       is the request meant for us? A page in a browser that had its
+ *                                  name pointed at this machine says another host
+ *   admit_token(head, token)       does it show the token, wherever its format puts a key?
+ *   admit_proxy_token(head, token) the same for a proxy's client
+ *
+ * Tokens are compared in a time that does not depend on how much of them is right.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "wire/http.h"
+
+bool admit_host(struct str value, const char *const *hosts);
+bool admit_token(const struct http_head *head, struct str token);
+bool admit_proxy_token(const struct http_head *head, struct str token);
+/* The field, or one of its kind, carries a credential and goes to nobody. */
+bool admit_is_credential(struct str name);

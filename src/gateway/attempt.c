@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a complete request to an answer: routing, the filters in order, calls of the upstream, and
+ * trying again while the client has seen nothing.
+ *
+ *   begin → filters' on_request → filters' on_attempt → upstream → filters' on_answer → the client
+ *                                 ↑______________ wait ______________|
+ */
+#include <fnmatch.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/macro.h"
+#include "gateway/gateway_priv.h"
+
+/* An answer of an error is shown to the filters with this much of its body. */
+#define GATHER_MAX ((size_t)64 << 10)
+/* Who waits for others is asked again after this, come what may. */
+#define WAIT_MAX (2 * NSEC_PER_SEC)
+
+static void go_on(struct exchange *x);
+
+static void refuse(struct exchange *x, int status, enum llm_error_kind kind, const char *message)
+{
+    exchange_refuse(
+        x, NULL, &(struct refusal) { .status = status, .kind = kind, .message = str_of(message) });
+}
+
+static void refuse_err(struct exchange *x, const struct err *e)
+{
+    bool unsupported = e->code == ERR_UNSUPPORTED;
+    bool bad = unsupported || e->code == ERR_PARSE || e->code == ERR_LIMIT;
+    refuse(x, bad ? 400 : 500, bad ? LLM_ERR_INVALID : LLM_ERR_SERVER, e->msg);
+}
+
+/* --- waiting --- */
+
+static void on_timer(void *arg)
+{
+    struct exchange *x = arg;
+    attempt_cancel(x); /* out of the list, if it is in there */
+    go_on(x);
+}
+
+static void unlink_waiting(struct exchange *x)
+{
+    struct exchange **at = &x->g->waiting;
+    while (*at != NULL && *at != x) {
+        at = &(*at)->next_waiting;
+    }
+    if (*at == x) {
+        *at = x->next_waiting;
+    }
+    x->next_waiting = NULL;
+    x->is_waiting = false;
+}
+
+static void wait_for(struct exchange *x, nsec delay)
+{
+    struct err e;
+    x->state = EXCHANGE_FILTERS;
+    if (x->timer == NULL && timer_new(x->g->loop, on_timer, x, &x->timer, &e) < 0) {
+        refuse_err(x, &e);
+        return;
+    }
+    if (delay < 0) {
+        struct exchange **at = &x->g->waiting;
+        while (*at != NULL) {
+            at = &(*at)->next_waiting;
+        }
+        *at = x;
+        x->is_waiting = true;
+        delay = WAIT_MAX;
+    }
+    timer_arm(x->timer, clock_now() + delay);
+}
+
+void attempt_wake(struct exchange *x)
+{
+    timer_cancel(x->timer);
+    go_on(x);
+}
+
+void attempt_cancel(struct exchange *x)
+{
+    if (x->timer != NULL) {
+        timer_cancel(x->timer);
+    }
+    if (x->is_waiting) {
+        unlink_waiting(x);
+    }
+    if (x->call != NULL) {
+        x->upstream->ops->cancel(TAKE_PTR(x->call));
+    }
+}
+
+/* --- the answer of the upstream --- */
+
+static void on_failed_attempt(struct exchange *x, const struct filter *f,
+                              const struct filter_outcome *o, nsec delay)
+{
+    x->g->metrics.retries++;
+    gateway_tell(x->g, &(struct gateway_event) {
+                           .kind = GATEWAY_RETRY,
+                           .view = &x->view,
+                           .status = o->status,
+                           .why = o->error != NULL ? o->error->message : http_reason(o->status),
+                           .filter = f->name,
+                           .delay = delay,
+                       });
+    attempt_cancel(x);
+    x->next_filter = 0;
+    gateway_wake(x->g);
+    wait_for(x, delay);
+}
+
+/* Asks the filters about it. False: there will be another attempt. */
+static bool judge(struct exchange *x, const struct upstream_error *error)
+{
+    const struct filter_outcome o = {
+        .status = error == NULL ? x->status : 0,
+        .fields = error == NULL ? &x->answer_fields : NULL,
+        .body = buf_str(&x->gathered),
+        .error = error,
+    };
+    for (size_t i = 0; i < x->passed; i++) {
+        const struct filter *f = &x->g->opts.filters[i];
+        struct filter_answer a = { .verdict = FILTER_PASS };
+        if (f->on_answer == NULL) {
+            continue;
+        }
+        f->on_answer(f->arg, &x->view, &x->slots[i], &o, &a);
+        if (a.verdict == FILTER_WAIT) {
+            on_failed_attempt(x, f, &o, a.delay < 0 ? 0 : a.delay);
+            return false;
+        }
+    }
+    x->done.served = error == NULL;
+    return true;
+}
+
+static void deliver_head(struct exchange *x)
+{
+    struct buf gathered = x->gathered;
+    buf_init(&x->gathered, GATHER_MAX);
+    if (x->translation != NULL) {
+        translate_head(x);
+        translate_data(x, buf_str(&gathered));
+    } else {
+        passthrough_head(x);
+        passthrough_data(x, buf_str(&gathered));
+    }
+    buf_done(&gathered);
+}
+
+static void copy_fields(struct exchange *x, const struct http_fields *f)
+{
+    struct http_field *copy = arena_array(x->arena, f->len + 1, sizeof *copy);
+    for (size_t i = 0; i < f->len; i++) {
+        copy[i].name = arena_str(x->arena, f->items[i].name);
+        copy[i].value = arena_str(x->arena, f->items[i].value);
+    }
+    x->answer_fields = (struct http_fields) { copy, f->len };
+}
+
+static void on_head(void *arg, int status, const struct http_fields *fields)
+{
+    struct exchange *x = arg;
+    x->status = status;
+    copy_fields(x, fields);
+    if (status >= 400) {
+        x->state = EXCHANGE_GATHERING;
+    } else if (judge(x, NULL)) {
+        deliver_head(x);
+    }
+}
+
+static void on_data(void *arg, struct str bytes)
+{
+    struct exchange *x = arg;
+    if (x->state == EXCHANGE_GATHERING) {
+        if (x->gathered.len + bytes.len <= GATHER_MAX) {
+            buf_add(&x->gathered, bytes);
+            return;
+        }
+        if (!judge(x, NULL)) {
+            return;
+        }
+        deliver_head(x);
+    }
+    if (x->translation != NULL) {
+        translate_data(x, bytes);
+    } else {
+        passthrough_data(x, bytes);
+    }
+}
+
+static void on_end(void *arg)
+{
+    struct exchange *x = arg;
+    x->call = NULL;
+    if (x->state == EXCHANGE_GATHERING) {
+        if (!judge(x, NULL)) {
+            return;
+        }
+        deliver_head(x);
+    }
+    if (x->state != EXCHANGE_ANSWERING) {
+        return; /* refused, or the client left meanwhile */
+    }
+    if (x->translation != NULL) {
+        translate_end(x);
+    } else {
+        passthrough_end(x);
+    }
+}
+
+static void tell_upstream_error(struct exchange *x, const struct upstream_error *error)
+{
+    char text[256];
+    bool timeout = error->kind == UPSTREAM_TIMEOUT;
+    bool ours = error->kind == UPSTREAM_REFUSED;
+    (void)snprintf(text, sizeof text, "upstream '%s': %s", x->upstream->name, error->message);
+    refuse(x,
+           ours      ? 400
+           : timeout ? 504
+                     : 502,
+           ours      ? LLM_ERR_INVALID
+           : timeout ? LLM_ERR_TIMEOUT
+                     : LLM_ERR_SERVER,
+           text);
+}
+
+static void on_error(void *arg, const struct upstream_error *error)
+{
+    struct exchange *x = arg;
+    x->call = NULL;
+    x->g->metrics.upstream_errors++;
+    LOG_DEBUG("gateway", "upstream_error", LOG_STR("upstream", x->upstream->name),
+              LOG_STR("why", error->message));
+    if (x->state == EXCHANGE_ANSWERING) {
+        if (x->translation != NULL) {
+            translate_cut(x);
+        } else {
+            exchange_finish(x, false);
+        }
+    } else if (judge(x, error)) {
+        tell_upstream_error(x, error);
+    }
+}
+
+static void call_upstream(struct exchange *x)
+{
+    const struct upstream_port port = { on_head, on_data, on_end, on_error, x };
+    struct err e;
+    x->state = EXCHANGE_CALLING;
+    x->view.attempt++;
+    x->request.attempt = x->view.attempt;
+    buf_reset(&x->gathered);
+    x->paused = false;
+    if (x->upstream->ops->start(x->upstream, &x->request, &port, &x->call, &e) < 0) {
+        x->call = NULL;
+        x->view.attempt--;
+        refuse(x, 502, e.code == ERR_SECRET ? LLM_ERR_AUTH : LLM_ERR_SERVER, e.msg);
+    }
+}
+
+/* --- the filters on the way in --- */
+
+static void on_refused(struct exchange *x, const struct filter *f, const struct filter_answer *a)
+{
+    const struct refusal r = {
+        .status = a->error.status != 0 ? a->error.status : llm_error_status(a->error.kind),
+        .kind = a->error.kind,
+        .message = a->error.message,
+        .retry_after = a->retry_after,
+        .reason = a->reason,
+    };
+    exchange_refuse(x, f->name, &r);
+}
+
+static bool limit_output(struct exchange *x, int64_t max_output)
+{
+    struct err e;
+    int rc = x->translation != NULL ? translate_limit(x, max_output, &e)
+                                    : passthrough_limit(x, max_output, &e);
+    if (rc < 0) {
+        refuse_err(x, &e);
+    }
+    return rc == 0;
+}
+
+/* Asks one filter. True: go on to the next one. */
+static bool ask(struct exchange *x, size_t i)
+{
+    const struct filter *f = &x->g->opts.filters[i];
+    struct filter_answer a = { .verdict = FILTER_PASS };
+    if (x->in_attempts && f->on_attempt != NULL) {
+        f->on_attempt(f->arg, &x->view, &x->slots[i], &a);
+    } else if (!x->in_attempts && f->on_request != NULL) {
+        f->on_request(f->arg, &x->view, &x->slots[i], &a);
+    }
+    if (a.verdict == FILTER_WAIT) {
+        wait_for(x, a.delay);
+        return false;
+    }
+    if (a.verdict == FILTER_REFUSE) {
+        on_refused(x, f, &a);
+        return false;
+    }
+    x->passed = x->in_attempts ? x->passed : i + 1;
+    return a.max_output == 0 || limit_output(x, a.max_output);
+}
+
+static bool is_filtered(const struct exchange *x)
+{
+    return x->kind == EXCHANGE_MODEL && x->endpoint.call == LLM_CALL_GENERATE;
+}
+
+static void go_on(struct exchange *x)
+{
+    size_t n = is_filtered(x) ? x->g->opts.n_filters : 0;
+    for (int round = x->in_attempts ? 1 : 0; round < 2; round++) {
+        for (; x->next_filter < n; x->next_filter++) {
+            if (!ask(x, x->next_filter)) {
+                return;
+            }
+        }
+        x->next_filter = 0;
+        x->in_attempts = true;
+    }
+    call_upstream(x);
+}
+
+/* --- the start --- */
+
+static const struct gateway_route *find_route(const struct gateway *g, const char *model)
+{
+    for (size_t i = 0; i < g->opts.n_routes; i++) {
+        if (fnmatch(g->opts.routes[i].pattern, model, 0) == 0) {
+            return &g->opts.routes[i];
+        }
+    }
+    return NULL;
+}
+
+static struct str url_decoded(struct arena *a, struct str s)
+{
+    char *out = arena_alloc(a, s.len + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned byte;
+        char hex[3] = { i + 2 < s.len ? s.ptr[i + 1] : 'x', i + 2 < s.len ? s.ptr[i + 2] : 'x', 0 };
+        int used = 0;
+        if (s.ptr[i] == '%' && i + 2 < s.len && sscanf(hex, "%2x%n", &byte, &used) == 1 &&
+            used == 2) {
+            out[n++] = (char)byte;
+            i += 2;
+        } else {
+            out[n++] = s.ptr[i];
+        }
+    }
+    return str_n(out, n);
+}
+
+static bool find_model(struct exchange *x)
+{
+    if (x->endpoint.model.len > 0) {
+        x->view.model = url_decoded(x->arena, x->endpoint.model);
+    }
+    if (x->endpoint.call == LLM_CALL_MODELS || x->body.len == 0 || !x->g->need_scan) {
+        return true;
+    }
+    x->scanned = scan_request(buf_str(&x->body), &x->scan);
+    if (!x->scanned) {
+        refuse(x, 400, LLM_ERR_INVALID, "the body is no JSON object, or an ambiguous one");
+        return false;
+    }
+    if (x->endpoint.format != LLM_GEMINI) {
+        x->view.model = x->scan.model;
+    }
+    x->view.max_output = x->scan.max_output;
+    return true;
+}
+
+static int prepare(struct exchange *x, struct err *e)
+{
+    bool same = x->kind == EXCHANGE_MOUNT || upstream_speaks(x->upstream, x->endpoint.format);
+    x->view.request = &x->request;
+    x->view.upstream = x->upstream;
+    x->view.translated = !same;
+    x->view.estimate = (int64_t)(x->body.len / 3) + 1;
+    x->request.exchange = x->view.id;
+    x->g->metrics.translated += same ? 0 : 1;
+    return same ? passthrough_prepare(x, e) : translate_prepare(x, e);
+}
+
+/* True when the gateway answers by itself. */
+static bool answer_here(struct exchange *x)
+{
+    bool same = upstream_speaks(x->upstream, x->endpoint.format);
+    if (x->endpoint.call == LLM_CALL_GENERATE || (same && !x->upstream->local)) {
+        return false;
+    }
+    if (x->endpoint.call == LLM_CALL_COUNT) {
+        count_answer(x);
+    } else {
+        models_answer(x);
+    }
+    return true;
+}
+
+void attempt_begin(struct exchange *x)
+{
+    struct err e;
+    x->state = EXCHANGE_FILTERS;
+    if (x->kind == EXCHANGE_MODEL) {
+        if (!find_model(x)) {
+            return;
+        }
+        const char *model = arena_dup(x->arena, x->view.model);
+        bool list = x->endpoint.call == LLM_CALL_MODELS && x->view.model.len == 0;
+        x->route =
+            list && x->g->opts.n_routes == 1 ? &x->g->opts.routes[0] : find_route(x->g, model);
+        if (list && (x->route == NULL || x->g->opts.n_routes > 1)) {
+            models_answer(x);
+            return;
+        }
+        if (x->route == NULL) {
+            refuse(x, 404, LLM_ERR_NOT_FOUND,
+                   arena_printf(x->arena, "no route for model '%.100s'", model));
+            return;
+        }
+        x->upstream = x->route->upstream;
+        if (answer_here(x)) {
+            return;
+        }
+    }
+    if (prepare(x, &e) < 0) {
+        refuse_err(x, &e);
+        return;
+    }
+    go_on(x);
+}

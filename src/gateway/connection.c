@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One client: requests in, answers out, one after the other. Requests that come before an answer is
+ * complete wait in `pending`, unread. Each state has a deadline; the one function that changes the
+ * state arms it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/macro.h"
+#include "gateway/gateway_priv.h"
+#include "io/stream.h"
+
+enum connection_state {
+    CONNECTION_IDLE,   /* not a byte of the next request has come */
+    CONNECTION_HEAD,   /* a part of its head has */
+    CONNECTION_BODY,   /* the exchange gets the body */
+    CONNECTION_BUSY,   /* the request is complete, the exchange answers */
+    CONNECTION_DRAIN,  /* our last words are out; what the client still sends is thrown away */
+    CONNECTION_TUNNEL, /* another protocol */
+    CONNECTION_OVER,
+};
+
+/* What waits for a client that reads slowly: beyond the mark the upstream is held back. */
+#define CONGESTION_MARK ((size_t)256 << 10)
+#define QUEUE_MAX       ((size_t)8 << 20)
+/* One read of the stream; reading stops while something is pending. */
+#define PENDING_MAX ((size_t)1 << 20)
+/* How long a refused client may go on sending before it must have read why. */
+#define DRAIN_TIME  (5 * NSEC_PER_SEC)
+#define TUNNEL_IDLE (600 * NSEC_PER_SEC)
+
+struct connection {
+    struct gateway *g;
+    struct connection *prev, *next;
+    struct stream *stream;
+    struct http *http;
+    struct timer *deadline;
+    enum connection_state state;
+    struct buf pending;
+    struct exchange *exchange;
+    struct tunnel *tunnel;
+    struct buf head; /* of the answer, until it goes out with the first bytes */
+    bool consuming;  /* consume() is running: it goes on by itself */
+    bool refused;    /* the answer came before the request was complete */
+    bool keep_alive;
+    bool is_head; /* HEAD: no body in the answer */
+    bool chunked;
+    size_t queued_before; /* at the last look of the deadline */
+};
+
+static void consume(struct connection *c, struct str input);
+
+/* --- states --- */
+
+static nsec allowed(const struct connection *c, enum connection_state s)
+{
+    const struct gateway_limits *l = &c->g->opts.limits;
+    switch (s) {
+    case CONNECTION_IDLE:
+        return l->idle;
+    case CONNECTION_HEAD:
+        return l->head;
+    case CONNECTION_BODY:
+    case CONNECTION_BUSY: /* looks whether the client reads what is queued */
+        return l->stall;
+    case CONNECTION_DRAIN:
+        return DRAIN_TIME;
+    case CONNECTION_TUNNEL:
+        return TUNNEL_IDLE;
+    case CONNECTION_OVER:
+        break;
+    }
+    return 0;
+}
+
+static void enter(struct connection *c, enum connection_state s)
+{
+    c->state = s;
+    nsec limit = allowed(c, s);
+    if (limit == 0) {
+        timer_cancel(c->deadline);
+    } else {
+        timer_arm(c->deadline, clock_now() + limit);
+    }
+}
+
+static void destroy(void *arg)
+{
+    struct connection *c = arg;
+    c->http = http_free(c->http);
+    buf_done(&c->pending);
+    buf_done(&c->head);
+    free(c);
+}
+
+static void close_connection(struct connection *c)
+{
+    if (c->state == CONNECTION_OVER) {
+        return;
+    }
+    enter(c, CONNECTION_OVER);
+    if (c->exchange != NULL) {
+        exchange_abort(TAKE_PTR(c->exchange));
+    }
+    if (c->tunnel != NULL) {
+        tunnel_free(TAKE_PTR(c->tunnel));
+    }
+    c->stream = stream_free(c->stream);
+    c->deadline = timer_free(c->deadline);
+    *(c->prev != NULL ? &c->prev->next : &c->g->connections) = c->next;
+    if (c->next != NULL) {
+        c->next->prev = c->prev;
+    }
+    gateway_connection_over(c->g);
+    loop_retire(c->g->loop, destroy, c);
+}
+
+/* --- answers --- */
+
+static void flush_head(struct connection *c)
+{
+    if (c->head.len > 0 && c->state != CONNECTION_OVER) {
+        const struct str piece = buf_str(&c->head);
+        if (stream_write(c->stream, &piece, 1, NULL) < 0) {
+            LOG_DEBUG("gateway", "queue_full");
+        }
+        buf_reset(&c->head);
+    }
+}
+
+static void flush_later(void *arg)
+{
+    flush_head(arg);
+}
+
+static bool closes(const struct connection *c)
+{
+    return !c->keep_alive || c->refused || c->g->stopping;
+}
+
+static int write_framing(struct connection *c, int status, int64_t length, struct err *e)
+{
+    struct buf *out = &c->head;
+    int rc = 0;
+    if (length >= 0 && status != 204) {
+        rc = buf_printf(out, e, "Content-Length: %lld\r\n", (long long)length);
+    } else if (c->chunked) {
+        rc = buf_append(out, STR("Transfer-Encoding: chunked\r\n"), e);
+    }
+    rc = rc < 0 || !closes(c) ? rc : buf_append(out, STR("Connection: close\r\n"), e);
+    return rc < 0 ? rc : buf_append(out, STR("\r\n"), e);
+}
+
+void connection_head(struct connection *c, int status, const struct http_fields *fields,
+                     int64_t length)
+{
+    struct err e;
+    bool no_body = c->is_head || status == 204 || status == 304;
+    bool old = http_head(c->http)->minor == 0; /* does not know chunks: the end is the end */
+    c->refused = c->state != CONNECTION_BUSY;
+    c->chunked = !no_body && length < 0 && !old;
+    c->keep_alive = c->keep_alive && (no_body || length >= 0 || c->chunked);
+    int rc = http_write_status(status, &c->head, &e);
+    for (size_t i = 0; rc == 0 && i < fields->len; i++) {
+        rc = http_write_field(fields->items[i].name, fields->items[i].value, &c->head, &e);
+    }
+    rc = rc < 0 ? rc : write_framing(c, status, length, &e);
+    if (rc < 0) {
+        LOG_DEBUG("gateway", "bad_answer_head", LOG_STR("why", e.msg));
+        buf_reset(&c->head);
+        connection_cut(c);
+        return;
+    }
+    /* Most often data follow at once, and then leave in the same packet. */
+    loop_post(c->g->loop, flush_later, c);
+}
+
+void connection_data(struct connection *c, struct str bytes)
+{
+    char size[HTTP_CHUNK_HEAD_LEN];
+    struct str pieces[4];
+    size_t n = 0;
+    if (c->state == CONNECTION_OVER || bytes.len == 0 || c->is_head) {
+        return;
+    }
+    if (c->head.len > 0) {
+        pieces[n++] = buf_str(&c->head);
+    }
+    if (c->chunked) {
+        pieces[n++] = http_chunk_head(bytes.len, size);
+    }
+    pieces[n++] = bytes;
+    if (c->chunked) {
+        pieces[n++] = HTTP_CHUNK_TAIL;
+    }
+    if (stream_write(c->stream, pieces, n, NULL) < 0) {
+        connection_cut(c); /* whoever produces did not stop: an answer with a hole is none */
+        return;
+    }
+    buf_reset(&c->head);
+    if (stream_queued(c->stream) > 0 && !timer_armed(c->deadline)) {
+        timer_arm(c->deadline, clock_now() + c->g->opts.limits.stall);
+    }
+}
+
+bool connection_congested(const struct connection *c)
+{
+    return c->state != CONNECTION_OVER && stream_queued(c->stream) > CONGESTION_MARK;
+}
+
+static void resume_requests(void *arg)
+{
+    struct connection *c = arg;
+    if (c->state == CONNECTION_IDLE && !c->consuming) {
+        struct buf input = c->pending;
+        buf_init(&c->pending, PENDING_MAX);
+        stream_resume(c->stream);
+        consume(c, buf_str(&input));
+        buf_done(&input);
+    }
+}
+
+void connection_end(struct connection *c)
+{
+    if (c->state == CONNECTION_OVER) {
+        return;
+    }
+    if (c->chunked && !c->is_head) {
+        const struct str pieces[] = { buf_str(&c->head), HTTP_CHUNK_LAST };
+        if (stream_write(c->stream, pieces, 2, NULL) < 0) {
+            connection_cut(c);
+            return;
+        }
+        buf_reset(&c->head);
+    }
+    flush_head(c);
+    c->exchange = NULL;
+    if (closes(c)) {
+        stream_finish(c->stream);
+        stream_resume(c->stream);
+        enter(c, CONNECTION_DRAIN);
+        return;
+    }
+    enter(c, CONNECTION_IDLE);
+    if (!c->consuming) {
+        loop_post(c->g->loop, resume_requests, c);
+    }
+}
+
+void connection_cut(struct connection *c)
+{
+    if (c->exchange != NULL) {
+        struct exchange *x = TAKE_PTR(c->exchange);
+        if (x->state != EXCHANGE_OVER) {
+            exchange_abort(x);
+        }
+    }
+    flush_head(c); /* the client shall see that an answer began */
+    close_connection(c);
+}
+
+/* --- requests --- */
+
+static int status_of(const struct err *e)
+{
+    return e->code == ERR_LIMIT ? 431 : e->code == ERR_UNSUPPORTED ? 501 : 400;
+}
+
+/* Nothing can be trusted about where a message that does not parse ends: last words, then close. */
+static void refuse_bytes(struct connection *c, int status, const char *why)
+{
+    const struct refusal r = { .status = status, .kind = LLM_ERR_INVALID, .message = str_of(why) };
+    c->keep_alive = false;
+    c->g->metrics.refused++;
+    gateway_tell(c->g,
+                 &(struct gateway_event) { .kind = GATEWAY_REFUSED, .status = status, .why = why });
+    if (c->exchange != NULL) {
+        exchange_abort(TAKE_PTR(c->exchange));
+    }
+    respond_error(c, LLM_CHAT, &r);
+}
+
+static void on_head(struct connection *c)
+{
+    const struct http_head *head = http_head(c->http);
+    c->keep_alive = head->keep_alive;
+    c->is_head = str_eqc(head->method, "HEAD");
+    c->chunked = c->refused = false;
+    enter(c, CONNECTION_BODY);
+    c->exchange = exchange_new(c, c->g, head);
+    bool has_body = head->chunked || head->length > 0;
+    if (has_body && !exchange_wanted(c->exchange)) {
+        exchange_start(c->exchange); /* says why not */
+        return;
+    }
+    const struct str *expect = http_find(&head->fields, "expect");
+    if (has_body && expect != NULL && http_name_is(*expect, "100-continue")) {
+        const struct str go_on = STR("HTTP/1.1 100 Continue\r\n\r\n");
+        (void)!stream_write(c->stream, &go_on, 1, NULL);
+    }
+}
+
+static void on_body(struct connection *c, struct str bytes)
+{
+    exchange_body(c->exchange, bytes);
+    if (c->state == CONNECTION_BODY) {
+        enter(c, CONNECTION_BODY); /* there was progress: the deadline moves */
+    }
+}
+
+static bool reads(const struct connection *c)
+{
+    return c->state == CONNECTION_IDLE || c->state == CONNECTION_HEAD ||
+           c->state == CONNECTION_BODY;
+}
+
+static void step(struct connection *c, int event, struct str body)
+{
+    switch (event) {
+    case HTTP_EV_HEAD:
+        on_head(c);
+        break;
+    case HTTP_EV_BODY:
+        on_body(c, body);
+        break;
+    case HTTP_EV_END:
+        enter(c, CONNECTION_BUSY);
+        exchange_start(c->exchange);
+        break;
+    default:
+        break;
+    }
+}
+
+static void keep_pending(struct connection *c, struct str bytes)
+{
+    if (bytes.len > 0) {
+        stream_pause(c->stream);
+        if (buf_append(&c->pending, bytes, NULL) < 0) {
+            close_connection(c);
+        }
+    }
+}
+
+static void consume(struct connection *c, struct str input)
+{
+    c->consuming = true;
+    while (reads(c)) {
+        struct str body;
+        struct err e;
+        int event = http_next(c->http, &input, &body, &e);
+        if (event < 0) {
+            refuse_bytes(c, status_of(&e), e.msg);
+        } else if (event > HTTP_EV_MORE) {
+            step(c, event, body);
+        } else {
+            if (c->state == CONNECTION_IDLE && !http_idle(c->http)) {
+                enter(c, CONNECTION_HEAD);
+            }
+            break;
+        }
+    }
+    c->consuming = false;
+    if (c->state == CONNECTION_BUSY) {
+        keep_pending(c, input);
+    } else if (c->state == CONNECTION_TUNNEL && input.len > 0) {
+        tunnel_from_client(c->tunnel, input);
+    }
+}
+
+/* --- the stream --- */
+
+static void on_bytes(void *arg, struct str chunk)
+{
+    struct connection *c = arg;
+    switch (c->state) {
+    case CONNECTION_IDLE:
+    case CONNECTION_HEAD:
+    case CONNECTION_BODY:
+        consume(c, chunk);
+        break;
+    case CONNECTION_BUSY:
+        keep_pending(c, chunk);
+        break;
+    case CONNECTION_TUNNEL:
+        tunnel_from_client(c->tunnel, chunk);
+        break;
+    case CONNECTION_DRAIN:
+    case CONNECTION_OVER:
+        break;
+    }
+}
+
+static void on_end(void *arg, const struct err *why)
+{
+    struct connection *c = arg;
+    if (c->state == CONNECTION_TUNNEL && why == NULL) {
+        tunnel_client_ended(c->tunnel);
+        return;
+    }
+    close_connection(c);
+}
+
+static void on_drained(void *arg)
+{
+    struct connection *c = arg;
+    if (c->state == CONNECTION_TUNNEL) {
+        tunnel_client_drained(c->tunnel);
+    } else if (c->exchange != NULL) {
+        exchange_drained(c->exchange);
+    }
+}
+
+static void on_deadline(void *arg)
+{
+    struct connection *c = arg;
+    size_t queued = stream_queued(c->stream);
+    switch (c->state) {
+    case CONNECTION_HEAD:
+        refuse_bytes(c, 408, "the head of the request took too long");
+        return;
+    case CONNECTION_BODY:
+        refuse_bytes(c, 408, "the body of the request took too long");
+        return;
+    case CONNECTION_BUSY:
+        if (queued > 0 && queued == c->queued_before) {
+            break; /* the client does not read */
+        }
+        c->queued_before = queued;
+        enter(c, CONNECTION_BUSY);
+        return;
+    case CONNECTION_TUNNEL:
+        if (!tunnel_moved(c->tunnel)) {
+            break;
+        }
+        enter(c, CONNECTION_TUNNEL);
+        return;
+    case CONNECTION_IDLE:
+    case CONNECTION_DRAIN:
+    case CONNECTION_OVER:
+        break;
+    }
+    close_connection(c);
+}
+
+/* --- life --- */
+
+void connection_start(struct gateway *g, int fd)
+{
+    struct connection *c = xcalloc(1, sizeof *c);
+    struct err e;
+    const struct stream_opts o = { .max = QUEUE_MAX, .port = { on_bytes, on_end, on_drained, c } };
+    c->g = g;
+    buf_init(&c->pending, PENDING_MAX);
+    buf_init(&c->head, BUF_TEXT);
+    int rc = timer_new(g->loop, on_deadline, c, &c->deadline, &e);
+    rc = rc < 0 ? rc : stream_new(g->loop, fd, &o, &c->stream, &e);
+    if (rc < 0) {
+        LOG_DEBUG("gateway", "no_connection", LOG_STR("why", e.msg));
+        cleanup_fd(&fd);
+        c->deadline = timer_free(c->deadline);
+        free(c);
+        return;
+    }
+    c->http = http_new(HTTP_REQUESTS);
+    c->next = g->connections;
+    if (c->next != NULL) {
+        c->next->prev = c;
+    }
+    g->connections = c;
+    g->n_connections++;
+    enter(c, CONNECTION_IDLE);
+}
+
+void connection_free_all(struct gateway *g)
+{
+    while (g->connections != NULL) {
+        close_connection(g->connections);
+    }
+}
+
+void connection_close_idle(struct gateway *g)
+{
+    for (struct connection *c = g->connections, *next; c != NULL; c = next) {
+        next = c->next;
+        if (c->state == CONNECTION_IDLE || c->state == CONNECTION_HEAD ||
+            c->state == CONNECTION_DRAIN || c->state == CONNECTION_TUNNEL) {
+            close_connection(c);
+        }
+    }
+}
+
+/* --- tunnels --- */
+
+void connection_become_tunnel(struct connection *c, struct tunnel *t)
+{
+    c->exchange = NULL;
+    c->tunnel = t;
+    enter(c, CONNECTION_TUNNEL);
+    stream_resume(c->stream);
+    if (c->pending.len > 0 && !c->consuming) {
+        struct buf input = c->pending;
+        buf_init(&c->pending, PENDING_MAX);
+        tunnel_from_client(t, buf_str(&input));
+        buf_done(&input);
+    }
+}
+
+int connection_raw(struct connection *c, struct str bytes)
+{
+    return stream_write(c->stream, &bytes, 1, NULL);
+}
+
+void connection_hold(struct connection *c, bool hold)
+{
+    if (hold) {
+        stream_pause(c->stream);
+    } else {
+        stream_resume(c->stream);
+    }
+}
+
+void connection_raw_end(struct connection *c, bool cut)
+{
+    if (cut) {
+        close_connection(c);
+    } else {
+        stream_finish(c->stream);
+    }
+}

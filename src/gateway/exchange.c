@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One request and its answer: what kind of request it is, who may ask it, and the end of it. What
+ * lies between is in attempt.c (filters and upstream), passthrough.c and translate.c.
+ */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/macro.h"
+#include "gateway/admit.h"
+#include "gateway/gateway_priv.h"
+
+/* --- admission --- */
+
+static void set_refusal(struct exchange *x, int status, enum llm_error_kind kind,
+                        struct str message)
+{
+    x->refusal = (struct refusal) { .status = status, .kind = kind, .message = message };
+}
+
+static const struct gateway_mount *find_mount(const struct gateway *g, struct str path)
+{
+    for (size_t i = 0; i < g->opts.n_mounts; i++) {
+        struct str at = str_of(g->opts.mounts[i].path);
+        if (str_starts(path, at) && (path.len == at.len || path.ptr[at.len] == '/')) {
+            return &g->opts.mounts[i];
+        }
+    }
+    return NULL;
+}
+
+static enum exchange_kind kind_of(struct exchange *x)
+{
+    struct str rest = x->head->target;
+    struct str path = str_split(&rest, '?');
+    bool reads = str_eqc(x->head->method, "GET") || str_eqc(x->head->method, "HEAD");
+    if (str_eqc(x->head->method, "CONNECT")) {
+        return EXCHANGE_TUNNEL;
+    }
+    if (path.ptr[0] != '/') {
+        return EXCHANGE_PROXY;
+    }
+    if (reads && str_eqc(path, "/healthz")) {
+        return EXCHANGE_HEALTH;
+    }
+    if (reads && str_eqc(path, "/metrics")) {
+        return EXCHANGE_METRICS;
+    }
+    const struct gateway_mount *mount = find_mount(x->g, path);
+    if (mount != NULL) {
+        x->upstream = mount->upstream;
+        return EXCHANGE_MOUNT;
+    }
+    x->endpoint = llm_endpoint_of(x->head->method, x->head->target);
+    return x->endpoint.call == LLM_CALL_NONE ? EXCHANGE_UNKNOWN : EXCHANGE_MODEL;
+}
+
+static bool is_proxy(const struct exchange *x)
+{
+    return x->kind == EXCHANGE_PROXY || x->kind == EXCHANGE_TUNNEL;
+}
+
+static void check_token(struct exchange *x)
+{
+    const char *token = x->g->opts.token;
+    bool open = x->kind == EXCHANGE_HEALTH || x->kind == EXCHANGE_UNKNOWN;
+    if (token == NULL || open) {
+        return;
+    }
+    if (is_proxy(x)) {
+        if (!admit_proxy_token(x->head, str_of(token))) {
+            set_refusal(x, 407, LLM_ERR_AUTH,
+                        STR("the proxy needs the gateway's token as password\n"));
+        }
+    } else if (!admit_token(x->head, str_of(token))) {
+        set_refusal(x, 401, LLM_ERR_AUTH, STR("wrong or missing gateway token"));
+    }
+}
+
+static void check_head(struct exchange *x)
+{
+    const struct gateway_limits *l = &x->g->opts.limits;
+    const struct str *host = http_find(&x->head->fields, "host");
+    if (!is_proxy(x) && host != NULL && !admit_host(*host, x->g->opts.hosts)) {
+        set_refusal(x, 403, LLM_ERR_PERMISSION, STR("this host is not served here"));
+        return;
+    }
+    if (x->kind == EXCHANGE_UNKNOWN) {
+        set_refusal(x, 404, LLM_ERR_NOT_FOUND, STR("no such path on this gateway"));
+        return;
+    }
+    check_token(x);
+    if (x->refusal.status != 0) {
+        return;
+    }
+    if (is_proxy(x) && x->g->opts.egress == NULL) {
+        set_refusal(x, 403, LLM_ERR_PERMISSION, STR("this gateway is no proxy"));
+    } else if (x->head->length > (int64_t)l->body) {
+        set_refusal(x, 413, LLM_ERR_TOO_LARGE,
+                    STR("the request is larger than the gateway allows"));
+    } else if (x->head->length > (int64_t)(l->bodies - x->g->body_bytes)) {
+        set_refusal(x, 503, LLM_ERR_OVERLOADED, STR("too much is under way; try again"));
+        x->refusal.retry_after = NSEC_PER_SEC;
+    }
+}
+
+struct exchange *exchange_new(struct connection *c, struct gateway *g, const struct http_head *head)
+{
+    struct exchange *x = xcalloc(1, sizeof *x);
+    x->g = g;
+    x->c = c;
+    x->head = head;
+    x->arena = arena_new();
+    x->done = (struct filter_done) { .usage = LLM_USAGE_NONE, .first_byte = -1 };
+    x->view.id = ++g->last_id;
+    x->view.began = clock_now();
+    x->view.client_target = head->target;
+    x->view.client_fields = head->fields;
+    buf_init(&x->body, g->opts.limits.body);
+    buf_init(&x->rewritten, g->opts.limits.body + ((size_t)1 << 20));
+    buf_init(&x->gathered, (size_t)1 << 20);
+    x->kind = kind_of(x);
+    x->view.client = x->endpoint;
+    check_head(x);
+    return x;
+}
+
+bool exchange_wanted(const struct exchange *x)
+{
+    return x->refusal.status == 0;
+}
+
+/* --- the body --- */
+
+/* A first piece of a known length gets its room at once; beyond that the buffer grows as bytes
+ * really come: a length that is only claimed costs nothing. */
+#define RESERVE_MAX ((size_t)1 << 20)
+
+static void reserve(struct exchange *x)
+{
+    size_t length = x->head->length > 0 ? (size_t)x->head->length : 0;
+    char *room;
+    (void)!buf_reserve(&x->body, length < RESERVE_MAX ? length : RESERVE_MAX, &room, NULL);
+}
+
+void exchange_body(struct exchange *x, struct str bytes)
+{
+    if (x->body.len == 0) {
+        reserve(x);
+    }
+    if (bytes.len > x->g->opts.limits.bodies - x->g->body_bytes) {
+        set_refusal(x, 503, LLM_ERR_OVERLOADED, STR("too much is under way; try again"));
+        x->refusal.retry_after = NSEC_PER_SEC;
+    } else if (buf_append(&x->body, bytes, NULL) < 0) {
+        set_refusal(x, 413, LLM_ERR_TOO_LARGE,
+                    STR("the request is larger than the gateway allows"));
+    } else {
+        x->g->body_bytes += bytes.len;
+        x->g->metrics.bytes_in += bytes.len;
+        return;
+    }
+    exchange_start(x);
+}
+
+/* --- the end --- */
+
+static void destroy(void *arg)
+{
+    struct exchange *x = arg;
+    x->tap = llm_tap_free(x->tap);
+    x->translation = translation_free(x->translation);
+    x->timer = timer_free(x->timer);
+    buf_done(&x->rewritten);
+    buf_done(&x->gathered);
+    x->arena = arena_free(x->arena);
+    free(x);
+}
+
+static void tell_done(struct exchange *x)
+{
+    struct gateway *g = x->g;
+    struct filter_done *d = &x->done;
+    d->status = x->told_status;
+    d->took = clock_now() - x->view.began;
+    d->attempts = x->view.attempt;
+    d->bytes_in = x->body.len;
+    for (size_t i = 0; i < x->passed; i++) {
+        const struct filter *f = &g->opts.filters[i];
+        if (f->on_done != NULL) {
+            f->on_done(f->arg, &x->view, &x->slots[i], d);
+        }
+    }
+    if (x->kind == EXCHANGE_MODEL && x->endpoint.call == LLM_CALL_GENERATE &&
+        x->refusal.status == 0) {
+        metrics_call(&g->metrics, x->endpoint.format, d->status, d->took);
+        metrics_usage(&g->metrics, &d->usage);
+        gateway_tell(g, &(struct gateway_event) { .kind = GATEWAY_CALL,
+                                                  .view = &x->view,
+                                                  .done = d,
+                                                  .losses = x->losses,
+                                                  .status = d->status });
+    }
+}
+
+/* After this only the memory is left, until the present batch of callbacks is over. */
+static void retire(struct exchange *x)
+{
+    if (x->state == EXCHANGE_OVER) {
+        return;
+    }
+    if (x->tap != NULL) {
+        llm_tap_end(x->tap);
+    }
+    x->state = EXCHANGE_OVER;
+    attempt_cancel(x);
+    tell_done(x);
+    x->c = NULL;
+    x->g->body_bytes -= x->body.len;
+    buf_done(&x->body);
+    gateway_wake(x->g);
+    loop_retire(x->g->loop, destroy, x);
+}
+
+void exchange_finish(struct exchange *x, bool complete)
+{
+    struct connection *c = x->c;
+    if (x->state == EXCHANGE_OVER) {
+        return;
+    }
+    x->done.complete = complete;
+    retire(x);
+    if (complete) {
+        connection_end(c);
+    } else {
+        connection_cut(c);
+    }
+}
+
+void exchange_release(struct exchange *x)
+{
+    retire(x);
+}
+
+void exchange_abort(struct exchange *x)
+{
+    x->done.cancelled = true;
+    retire(x);
+}
+
+void exchange_refuse(struct exchange *x, const char *filter, const struct refusal *r)
+{
+    struct connection *c = x->c;
+    enum llm_format f = respond_format(x->head);
+    struct refusal told = *r;
+    CLEANUP(buf) struct buf message = BUF_INIT(BUF_TEXT);
+    if (x->state == EXCHANGE_OVER) {
+        return;
+    }
+    buf_add(&message, r->message);
+    buf_adds(&message, "");
+    told.message = buf_str(&message);
+    x->g->metrics.refused++;
+    x->refusal = told;
+    x->told_status = r->status;
+    gateway_tell(x->g, &(struct gateway_event) {
+                           .kind = GATEWAY_REFUSED,
+                           .view = x->kind == EXCHANGE_MODEL ? &x->view : NULL,
+                           .status = r->status,
+                           .why = message.ptr,
+                           .filter = filter,
+                       });
+    retire(x);
+    if (r->status == 407) {
+        respond_challenge(c, &told);
+    } else {
+        respond_error(c, f, &told);
+    }
+}
+
+/* --- answering --- */
+
+void exchange_send_head(struct exchange *x, int status, const struct http_fields *fields,
+                        int64_t length)
+{
+    x->state = EXCHANGE_ANSWERING;
+    x->told_status = status;
+    x->done.first_byte = clock_now() - x->view.began;
+    connection_head(x->c, status, fields, length);
+}
+
+void exchange_send(struct exchange *x, struct str bytes)
+{
+    if (x->state != EXCHANGE_ANSWERING || bytes.len == 0) {
+        return;
+    }
+    for (size_t i = 0; i < x->passed; i++) {
+        const struct filter *f = &x->g->opts.filters[i];
+        if (f->on_data != NULL) {
+            f->on_data(f->arg, &x->view, &x->slots[i], bytes);
+        }
+    }
+    x->done.bytes_out += bytes.len;
+    x->g->metrics.bytes_out += bytes.len;
+    connection_data(x->c, bytes);
+    if (x->state == EXCHANGE_ANSWERING && x->call != NULL && !x->paused &&
+        connection_congested(x->c) && x->upstream->ops->pause != NULL) {
+        x->paused = true;
+        x->upstream->ops->pause(x->call, true);
+    }
+}
+
+void exchange_drained(struct exchange *x)
+{
+    if (x->paused && x->call != NULL) {
+        x->paused = false;
+        x->upstream->ops->pause(x->call, false);
+    }
+}
+
+void exchange_on_event(void *arg, const struct llm_event *ev)
+{
+    struct exchange *x = arg;
+    if (ev->kind == LLM_EV_START && ev->model.len > 0 && x->done.answered_by.len == 0) {
+        x->done.answered_by = arena_str(x->arena, ev->model);
+    }
+    if (ev->kind == LLM_EV_USAGE) {
+        llm_usage_update(&x->done.usage, &ev->usage);
+    }
+    for (size_t i = 0; i < x->passed; i++) {
+        const struct filter *f = &x->g->opts.filters[i];
+        if (f->on_event != NULL) {
+            f->on_event(f->arg, &x->view, &x->slots[i], ev);
+        }
+    }
+}
+
+/* --- starting --- */
+
+static void answer_metrics(struct exchange *x)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    struct connection *c = x->c;
+    int rc = metrics_write(&x->g->metrics, x->g->n_connections, &text, NULL);
+    x->told_status = rc < 0 ? 500 : 200;
+    retire(x);
+    respond_text(c, rc < 0 ? 500 : 200, "text/plain; version=0.0.4; charset=utf-8", buf_str(&text));
+}
+
+static void answer_health(struct exchange *x)
+{
+    struct connection *c = x->c;
+    bool stopping = x->g->stopping;
+    retire(x);
+    respond_text(c, stopping ? 503 : 200, "application/json",
+                 stopping ? STR("{\"status\":\"stopping\"}\n") : STR("{\"status\":\"ok\"}\n"));
+}
+
+void exchange_start(struct exchange *x)
+{
+    if (x->refusal.status != 0) {
+        exchange_refuse(x, NULL, &x->refusal);
+        return;
+    }
+    x->view.client_body = buf_str(&x->body);
+    switch (x->kind) {
+    case EXCHANGE_HEALTH:
+        answer_health(x);
+        break;
+    case EXCHANGE_METRICS:
+        answer_metrics(x);
+        break;
+    case EXCHANGE_PROXY:
+    case EXCHANGE_TUNNEL:
+        tunnel_start(x);
+        break;
+    case EXCHANGE_MODEL:
+    case EXCHANGE_MOUNT:
+        attempt_begin(x);
+        break;
+    case EXCHANGE_UNKNOWN:
+        break;
+    }
+}

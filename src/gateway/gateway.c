@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The gateway as a whole: listeners, the list of connections, starting and stopping.
+ */
+#include "gateway/gateway.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "gateway/gateway_priv.h"
+#include "io/listener.h"
+
+static void fill_limits(struct gateway_limits *l)
+{
+    l->body = l->body != 0 ? l->body : (size_t)64 << 20;
+    l->bodies = l->bodies != 0 ? l->bodies : (size_t)256 << 20;
+    l->connections = l->connections != 0 ? l->connections : 512;
+    l->head = l->head != 0 ? l->head : 10 * NSEC_PER_SEC;
+    l->stall = l->stall != 0 ? l->stall : 60 * NSEC_PER_SEC;
+    l->idle = l->idle != 0 ? l->idle : 120 * NSEC_PER_SEC;
+}
+
+static void on_connection(void *arg, int fd)
+{
+    struct gateway *g = arg;
+    if (g->n_connections >= g->opts.limits.connections) {
+        static const char full[] = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n"
+                                   "Retry-After: 1\r\nConnection: close\r\n\r\n";
+        (void)send(fd, full, sizeof full - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        cleanup_fd(&fd);
+        g->metrics.refused++;
+        return;
+    }
+    g->metrics.connections_total++;
+    connection_start(g, fd);
+}
+
+/* Does it matter what stands in a body? Without filters and with one route it is not looked at. */
+static bool needs_scan(const struct gateway_opts *o)
+{
+    const struct gateway_route *first = o->n_routes > 0 ? &o->routes[0] : NULL;
+    bool one_for_all =
+        first != NULL && str_eqc(str_of(first->pattern), "*") && first->model == NULL;
+    return o->n_filters > 0 || !one_for_all;
+}
+
+int gateway_open(struct loop *l, const struct gateway_opts *opts, struct gateway **ret,
+                 struct err *e)
+{
+    struct gateway *g = xcalloc(1, sizeof *g);
+    size_t taken = 0;
+    g->loop = l;
+    g->opts = *opts;
+    g->metrics.started = clock_now();
+    g->need_scan = needs_scan(opts);
+    fill_limits(&g->opts.limits);
+    int rc = opts->n_listeners > LISTENERS_MAX || opts->n_filters > FILTERS_MAX
+                 ? ERR(e, ERR_LIMIT, "too many listeners or filters")
+                 : 0;
+    while (rc == 0 && taken < opts->n_listeners) {
+        rc = listener_new(l, opts->listeners[taken], on_connection, g, &g->listeners[taken], e);
+        taken += rc == 0 ? 1 : 0;
+    }
+    for (; rc < 0 && taken < opts->n_listeners; taken++) {
+        int fd = opts->listeners[taken];
+        cleanup_fd(&fd);
+    }
+    if (rc < 0) {
+        (void)gateway_free(g);
+        return rc;
+    }
+    *ret = g;
+    return 0;
+}
+
+static void stop_listening(struct gateway *g)
+{
+    for (size_t i = 0; i < LISTENERS_MAX; i++) {
+        g->listeners[i] = listener_free(g->listeners[i]);
+    }
+}
+
+static void tell_stopped(void *arg)
+{
+    struct gateway *g = arg;
+    void (*fn)(void *) = g->on_stopped;
+    g->on_stopped = NULL;
+    if (fn != NULL && g->n_connections == 0) {
+        fn(g->stopped_arg);
+    }
+}
+
+void gateway_connection_over(struct gateway *g)
+{
+    g->n_connections--;
+    if (g->stopping && g->n_connections == 0) {
+        loop_post(g->loop, tell_stopped, g);
+    }
+}
+
+static void on_grace_over(void *arg)
+{
+    struct gateway *g = arg;
+    connection_free_all(g);
+}
+
+void gateway_stop(struct gateway *g, nsec grace, void (*fn)(void *arg), void *arg)
+{
+    struct err e;
+    g->on_stopped = fn;
+    g->stopped_arg = arg;
+    g->stopping = true;
+    stop_listening(g);
+    connection_close_idle(g);
+    g->grace = timer_free(g->grace);
+    if (g->n_connections == 0) {
+        loop_post(g->loop, tell_stopped, g);
+    } else if (timer_new(g->loop, on_grace_over, g, &g->grace, &e) == 0) {
+        timer_arm(g->grace, clock_now() + grace);
+    } else {
+        connection_free_all(g);
+    }
+}
+
+struct gateway *gateway_free(struct gateway *g)
+{
+    if (g != NULL) {
+        g->on_stopped = NULL;
+        stop_listening(g);
+        connection_free_all(g);
+        g->grace = timer_free(g->grace);
+        loop_retire(g->loop, free, g);
+    }
+    return NULL;
+}
+
+size_t gateway_connections(const struct gateway *g)
+{
+    return g->n_connections;
+}
+
+void gateway_tell(struct gateway *g, const struct gateway_event *ev)
+{
+    if (g->opts.port.on_event != NULL) {
+        g->opts.port.on_event(g->opts.port.arg, ev);
+    }
+}
+
+static void wake_one(struct gateway *g)
+{
+    struct exchange *x = g->waiting;
+    g->waiting = x->next_waiting;
+    x->next_waiting = NULL;
+    x->is_waiting = false;
+    attempt_wake(x);
+}
+
+static void wake_waiting(void *arg)
+{
+    struct gateway *g = arg;
+    size_t n = 0;
+    for (struct exchange *x = g->waiting; x != NULL; x = x->next_waiting) {
+        n++;
+    }
+    /* Who must go on waiting stands at the end of the list again. */
+    for (; n > 0 && g->waiting != NULL; n--) {
+        wake_one(g);
+    }
+}
+
+void gateway_wake(struct gateway *g)
+{
+    if (g->waiting != NULL) {
+        loop_post(g->loop, wake_waiting, g);
+    }
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the door share. Who knows whom: gateway.c owns the connections; a connection
+ * speaks HTTP and owns at most one exchange (a request and its answer) or one tunnel; an exchange
+ * answers through the connection_* functions and never touches the stream.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "gateway/gateway.h"
+#include "gateway/metrics.h"
+#include "gateway/proxy.h"
+#include "gateway/scan.h"
+#include "io/loop.h"
+#include "io/timer.h"
+#include "llm/loss.h"
+#include "wire/http.h"
+
+#define LISTENERS_MAX 8
+
+struct connection;
+struct exchange;
+struct tunnel;
+struct listener;
+
+struct gateway {
+    struct loop *loop;
+    struct gateway_opts opts; /* limits filled in; what it points to is borrowed */
+    struct listener *listeners[LISTENERS_MAX];
+    struct connection *connections; /* a list */
+    size_t n_connections;
+    struct exchange *waiting; /* for others to end; a list */
+    size_t body_bytes;        /* of all requests under way */
+    uint64_t last_id;
+    struct metrics metrics;
+    bool need_scan; /* routes or filters depend on what stands in a body */
+    bool stopping;
+    struct timer *grace;
+    void (*on_stopped)(void *arg);
+    void *stopped_arg;
+};
+
+void gateway_tell(struct gateway *g, const struct gateway_event *ev);
+void gateway_connection_over(struct gateway *g);
+/* An attempt or exchange is over: who waited for that is asked again. */
+void gateway_wake(struct gateway *g);
+
+/* --- connection.c: HTTP to and from one client --- */
+
+void connection_start(struct gateway *g, int fd);
+void connection_free_all(struct gateway *g);
+void connection_close_idle(struct gateway *g);
+
+/* The answer. `fields` without framing; length -1: not known. After the last of end, cut or refuse
+ * the exchange is the connection's no more. */
+void connection_head(struct connection *c, int status, const struct http_fields *fields,
+                     int64_t length);
+void connection_data(struct connection *c, struct str bytes);
+void connection_end(struct connection *c);
+void connection_cut(struct connection *c); /* it will never be complete: the client must see that */
+bool connection_congested(const struct connection *c);
+
+/* For tunnels: the connection carries another protocol from here on. */
+void connection_become_tunnel(struct connection *c, struct tunnel *t);
+int connection_raw(struct connection *c, struct str bytes);
+void connection_hold(struct connection *c, bool hold); /* no reading for a while */
+void connection_raw_end(struct connection *c, bool cut);
+
+/* --- respond.c: answers of our own --- */
+
+struct refusal {
+    int status; /* 0: none */
+    enum llm_error_kind kind;
+    struct str message;
+    nsec retry_after;   /* 0: not said */
+    const char *reason; /* for X-Cinch-Reason; NULL: none */
+};
+/* The format whose errors the client understands, from what it sent. */
+enum llm_format respond_format(const struct http_head *head);
+void respond_text(struct connection *c, int status, const char *type, struct str body);
+void respond_error(struct connection *c, enum llm_format f, const struct refusal *r);
+void respond_challenge(struct connection *c, const struct refusal *r); /* 407 */
+
+/* --- exchange.c and friends: one request and its answer --- */
+
+enum exchange_kind {
+    EXCHANGE_MODEL, /* generate, count, models */
+    EXCHANGE_MOUNT,
+    EXCHANGE_HEALTH,
+    EXCHANGE_METRICS,
+    EXCHANGE_PROXY, /* absolute form: see proxy.c */
+    EXCHANGE_TUNNEL,
+    EXCHANGE_UNKNOWN, /* 404 */
+};
+
+enum exchange_state {
+    EXCHANGE_READING,   /* the body comes */
+    EXCHANGE_FILTERS,   /* they are being asked, or one of them waits */
+    EXCHANGE_CALLING,   /* the upstream works, nothing has come */
+    EXCHANGE_GATHERING, /* an error answer, of which the filters shall see the body */
+    EXCHANGE_ANSWERING, /* the client gets it */
+    EXCHANGE_OVER,
+};
+
+struct translation; /* translate.c */
+
+struct exchange {
+    struct gateway *g;
+    struct connection *c;
+    const struct http_head *head; /* of the connection's parser */
+    struct arena *arena;
+    enum exchange_kind kind;
+    enum exchange_state state;
+    struct refusal refusal; /* decided when the head came; told when that is possible */
+    struct llm_endpoint endpoint;
+    struct buf body;
+    struct scan scan;
+    bool scanned;
+
+    const struct gateway_route *route; /* models */
+    struct upstream *upstream;
+    struct upstream_call *call;
+    struct upstream_request request;
+    struct buf rewritten;            /* the body for the upstream, where it is not the client's */
+    struct translation *translation; /* NULL: bytes pass unchanged */
+    struct llm_losses *losses;
+    struct llm_tap *tap;
+
+    struct exchange_view view;
+    void *slots[FILTERS_MAX];
+    size_t next_filter; /* to be asked */
+    size_t passed;      /* filters that are told when all is over */
+    bool in_attempts;   /* on_request is done */
+    struct timer *timer;
+    struct exchange *next_waiting;
+    bool is_waiting;
+
+    int status;                       /* of the upstream */
+    struct http_fields answer_fields; /* in the arena */
+    struct buf gathered;
+    bool paused;
+    int told_status; /* of our answer; 0: none yet */
+    struct filter_done done;
+};
+
+struct exchange *exchange_new(struct connection *c, struct gateway *g,
+                              const struct http_head *head);
+/* May the body come? False: the refusal is to be told at once. */
+bool exchange_wanted(const struct exchange *x);
+void exchange_body(struct exchange *x, struct str bytes); /* may refuse, and thus end it */
+void exchange_start(struct exchange *x);                  /* the request is complete */
+void exchange_drained(struct exchange *x);
+void exchange_abort(struct exchange *x); /* the client is gone */
+
+/* exchange.c, for the files beside it */
+void exchange_refuse(struct exchange *x, const char *filter, const struct refusal *r);
+void exchange_finish(struct exchange *x, bool complete);
+void exchange_release(struct exchange *x); /* somebody else answers */
+void exchange_send_head(struct exchange *x, int status, const struct http_fields *fields,
+                        int64_t length);
+void exchange_send(struct exchange *x, struct str bytes);
+void exchange_on_event(void *arg, const struct llm_event *ev); /* of a tap or reader */
+
+/* attempt.c: filters, upstream calls and trying again */
+void attempt_begin(struct exchange *x);
+void attempt_wake(struct exchange *x);
+void attempt_cancel(struct exchange *x);
+
+/* passthrough.c: the request for the upstream, and the answer for the client */
+int passthrough_prepare(struct exchange *x, struct err *e);
+int passthrough_limit(struct exchange *x, int64_t max_output, struct err *e);
+void passthrough_head(struct exchange *x);
+void passthrough_data(struct exchange *x, struct str bytes);
+void passthrough_end(struct exchange *x);
+
+/* translate.c: the same between formats */
+int translate_prepare(struct exchange *x, struct err *e);
+int translate_limit(struct exchange *x, int64_t max_output, struct err *e);
+void translate_head(struct exchange *x);
+void translate_data(struct exchange *x, struct str bytes);
+void translate_end(struct exchange *x);
+void translate_cut(struct exchange *x); /* the upstream broke off */
+struct translation *translation_free(struct translation *t);
+
+/* models.c: /v1/models and count_tokens without a provider */
+void models_answer(struct exchange *x);
+void count_answer(struct exchange *x);
+
+/* --- proxy.c --- */
+
+/* The token was checked. For CONNECT the request is complete; else its body is there. */
+void tunnel_start(struct exchange *x);
+void tunnel_from_client(struct tunnel *t, struct str bytes);
+void tunnel_client_ended(struct tunnel *t);
+void tunnel_client_drained(struct tunnel *t);
+bool tunnel_moved(struct tunnel *t); /* since the last question */
+void tunnel_free(struct tunnel *t);  /* the client is gone */

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Requests and answers whose format both sides speak. Bytes of bodies are forwarded as they are; of
+ * the request only the model or the limit of output is replaced, in place, where a route or a
+ * budget demands it. A tap reads along.
+ */
+#include "base/macro.h"
+#include "gateway/admit.h"
+#include "gateway/gateway_priv.h"
+
+/* Not for the upstream: who sends the request anew sets these itself. Without Accept-Encoding the
+ * answer is plain, and the tap can read it. */
+static bool is_ours(const struct http_fields *all, struct str name)
+{
+    static const char *const own[] = {
+        "host",      "content-length",  "accept-encoding",  "expect",
+        "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"
+    };
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        if (http_name_is(name, own[i])) {
+            return true;
+        }
+    }
+    return admit_is_credential(name) || http_is_hop_by_hop(all, name);
+}
+
+static struct http_fields request_fields(struct exchange *x)
+{
+    const struct http_fields *all = &x->head->fields;
+    struct http_field *kept = arena_array(x->arena, all->len + 1, sizeof *kept);
+    size_t n = 0;
+    for (size_t i = 0; i < all->len; i++) {
+        if (!is_ours(all, all->items[i].name)) {
+            kept[n++] = all->items[i];
+        }
+    }
+    return (struct http_fields) { kept, n };
+}
+
+/* The target without the token (?key=), and with another model where the path names it. */
+static struct str request_target(struct exchange *x)
+{
+    struct str rest = x->head->target;
+    struct str path = str_split(&rest, '?');
+    struct str key;
+    const char *model = x->route != NULL ? x->route->model : NULL;
+    bool renamed = model != NULL && x->endpoint.model.len > 0;
+    if (!renamed && !http_query_find(x->head->target, "key", &key)) {
+        return x->head->target;
+    }
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    if (renamed) {
+        size_t at = (size_t)(x->endpoint.model.ptr - path.ptr);
+        buf_add(&out, str_slice(path, 0, at));
+        buf_adds(&out, model);
+        buf_add(&out, str_slice(path, at + x->endpoint.model.len, path.len));
+    } else {
+        buf_add(&out, path);
+    }
+    char separator = '?';
+    while (rest.ptr != NULL) {
+        struct str pair = str_split(&rest, '&');
+        if (!str_starts(pair, STR("key=")) && pair.len > 0) {
+            buf_addf(&out, "%c%.*s", separator, STR_ARG(pair));
+            separator = '&';
+        }
+    }
+    return arena_str(x->arena, buf_str(&out));
+}
+
+int passthrough_prepare(struct exchange *x, struct err *e)
+{
+    const char *model = x->route != NULL ? x->route->model : NULL;
+    x->request.method = x->head->method;
+    x->request.target = x->kind == EXCHANGE_MOUNT ? x->head->target : request_target(x);
+    x->request.fields = request_fields(x);
+    x->request.endpoint = x->endpoint;
+    if (x->kind == EXCHANGE_MODEL && x->endpoint.model.len > 0) {
+        x->request.endpoint = llm_endpoint_of(x->request.method, x->request.target);
+    }
+    x->request.body = buf_str(&x->body);
+    x->view.upstream_model = model != NULL ? str_of(model) : x->view.model;
+    if (model == NULL || x->endpoint.format == LLM_GEMINI || !x->scanned) {
+        return 0;
+    }
+    int rc = scan_set_model(x->request.body, &x->scan, str_of(model), &x->rewritten, e);
+    x->request.body = buf_str(&x->rewritten);
+    return rc;
+}
+
+int passthrough_limit(struct exchange *x, int64_t max_output, struct err *e)
+{
+    static const char *const names[LLM_FORMAT_MAX] = {
+        [LLM_ANTHROPIC] = "max_tokens",
+        [LLM_RESPONSES] = "max_output_tokens",
+        [LLM_CHAT] = "max_completion_tokens",
+        [LLM_GEMINI] = "maxOutputTokens",
+    };
+    struct buf out = BUF_INIT(x->rewritten.max);
+    struct scan now;
+    /* The places of the first look are gone if the model was replaced. */
+    int rc =
+        scan_request(x->request.body, &now)
+            ? scan_set_max(x->request.body, &now, names[x->endpoint.format], max_output, &out, e)
+            : ERR(e, ERR_PARSE, "the body is no JSON object");
+    if (rc < 0) {
+        buf_done(&out);
+        return rc;
+    }
+    buf_done(&x->rewritten);
+    x->rewritten = out;
+    x->request.body = buf_str(&x->rewritten);
+    x->view.max_output = max_output;
+    return 0;
+}
+
+/* --- the answer --- */
+
+static bool is_stream(const struct http_fields *f)
+{
+    const struct str *type = http_find(f, "content-type");
+    return type != NULL && str_starts(*type, STR("text/event-stream"));
+}
+
+static int64_t known_length(const struct exchange *x)
+{
+    const struct str *value = http_find(&x->answer_fields, "content-length");
+    int64_t n;
+    return value != NULL && str_to_i64(*value, &n) && n >= 0 ? n : -1;
+}
+
+void passthrough_head(struct exchange *x)
+{
+    const struct http_fields *all = &x->answer_fields;
+    struct http_field *kept = arena_array(x->arena, all->len + 1, sizeof *kept);
+    size_t n = 0;
+    for (size_t i = 0; i < all->len; i++) {
+        if (!http_is_hop_by_hop(all, all->items[i].name) &&
+            !http_name_is(all->items[i].name, "content-length")) {
+            kept[n++] = all->items[i];
+        }
+    }
+    if (x->kind == EXCHANGE_MODEL && x->endpoint.call == LLM_CALL_GENERATE && x->status < 400) {
+        x->tap = llm_tap_new(&(struct llm_reader_opts) {
+            .format = x->endpoint.format,
+            .stream = is_stream(all),
+            .sink = { exchange_on_event, x },
+        });
+    }
+    exchange_send_head(x, x->status, &(struct http_fields) { kept, n }, known_length(x));
+}
+
+void passthrough_data(struct exchange *x, struct str bytes)
+{
+    if (x->tap != NULL && bytes.len > 0 && x->state == EXCHANGE_ANSWERING) {
+        llm_tap_feed(x->tap, bytes);
+    }
+    exchange_send(x, bytes);
+}
+
+void passthrough_end(struct exchange *x)
+{
+    exchange_finish(x, true);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking into request bodies. A cursor over JSON text that knows strings, nesting and nothing else.
+ */
+#include "gateway/scan.h"
+
+#include <stdio.h>
+
+struct cursor {
+    struct str text;
+    size_t at;
+};
+
+static int peek(struct cursor *c)
+{
+    while (c->at < c->text.len) {
+        char ch = c->text.ptr[c->at];
+        if (ch != ' ' && ch != '\n' && ch != '\r' && ch != '\t') {
+            return (unsigned char)ch;
+        }
+        c->at++;
+    }
+    return -1;
+}
+
+/* At a quote: moves behind the closing one. Strings are most of a prompt: memchr() finds the quote,
+ * and only a backslash right before it asks for a closer look. */
+static bool skip_string(struct cursor *c)
+{
+    size_t start = ++c->at;
+    for (;;) {
+        const char *from = c->text.ptr + c->at;
+        const char *quote = c->at < c->text.len ? memchr(from, '"', c->text.len - c->at) : NULL;
+        if (quote == NULL) {
+            return false;
+        }
+        size_t end = (size_t)(quote - c->text.ptr);
+        size_t slashes = 0;
+        while (end - slashes > start && c->text.ptr[end - slashes - 1] == '\\') {
+            slashes++;
+        }
+        c->at = end + 1;
+        if (slashes % 2 == 0) {
+            return true;
+        }
+    }
+}
+
+static bool is_scalar_byte(char ch)
+{
+    return ch != ',' && ch != '}' && ch != ']' && ch != ' ' && ch != '\n' && ch != '\r' &&
+           ch != '\t';
+}
+
+/* At a value: moves behind it. Brackets are counted, not matched: who reads the body validates. */
+static bool skip_value(struct cursor *c)
+{
+    int first = peek(c);
+    if (first == '"') {
+        return skip_string(c);
+    }
+    if (first != '{' && first != '[') {
+        size_t from = c->at;
+        while (c->at < c->text.len && is_scalar_byte(c->text.ptr[c->at])) {
+            c->at++;
+        }
+        return c->at > from;
+    }
+    size_t depth = 0;
+    while (c->at < c->text.len) {
+        char ch = c->text.ptr[c->at];
+        if (ch == '"') {
+            if (!skip_string(c)) {
+                return false;
+            }
+            continue;
+        }
+        depth += ch == '{' || ch == '[' ? 1 : 0;
+        depth -= ch == '}' || ch == ']' ? 1 : 0;
+        c->at++;
+        if (depth == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* At a string: its content. False when it is none, or has escapes. */
+static bool plain_string(struct cursor *c, struct str *ret)
+{
+    size_t from = c->at;
+    if (peek(c) != '"' || (from = c->at, !skip_string(c))) {
+        return false;
+    }
+    *ret = str_n(c->text.ptr + from + 1, c->at - from - 2);
+    return memchr(ret->ptr, '\\', ret->len) == NULL;
+}
+
+/* Called with the cursor at the value of a member, must move behind it. */
+typedef bool member_fn(struct cursor *c, struct str key, struct scan *s);
+
+static bool each_member(struct cursor *c, member_fn *fn, struct scan *s)
+{
+    if (peek(c) != '{') {
+        return false;
+    }
+    c->at++;
+    if (peek(c) == '}') {
+        c->at++;
+        return true;
+    }
+    for (;;) {
+        struct str key;
+        if (!plain_string(c, &key) || peek(c) != ':') {
+            return false;
+        }
+        c->at++;
+        if (peek(c) < 0 || !fn(c, key, s)) {
+            return false;
+        }
+        int next = peek(c);
+        c->at++;
+        if (next != ',') {
+            return next == '}';
+        }
+    }
+}
+
+static bool note(struct cursor *c, struct scan_place *place)
+{
+    if (place->to != 0) {
+        return false; /* twice: whoever reads it next may take the other one */
+    }
+    place->from = c->at;
+    if (!skip_value(c)) {
+        return false;
+    }
+    place->to = c->at;
+    return true;
+}
+
+static struct str text_at(const struct cursor *c, const struct scan_place *p)
+{
+    return str_slice(c->text, p->from, p->to);
+}
+
+static bool note_max(struct cursor *c, struct scan *s)
+{
+    int64_t n;
+    if (!note(c, &s->max_at)) {
+        return false;
+    }
+    s->max_output = str_to_i64(text_at(c, &s->max_at), &n) && n > 0 ? n : 0;
+    return true;
+}
+
+static bool on_config(struct cursor *c, struct str key, struct scan *s)
+{
+    bool matters = str_eqc(key, "maxOutputTokens") || str_eqc(key, "max_output_tokens");
+    return matters ? note_max(c, s) : skip_value(c);
+}
+
+static bool on_member(struct cursor *c, struct str key, struct scan *s)
+{
+    static const char *const limits[] = { "max_tokens", "max_completion_tokens",
+                                          "max_output_tokens" };
+    if (str_eqc(key, "model")) {
+        struct cursor value = *c;
+        bool is_text = plain_string(&value, &s->model);
+        return note(c, &s->model_at) && is_text;
+    }
+    if (str_eqc(key, "stream")) {
+        size_t from = c->at;
+        bool good = skip_value(c);
+        s->stream = good && str_eqc(str_slice(c->text, from, c->at), "true");
+        return good;
+    }
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        if (str_eqc(key, limits[i])) {
+            return note_max(c, s);
+        }
+    }
+    if (str_eqc(key, "generationConfig") || str_eqc(key, "generation_config")) {
+        struct cursor inside = *c;
+        return note(c, &s->config_at) && (inside.text.ptr[inside.at] != '{' || /* null */
+                                          each_member(&inside, on_config, s));
+    }
+    return skip_value(c);
+}
+
+bool scan_request(struct str body, struct scan *ret)
+{
+    struct cursor c = { .text = body };
+    *ret = (struct scan) { 0 };
+    return each_member(&c, on_member, ret) && peek(&c) < 0;
+}
+
+/* --- replacing --- */
+
+static int splice(struct str body, const struct scan_place *at, struct str with, struct buf *out,
+                  struct err *e)
+{
+    int rc = buf_append(out, str_slice(body, 0, at->from), e);
+    rc = rc < 0 ? rc : buf_append(out, with, e);
+    return rc < 0 ? rc : buf_append(out, str_slice(body, at->to, body.len), e);
+}
+
+/* Right behind the '{' that stands at or after `from`. */
+static int insert(struct str body, size_t from, struct str member, struct buf *out, struct err *e)
+{
+    struct cursor c = { body, from };
+    (void)peek(&c);
+    c.at++;
+    struct scan_place here = { c.at, c.at };
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    buf_add(&text, member);
+    buf_adds(&text, peek(&c) == '}' ? "" : ",");
+    return splice(body, &here, buf_str(&text), out, e);
+}
+
+int scan_set_model(struct str body, const struct scan *s, struct str model, struct buf *out,
+                   struct err *e)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    buf_addf(&text, s->model_at.to == 0 ? "\"model\":\"%.*s\"" : "\"%.*s\"", STR_ARG(model));
+    return s->model_at.to == 0 ? insert(body, 0, buf_str(&text), out, e)
+                               : splice(body, &s->model_at, buf_str(&text), out, e);
+}
+
+int scan_set_max(struct str body, const struct scan *s, const char *name, int64_t max,
+                 struct buf *out, struct err *e)
+{
+    char text[96];
+    if (s->max_at.to != 0) {
+        (void)snprintf(text, sizeof text, "%lld", (long long)max);
+        return splice(body, &s->max_at, str_of(text), out, e);
+    }
+    bool nested = str_eqc(str_of(name), "maxOutputTokens");
+    bool has_config = s->config_at.to != 0 && body.ptr[s->config_at.from] == '{';
+    (void)snprintf(text, sizeof text, "\"%s\":%lld", name, (long long)max);
+    if (nested && has_config) {
+        return insert(body, s->config_at.from, str_of(text), out, e);
+    }
+    if (nested) {
+        (void)snprintf(text, sizeof text, "%s{\"maxOutputTokens\":%lld}",
+                       s->config_at.to == 0 ? "\"generationConfig\":" : "", (long long)max);
+    }
+    return nested && s->config_at.to != 0 ? splice(body, &s->config_at, str_of(text), out, e)
+                                          : insert(body, 0, str_of(text), out, e);
+}

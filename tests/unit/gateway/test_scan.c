@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking into request bodies: what is found, what is refused as ambiguous, and replacing one value
+ * without touching another byte.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/macro.h"
+#include "gateway/scan.h"
+
+static void test_what_is_found(void **state)
+{
+    struct scan s;
+    assert_true(scan_request(STR(" {\"model\" : \"m-1\",\"stream\":true,\n\"max_tokens\": 100, "
+                                 "\"messages\":[{\"content\":\"\\\"model\\\": {\\\\\"}]} "),
+                             &s));
+    assert_true(str_eqc(s.model, "m-1"));
+    assert_true(s.stream);
+    assert_int_equal(s.max_output, 100);
+    assert_true(scan_request(STR("{}"), &s));
+    assert_int_equal(s.model.len, 0);
+    assert_false(s.stream);
+    assert_int_equal(s.max_output, 0);
+    assert_true(scan_request(STR("{\"contents\":[],\"generationConfig\":{\"temperature\":1,"
+                                 "\"maxOutputTokens\":7}}"),
+                             &s));
+    assert_int_equal(s.max_output, 7);
+    assert_true(scan_request(STR("{\"input\":{\"model\":\"inner\"},\"model\":\"outer\"}"), &s));
+    assert_true(str_eqc(s.model, "outer"));
+    assert_true(scan_request(STR("{\"max_tokens\":null,\"stream\":false}"), &s));
+    assert_int_equal(s.max_output, 0);
+}
+
+static void test_what_two_readers_could_see_differently_is_refused(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "[]",
+        "null",
+        "{",
+        "{\"model\"",
+        "{\"model\":}",
+        "{\"model\":\"a\"",
+        "{\"model\":\"a\"}x",
+        "{\"model\":\"a\",}",
+        "{\"model\":\"a\",\"model\":\"b\"}",
+        "{\"model\":1}",
+        "{\"model\":null}",
+        "{\"mod\\u0065l\":\"b\"}",
+        "{\"model\":\"a\\u0062\"}",
+        "{\"max_tokens\":1,\"max_tokens\":2}",
+        "{\"max_tokens\":1,\"max_completion_tokens\":2}",
+        "{\"generationConfig\":{},\"generationConfig\":{\"maxOutputTokens\":9}}",
+        "{\"a\":\"unclosed}",
+        "{\"a\":[1,2}",
+        "{a:1}",
+    };
+    struct scan s;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_false(scan_request(str_of(bad[i]), &s));
+    }
+}
+
+static void expect_model(const char *body, const char *want)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    struct scan s;
+    assert_true(scan_request(str_of(body), &s));
+    assert_int_equal(scan_set_model(str_of(body), &s, STR("new"), &out, NULL), 0);
+    assert_string_equal(out.ptr, want);
+}
+
+static void expect_max(const char *body, const char *name, const char *want)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct json *v;
+    struct scan s;
+    assert_true(scan_request(str_of(body), &s));
+    assert_int_equal(scan_set_max(str_of(body), &s, name, 42, &out, NULL), 0);
+    assert_string_equal(out.ptr, want);
+    assert_int_equal(json_parse(a, buf_str(&out), NULL, &v, NULL), 0);
+    assert_true(scan_request(buf_str(&out), &s));
+    assert_int_equal(s.max_output, 42);
+}
+
+static void test_replacing_leaves_the_rest(void **state)
+{
+    expect_model("{ \"a\": 1, \"model\" : \"old\" }", "{ \"a\": 1, \"model\" : \"new\" }");
+    expect_model("{ }", "{\"model\":\"new\" }");
+    expect_model("{\"a\":1}", "{\"model\":\"new\",\"a\":1}");
+    expect_max("{\"max_tokens\": 100,\"a\":1}", "max_tokens", "{\"max_tokens\": 42,\"a\":1}");
+    expect_max("{\"a\":1}", "max_tokens", "{\"max_tokens\":42,\"a\":1}");
+    expect_max("{\"generationConfig\":{\"t\":1}}", "maxOutputTokens",
+               "{\"generationConfig\":{\"maxOutputTokens\":42,\"t\":1}}");
+    expect_max("{\"generationConfig\":null}", "maxOutputTokens",
+               "{\"generationConfig\":{\"maxOutputTokens\":42}}");
+    expect_max("{}", "maxOutputTokens", "{\"generationConfig\":{\"maxOutputTokens\":42}}");
+    expect_max("{\"generationConfig\":{\"maxOutputTokens\":9}}", "maxOutputTokens",
+               "{\"generationConfig\":{\"maxOutputTokens\":42}}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_found),
+        cmocka_unit_test(test_what_two_readers_could_see_differently_is_refused),
+        cmocka_unit_test(test_replacing_leaves_the_rest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
