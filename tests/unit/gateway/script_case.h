@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/schema.h"
 #include "base/yaml.h"
 #include "gateway/playback.h"
 #include "gateway/script.h"
@@ -47,8 +48,27 @@ static inline int case_free(void **state)
 
 #define CASE_TEST(f) cmocka_unit_test_setup_teardown(f, case_make, case_free)
 
+/* Whether schema/script.schema.json accepts it: 1, 0. */
+static inline int fits_schema(struct arena *a, const char *yaml)
+{
+    CLEANUP(schema) struct schema *s = NULL;
+    struct json *tree = NULL;
+    struct json *v = NULL;
+    struct err e = { 0 };
+    if (yaml_load(a, SCHEMA_DIR "/script.schema.json", NULL, &tree, &e) < 0 ||
+        schema_compile(tree, NULL, &s, &e) < 0 ||
+        yaml_parse(a, str_of(yaml), "s.yaml", NULL, &v, &e) < 0) {
+        fail_msg("%s", e.msg);
+    }
+    return schema_check(s, v, NULL, &e);
+}
+
+/* A script that is good is so for editors too. */
 static inline void load(struct script_case *c, const char *yaml)
 {
+    if (fits_schema(c->arena, yaml) != 1) {
+        fail_msg("the schema refuses\n%s", yaml);
+    }
     struct err e = { 0 };
     c->script = script_free(c->script);
     if (script_parse(str_of(yaml), "s.yaml", &c->script, &e) < 0) {
