@@ -31,6 +31,7 @@
     X(task)             \
     X(config)           \
     X(recover)          \
+    X(cassette)         \
     X(adapters)         \
     X(doctor)           \
     X(completion)       \

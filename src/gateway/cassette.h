@@ -97,6 +97,7 @@ struct cassette_writer_opts {
     const struct redactor *redactor;   /* borrowed for life; may be NULL */
     const struct json *volatile_rules; /* kept in the file, for a replay; may be NULL */
     struct str adapter;                /* for the reader; may be empty */
+    const struct json *about;          /* of a copy: the first line as it was; may be NULL */
 };
 
 struct cassette_request {
@@ -106,6 +107,7 @@ struct cassette_request {
     struct str body;
     struct str model;
     bool stream;
+    struct str began; /* wall time; empty: now */
 };
 
 /* ERR_EXISTS when the file is there: recordings are never mixed. */
@@ -126,6 +128,10 @@ void cassette_take_data(struct cassette_take *t, struct str bytes, nsec now);
 /* Writes the exchange to the file and frees it, whatever happens. */
 int cassette_take_end(struct cassette_take *t, enum cassette_end end, const struct json *closing,
                       nsec now, struct err *e);
+
+/* A new file with everything of the old one that the redactor and the nets for keys let pass. */
+int cassette_copy(const struct cassette *from, const char *path, const struct redactor *r,
+                  struct err *e) MUST_USE;
 
 /* --- what is kept, and how it is cleaned (cassette_clean.c) --- */
 
@@ -148,6 +154,11 @@ struct cassette_rules *cassette_rules_free(
 /* The differences between two bodies that count; JSON or not. At most `max` of them. */
 void cassette_compare(struct cassette_rules *r, struct str recorded, struct str now, size_t max,
                       struct arena *a, struct json_diff *ret);
+
+/* Two cassettes, exchange by exchange: requests by the rules, answers byte by byte. Writes what
+ * differs, one paragraph an exchange, at most `max` of them; returns how many do, or -code. */
+int cassette_diff(const struct cassette *left, const struct cassette *right,
+                  struct cassette_rules *r, size_t max, struct buf *out, struct err *e) MUST_USE;
 
 /* --- replaying (cassette_replay.c) --- */
 

@@ -26,8 +26,7 @@ static const char *const builtin_patterns[] = {
     "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
     "\\d{4}-\\d\\d-\\d\\d(?:[T ]\\d\\d:\\d\\d(?::\\d\\d(?:\\.\\d+)?)?(?:Z|[+-]\\d\\d:?\\d\\d)?)?",
     /* "Sunday, November 15, 2026" (gemini), "Sun Nov 15 2026" (opencode) */
-    "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
-    "[a-z]* \\d{1,2},? \\d{4}",
+    "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? [A-Z][a-z]{2,8} \\d{1,2},? \\d{4}",
     "cch=[0-9a-zA-Z]+",     /* claude-code: checksum in its billing header */
     "ses_[0-9a-zA-Z]{20,}", /* opencode: session */
 };

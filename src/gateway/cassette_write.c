@@ -131,11 +131,13 @@ static int write_about(struct cassette_writer *w, const struct cassette_writer_o
     CLEANUP(packer) struct packer *p = packer_new();
     CLEANUP(buf) struct buf line = BUF_INIT(BUF_TEXT);
     CLEANUP(buf) struct buf packed = BUF_INIT(BUF_TEXT);
-    struct json *about = json_object(a);
+    struct json *about = o->about != NULL ? json_copy(a, o->about) : json_object(a);
     json_setc(a, about, "type", json_cstr(a, "cassette"));
     json_setc(a, about, "version", json_integer(a, CASSETTE_VERSION));
     json_setc(a, about, "cinch", json_cstr(a, CINCH_VERSION));
-    json_setc(a, about, "created", json_cstr(a, clock_iso(clock_wall(), iso)));
+    if (o->about == NULL) {
+        json_setc(a, about, "created", json_cstr(a, clock_iso(clock_wall(), iso)));
+    }
     if (o->adapter.len > 0) {
         json_setc(a, about, "adapter", json_string(a, o->adapter));
     }
@@ -160,7 +162,9 @@ int cassette_writer_new(const char *path, const struct cassette_writer_opts *o,
         return ERR_SYS_AS(e, ERR_OUTPUT, "create cassette '%s'", path);
     }
     CLEANUP(cassette_writer) struct cassette_writer *w = xcalloc(1, sizeof *w);
-    *w = (struct cassette_writer) { .fd = fd, .began = clock_now(), .redactor = o->redactor };
+    *w = (struct cassette_writer) { .fd = fd,
+                                    .began = o->about != NULL ? 0 : clock_now(),
+                                    .redactor = o->redactor };
     int r = write_about(w, o, e);
     if (r == 0) {
         *ret = TAKE_PTR(w);
@@ -195,7 +199,8 @@ static void put_exchange(struct cassette_take *t, const struct cassette_request 
         cassette_clean_text(red, t->arena, cassette_clean_target(t->arena, r->target));
     struct json *line = new_line(t, "exchange");
     json_setc(t->arena, line, "number", json_integer(t->arena, (int64_t)r->number));
-    json_setc(t->arena, line, "began", json_cstr(t->arena, clock_iso(clock_wall(), iso)));
+    struct str began = r->began.len > 0 ? r->began : str_of(clock_iso(clock_wall(), iso));
+    json_setc(t->arena, line, "began", json_string(t->arena, began));
     json_setc(t->arena, line, "at_ms", milliseconds(t->arena, t->began - t->writer->began));
     json_setc(t->arena, line, "method", json_string(t->arena, r->method));
     json_setc(t->arena, line, "target", json_string(t->arena, target));

@@ -410,6 +410,71 @@ static void volatile_fields(void **state)
     assert_true(cassette_rules_new(v, &r, NULL) < 0);
 }
 
+/* --- whole files --- */
+
+static void a_copy_is_clean_and_else_the_same(void **state)
+{
+    struct scratch *s = *state;
+    struct cassette_writer *w = open_writer(s, NULL);
+    record(w, 1, "{\"a\":\"" KEY "\"}",
+           (const char *const[]) { "tres-secret", "-value-0815", NULL }, CASSETTE_COMPLETE);
+    record(w, 2, "{\"b\":1}", (const char *const[]) { "x", "y\xff", NULL }, CASSETTE_CUT);
+    cassette_writer_free(w);
+    CLEANUP(redactor) struct redactor *red = make_redactor();
+    CLEANUP(cassette) struct cassette *c = open_cassette(s);
+    CLEANUP(cassette) struct cassette *copy = NULL;
+    const char *path = scratch_path(s, "copy");
+    assert_int_equal(cassette_copy(c, path, red, NULL), 0);
+    assert_int_equal(cassette_copy(c, path, red, NULL), -(int)ERR_EXISTS);
+    assert_int_equal(cassette_open(path, &copy, NULL), 0);
+    assert_int_equal(cassette_len(copy), 2);
+    struct cassette_exchange x;
+    struct cassette_exchange y;
+    assert_int_equal(cassette_exchange(copy, 0, s->arena, &x, NULL), 0);
+    assert_true(str_eqc(x.body, "{\"a\":\"[REDACTED:API_KEY]\"}"));
+    assert_int_equal(x.n_frames, 1);
+    assert_true(str_eqc(x.frames[0].bytes, "[REDACTED:API_KEY]"));
+    assert_int_equal(cassette_exchange(c, 1, s->arena, &x, NULL), 0);
+    assert_int_equal(cassette_exchange(copy, 1, s->arena, &y, NULL), 0);
+    assert_true(json_equal(x.about, y.about));
+    assert_true(json_equal(x.closing, y.closing));
+    assert_true(json_equal(cassette_about(c), cassette_about(copy)));
+    assert_int_equal(y.n_frames, 2);
+    assert_int_equal(y.frames[1].wait, x.frames[1].wait);
+    assert_true(str_eq(y.frames[1].bytes, x.frames[1].bytes));
+}
+
+static void two_files_are_compared(void **state)
+{
+    struct scratch *s = *state;
+    CLEANUP(cassette_rules) struct cassette_rules *rules = NULL;
+    CLEANUP(cassette) struct cassette *left = NULL;
+    CLEANUP(cassette) struct cassette *right = NULL;
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    static const char *const bodies[2][3] = { { "{\"q\":1}", "{\"q\":2}", "{}" },
+                                              { "{\"q\":1}", "{\"q\":3}", "{}" } };
+    for (size_t f = 0; f < 2; f++) {
+        struct cassette_writer *w = open_writer(s, NULL);
+        for (size_t i = 0; i < 3; i++) {
+            record(w, i + 1, bodies[f][i],
+                   (const char *const[]) { f == 1 && i == 2 ? "other" : "same", NULL },
+                   CASSETTE_COMPLETE);
+        }
+        cassette_writer_free(w);
+        assert_int_equal(cassette_open(scratch_path(s, "c"), f == 0 ? &left : &right, NULL), 0);
+        assert_int_equal(unlink(scratch_path(s, "c")), 0);
+    }
+    assert_int_equal(cassette_rules_new(NULL, &rules, NULL), 0);
+    assert_int_equal(cassette_diff(left, left, rules, 9, &out, NULL), 0);
+    assert_int_equal(out.len, 0);
+    assert_int_equal(cassette_diff(left, right, rules, 1, &out, NULL), 1);
+    assert_string_equal(out.ptr, "exchange 2, POST /v1/messages?beta=true\n"
+                                 "  request /q: 2 is now 3\n");
+    buf_reset(&out);
+    assert_int_equal(cassette_diff(left, right, rules, 9, &out, NULL), 2);
+    assert_non_null(strstr(out.ptr, "answer: status 200, 4 bytes is now status 200, 5 bytes"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -423,6 +488,8 @@ int main(void)
         SCRATCH_TEST(a_miss_names_the_fields),
         SCRATCH_TEST(another_target_is_another_request),
         SCRATCH_TEST(volatile_fields),
+        SCRATCH_TEST(a_copy_is_clean_and_else_the_same),
+        SCRATCH_TEST(two_files_are_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
