@@ -166,11 +166,13 @@ static void read_gateway(struct settings *s)
         .replay_speed = json_real(json_get(v, "replay_speed"), 0),
         .prices = json_cstring(json_get(v, "prices"), NULL),
     };
-    s->throttle = (struct throttle) {
+    s->throttle = (struct throttle_settings) {
         .max_attempts = json_int(json_get(t, "max_attempts"), 5),
         .base = json_int(json_get(t, "base_ms"), 500) * NSEC_PER_MS,
         .cap = json_int(json_get(t, "cap_ms"), 8000) * NSEC_PER_MS,
         .total = json_int(json_get(t, "total_ms"), 30000) * NSEC_PER_MS,
+        .concurrency = json_int(json_get(t, "concurrency"), 0),
+        .per_minute = json_int(json_get(t, "per_minute"), 0),
     };
 }
 
@@ -181,7 +183,7 @@ static void read_limits(struct settings *s)
     s->idle = limit_at(s, "idle", 0);
     s->grace = limit_at(s, "grace", 0);
     s->drain = limit_at(s, "drain", 0);
-    s->budget = (struct budget) {
+    s->budget = (struct budget_settings) {
         .tokens_input = json_int(value_at(s, "limits", "tokens_input"), 0),
         .tokens_output = json_int(value_at(s, "limits", "tokens_output"), 0),
         .tokens_total = json_int(value_at(s, "limits", "tokens_total"), 0),

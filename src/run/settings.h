@@ -86,15 +86,16 @@ struct sandbox_settings {
 };
 
 /* What the run may use up in all; 0: no limit. */
-struct budget {
+struct budget_settings {
     int64_t tokens_input, tokens_output, tokens_total;
     double usd;
     int64_t calls; /* of the model */
 };
 
-struct throttle {
+struct throttle_settings {
     int64_t max_attempts;
     nsec base, cap, total;
+    int64_t concurrency, per_minute; /* calls at a time, calls a minute; 0: any number */
 };
 
 struct gateway_settings {
@@ -149,8 +150,8 @@ struct settings {
     struct workspace_settings view;
     struct sandbox_settings sandbox;
     struct gateway_settings gateway;
-    struct throttle throttle;
-    struct budget budget;
+    struct throttle_settings throttle;
+    struct budget_settings budget;
     const char *output_dir; /* NULL: a new directory below the user's state */
 
     nsec timeout, first_output, idle; /* 0: off, but for timeout, which is always set */

@@ -106,7 +106,7 @@ static const struct shape limits_shape[] = {
 };
 static const struct shape throttle_shape[] = {
     { "max_attempts", SHAPE_INT }, { "base_ms", SHAPE_INT }, { "cap_ms", SHAPE_INT },
-    { "total_ms", SHAPE_INT }, { 0 },
+    { "total_ms", SHAPE_INT }, { "concurrency", SHAPE_INT }, { "per_minute", SHAPE_INT }, { 0 },
 };
 static const struct shape route_shape[] = {
     { "model", SHAPE_STRING }, { "upstream", SHAPE_STRING },
