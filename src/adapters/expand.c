@@ -65,6 +65,34 @@ int expand_text(struct arena *a, struct str text, const struct placeholders *var
     return 0;
 }
 
+/* A profile is read with a depth of at most 32. */
+static int expand_in_place(struct arena *a, struct json *v, const struct placeholders *vars,
+                           struct err *e)
+{
+    int r = 0;
+    if (json_is(v, JSON_STRING)) {
+        return expand_text(a, v->string, vars, true, &v->string, e);
+    }
+    for (size_t i = 0; r == 0 && json_is(v, JSON_ARRAY) && i < v->array.len; i++) {
+        r = expand_in_place(a, v->array.items[i], vars, e);
+    }
+    for (size_t i = 0; r == 0 && json_is(v, JSON_OBJECT) && i < v->object.len; i++) {
+        r = expand_in_place(a, v->object.members[i].value, vars, e);
+    }
+    return r;
+}
+
+int expand_tree(struct arena *a, const struct json *tree, const struct placeholders *vars,
+                struct json **ret, struct err *e)
+{
+    struct json *copy = json_copy(a, tree);
+    int r = expand_in_place(a, copy, vars, e);
+    if (r == 0) {
+        *ret = copy;
+    }
+    return r;
+}
+
 struct argv {
     struct arena *a;
     const struct placeholders *vars;

@@ -34,6 +34,11 @@ bool placeholder_has_value(const struct placeholder *p);
 int expand_text(struct arena *a, struct str text, const struct placeholders *vars, bool strict,
                 struct str *ret, struct err *e) MUST_USE;
 
+/* A copy of a tree of a profile with the placeholders in all its strings filled in; keys stay as
+ * they are. Strict. */
+int expand_tree(struct arena *a, const struct json *tree, const struct placeholders *vars,
+                struct json **ret, struct err *e) MUST_USE;
+
 /* The argument vector of a profile, NULL-terminated, in the arena. ERR_CONFIG when it would be
  * empty, an argument holds a NUL, or there are too many. */
 int expand_argv(struct arena *a, const struct profile *p, const struct placeholders *vars,

@@ -55,6 +55,15 @@ static const struct shape output_shape[] = {
     { 0 },
 };
 
+static const struct shape gateway_shape[] = {
+    { "format", SHAPE_WORD, .words = "anthropic|responses|chat|gemini" },
+    { "upstream", SHAPE_STRING },
+    { "key", SHAPE_STRING },
+    { "env", SHAPE_MAP },
+    { "files", SHAPE_ANY_OBJECT },
+    { 0 },
+};
+
 static const struct shape profile_shape[] = {
     { "name", SHAPE_STRING },
     { "title", SHAPE_STRING },
@@ -70,6 +79,7 @@ static const struct shape profile_shape[] = {
     { "files", SHAPE_LIST, .inner = file_shape },
     { "skills", SHAPE_STRING },
     { "trust", SHAPE_OBJECT, .inner = trust_shape },
+    { "gateway", SHAPE_OBJECT, .inner = gateway_shape },
     { "output", SHAPE_OBJECT, .inner = output_shape },
     { "capabilities", SHAPE_STRINGS },
     { 0 },
@@ -188,6 +198,36 @@ static int read_files(struct arena *a, struct profile *p, const char *file, stru
     return 0;
 }
 
+static int check_gateway(const struct profile *p, const char *file, struct err *e)
+{
+    const struct json *files = p->gateway.files;
+    for (size_t i = 0; i < json_len(files); i++) {
+        bool known = false;
+        for (size_t j = 0; j < p->files_len; j++) {
+            known = known || str_eqc(files->object.members[i].key, p->files[j].name);
+        }
+        if (!known) {
+            char at[JSON_AT_LEN];
+            return ERR(e, ERR_CONFIG, "%s: 'gateway.files' names '%s', which 'files' does not list",
+                       json_at(file, files->object.members[i].value, at),
+                       files->object.members[i].key.ptr);
+        }
+    }
+    return 0;
+}
+
+static void read_gateway(struct profile *p)
+{
+    const struct json *g = json_get(p->doc, "gateway");
+    p->gateway = (struct profile_gateway) {
+        .format = json_cstring(json_get(g, "format"), NULL),
+        .upstream = json_cstring(json_get(g, "upstream"), NULL),
+        .key = json_cstring(json_get(g, "key"), NULL),
+        .env = json_get(g, "env"),
+        .files = json_get(g, "files"),
+    };
+}
+
 static void read_rest(struct arena *a, struct profile *p)
 {
     const struct json *trust = json_get(p->doc, "trust");
@@ -240,6 +280,11 @@ int profile_parse(struct arena *a, struct str text, const char *file, struct pro
         return r;
     }
     r = read_files(a, p, file, e);
+    if (r < 0) {
+        return r;
+    }
+    read_gateway(p);
+    r = check_gateway(p, file, e);
     if (r < 0) {
         return r;
     }

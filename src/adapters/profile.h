@@ -53,6 +53,15 @@ struct profile_trust {
     const char *file;  /* relative to HOME */
 };
 
+/* How a harness is led to the gateway, and where the gateway leads its requests. */
+struct profile_gateway {
+    const char *format;   /* of its requests: "anthropic" …; NULL: not known, or several */
+    const char *upstream; /* unless the task names one; NULL: there is no gateway without that */
+    const char *key;      /* variable of cinch's own environment with the credential for it */
+    struct json *env;     /* variables for the child, values with placeholders */
+    struct json *files;   /* by name of a file: merged over the settings', with placeholders */
+};
+
 struct profile {
     const char *name;
     const char *title;
@@ -71,6 +80,7 @@ struct profile {
     size_t files_len;
     const char *skills; /* the folder where it looks for skills, relative to the home; NULL: none */
     struct profile_trust trust;
+    struct profile_gateway gateway;
     struct json *output; /* mapping, see mapping.h; never NULL */
     struct json *capabilities;
     struct json *doc; /* the whole file, for `cinch adapters show` */

@@ -40,6 +40,21 @@ static void test_unknown_is_an_error_in_a_profile(void **state)
     assert_string_equal(e.msg, "unknown placeholder {nobody}");
 }
 
+static void test_trees(void **state)
+{
+    struct err e;
+    struct json *tree;
+    struct json *got;
+    assert_int_equal(
+        yaml_parse(arena, STR("{'{model}': [1, {a: 'x {model}'}], b: true}"), "t", NULL, &tree, &e),
+        0);
+    assert_int_equal(expand_tree(arena, tree, &vars, &got, &e), 0);
+    assert_string_equal(json_cstring(json_pointer(got, STR("/{model}/1/a")), ""), "x m-1");
+    assert_string_equal(json_cstring(json_pointer(tree, STR("/{model}/1/a")), ""), "x {model}");
+    assert_int_equal(yaml_parse(arena, STR("[['{nobody}']]"), "t", NULL, &tree, &e), 0);
+    assert_int_equal(expand_tree(arena, tree, &vars, &got, &e), -ERR_CONFIG);
+}
+
 static char **expand(const char *argv, const char *command, struct err *e)
 {
     struct profile *p;
@@ -82,9 +97,8 @@ static void test_no_command(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_unknown_is_an_error_in_a_profile),
-        cmocka_unit_test(test_argv),
+        cmocka_unit_test(test_text),       cmocka_unit_test(test_unknown_is_an_error_in_a_profile),
+        cmocka_unit_test(test_trees),      cmocka_unit_test(test_argv),
         cmocka_unit_test(test_no_command),
     };
     return cmocka_run_group_tests(tests, arena_setup, arena_teardown);

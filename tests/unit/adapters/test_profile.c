@@ -52,7 +52,13 @@ static void test_everything(void **state)
                               "prompt: stdin\n"
                               "home: shared\n"
                               "files: [{name: s, path: .x/s.toml, format: toml}]\n"
-                              "trust: {style: codex, file: .codex/config.toml}\n");
+                              "trust: {style: codex, file: .codex/config.toml}\n"
+                              "gateway: {format: chat, upstream: 'https://x', key: X_KEY,\n"
+                              "  env: {X_URL: '{gateway_url}/v1'}, files: {s: {a: 1}}}\n");
+    assert_string_equal(p->gateway.format, "chat");
+    assert_string_equal(p->gateway.upstream, "https://x");
+    assert_string_equal(p->gateway.key, "X_KEY");
+    assert_int_equal(json_len(p->gateway.env), 1);
     assert_int_equal(json_len(p->binary), 2);
     assert_string_equal(p->argv[1].when, "model");
     assert_int_equal(p->prompt, PROMPT_STDIN);
@@ -63,6 +69,7 @@ static void test_everything(void **state)
 
 static void test_mistakes_are_named_with_their_place(void **state)
 {
+    refuse("name: x\nargv: [a]\ngateway: {files: {s: {}}}\n", "p.yaml:3:22: 'gateway.files' names");
     refuse("name: x\nargv: [a]\npromt: file\n", "p.yaml:3:1: unknown key 'promt'");
     refuse("name: x\nargv: [a]\npromt: file\n", "did you mean 'prompt'?");
     refuse("name: x\nargv: [a]\nprompt: fax\n", "file|argument|stdin");
