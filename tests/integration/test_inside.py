@@ -9,7 +9,7 @@ import unittest
 
 import harness
 
-AGENTS = ("claude-code", "codex", "gemini", "opencode", "qwen", "claude-acp", "codex-acp", "aider")
+AGENTS = ("claude-code", "codex", "gemini", "opencode", "qwen", "aider")
 
 
 class Inside(harness.Case):
