@@ -163,7 +163,7 @@ static enum verdict swap_links(char **args)
 
 const struct attempt file_attempts[] = {
     { "read", "PATH [NEEDLE]", 1, read_file },
-    { "list", "DIRECTORY [NAME]", 1, list_directory },
+    { "entries", "DIRECTORY [NAME]", 1, list_directory },
     { "write", "PATH", 1, write_file },
     { "remove", "PATH", 1, remove_file },
     { "hardlink", "TARGET NAME", 2, hard_link },

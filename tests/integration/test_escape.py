@@ -31,8 +31,8 @@ ATTEMPTS = [
     ("read {home}/.aws/credentials {needle}", True),
     ("read {outside}/file {needle}", True),
     ("read {other}/result.json {needle}", True),
-    ("list {outside} file", True),
-    ("list {output} manifest.json", None),  # not written yet when the attempt runs
+    ("entries {outside} file", True),
+    ("entries {output} manifest.json", None),  # not written yet when the attempt runs
     ("write {outside}/file", True),
     ("write {outside}/new", True),
     ("write {srv}/new", True),
@@ -206,11 +206,12 @@ class Escape(harness.Case):
         self.assertNotIn(b"planted", result.bytes("result.json"))
 
     def test_fork_bomb(self):
-        word, said, _ = self.attempt("fork 100", ("--pids", "100"))
+        word, said, _ = self.attempt("fork 100", ("--pids", "100", "--allow-degraded"))
         self.assertEqual(word, "held", said)
 
     def test_memory_bomb(self):
-        word, said, _ = self.attempt("memory 256", ("--memory", "256M"))
+        # A user without a delegated control group gets a bound per process only, and has to agree to that.
+        word, said, _ = self.attempt("memory 256", ("--memory", "256M", "--allow-degraded"))
         self.assertEqual(word, "held", said)
 
     def test_daemon_ends_with_the_run(self):
