@@ -272,9 +272,19 @@ static void look_at_terminal(struct check_result *r)
 }
 
 const struct check checks[] = {
-    { "kernel", look_at_kernel },       { "pidfd", look_at_pidfd },
-    { "subreaper", look_at_subreaper }, { "cinch-init", look_at_init },
-    { "open files", look_at_files },    { "memory", look_at_memory },
-    { "disk", look_at_disk },           { "git", look_at_git },
-    { "terminal", look_at_terminal },   { 0 },
+    { "kernel", look_at_kernel },
+    { "pidfd", look_at_pidfd },
+    { "subreaper", look_at_subreaper },
+    { "cinch-init", look_at_init },
+    { "open files", look_at_files },
+    { "memory", look_at_memory },
+    { "disk", look_at_disk },
+    { "git", look_at_git },
+    { "terminal", look_at_terminal },
+    { "user namespaces", check_user_namespaces },
+    { "seccomp", check_seccomp },
+    { "landlock", check_landlock },
+    { "overlay", check_overlay },
+    { "podman", check_podman },
+    { 0 },
 };

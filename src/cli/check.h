@@ -29,6 +29,16 @@ struct check {
 
 extern const struct check checks[];
 
+/* Mechanisms that the sandbox uses, and what it promises with them (check_sandbox.c). Each
+ * guarantee is reported to `found`, under the name "sandbox: …". */
+void check_user_namespaces(struct check_result *r);
+void check_seccomp(struct check_result *r);
+void check_landlock(struct check_result *r);
+void check_overlay(struct check_result *r);
+void check_podman(struct check_result *r);
+void check_guarantees(void (*found)(void *arg, const char *name, const struct check_result *r),
+                      void *arg);
+
 const char *check_state_word(enum check_state s); /* "ok", "warn", "fail" */
 
 /* For the functions of checks: state and detail, then the advice. */

@@ -28,15 +28,16 @@ static const enum style styles[] = {
 };
 
 struct findings {
+    struct cli *cli;
     struct table table;
     struct json *list;
     enum check_state worst;
 };
 
-static void add_finding(struct cli *cli, struct findings *f, const char *name,
-                        const struct check_result *r)
+static void add_finding(void *arg, const char *name, const struct check_result *r)
 {
-    struct arena *a = cli->arena;
+    struct findings *f = arg;
+    struct arena *a = f->cli->arena;
     struct json *o = json_object(a);
     bool advice = r->advice[0] != '\0';
     json_setc(a, o, "check", json_cstr(a, name));
@@ -104,13 +105,13 @@ static int sweep(struct cli *cli, const struct options *opt, struct findings *f,
         if (list.items[i]->trust.style != NULL && !seen_before(&list, i)) {
             struct check_result result = { 0 };
             sweep_file(&list.items[i]->trust, &result);
-            add_finding(cli, f, "sweep", &result);
+            add_finding(f, "sweep", &result);
             files++;
         }
     }
     if (r == 0 && files == 0) {
         struct check_result result = { .detail = "no adapter keeps trust entries" };
-        add_finding(cli, f, "sweep", &result);
+        add_finding(f, "sweep", &result);
     }
     return r;
 }
@@ -134,6 +135,7 @@ static void print(struct cli *cli, const struct findings *f)
 static int run_doctor(struct cli *cli, const struct options *opt, struct err *e)
 {
     struct findings f = {
+        .cli = cli,
         .table = { .arena = cli->arena,
                    .head = true,
                    .columns = { { "check" }, { "state" }, { "detail" } } },
@@ -142,8 +144,9 @@ static int run_doctor(struct cli *cli, const struct options *opt, struct err *e)
     for (const struct check *c = checks; c->name != NULL; c++) {
         struct check_result r = { 0 };
         c->look(&r);
-        add_finding(cli, &f, c->name, &r);
+        add_finding(&f, c->name, &r);
     }
+    check_guarantees(add_finding, &f);
     int r = options_flag(opt, "sweep", false) ? sweep(cli, opt, &f, e) : 0;
     if (r < 0) {
         return r;
@@ -153,9 +156,10 @@ static int run_doctor(struct cli *cli, const struct options *opt, struct err *e)
 }
 
 static const char *const description[] = {
-    "Looks at what a run needs: the kernel, the helper program, limits, room on disk, git. Each "
-    "line says ok, warn (works, but something will be missing) or fail (runs will not work), and "
-    "what to do about it. The exit status is 69 when something fails.",
+    "Looks at what a run needs: the kernel, the helper program, limits, room on disk, git, and "
+    "what the sandbox can promise here, by trying it. Each line says ok, warn (works, but "
+    "something will be missing) or fail (runs will not work), and what to do about it. The exit "
+    "status is 69 when something fails.",
     NULL,
 };
 

@@ -36,6 +36,11 @@ def program(name):
     return os.path.join(PROGRAMS, name)
 
 
+def init():
+    """The helper of the build under test."""
+    return os.path.join(BUILD, "src", "init", "cinch-init")
+
+
 @functools.lru_cache(maxsize=None)
 def real(name):
     """(path of a real agent program, reason why there is none); installs it into the cache if need be."""

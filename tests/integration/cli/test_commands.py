@@ -2,6 +2,7 @@
 """show, adapters and doctor on real runs, and the progress of a run on a terminal and elsewhere."""
 
 import json
+import subprocess
 import os
 import signal
 
@@ -92,6 +93,21 @@ class Doctor(harness.Case):
             self.assertEqual(found[name]["state"], "ok", found[name])
         for check in found.values():
             self.assertEqual(check["advice"] is None, check["state"] == "ok", check)
+
+    def test_the_sandbox_is_tried(self):
+        """Every guarantee is named; where namespaces cannot be made (inside a sandbox) they are lost, with advice."""
+        r = self.cinch("doctor", "--format", "json")
+        found = {c["check"]: c for c in json.loads(r.stdout)["checks"] if c["check"].startswith("sandbox: ")}
+        self.assertGreaterEqual(set(found), {"sandbox: files", "sandbox: network", "sandbox: processes"})
+        if any(c["state"] == "fail" for c in found.values()):
+            self.skipTest("this machine cannot make sandboxes: " + str(found))
+        inside = subprocess.run([harness.program("inside"), "--read", harness.BUILD, "--", harness.CINCH, "doctor",
+                                 "--format", "json"], env={**self.env, "CINCH_INIT": harness.init()},
+                                capture_output=True, timeout=harness.PATIENCE, check=False)
+        lost = {c["check"]: c for c in json.loads(inside.stdout)["checks"]}
+        self.assertEqual(lost["sandbox: files"]["state"], "fail", lost)
+        self.assertIn("lost: ", lost["sandbox: files"]["detail"])
+        self.assertEqual(inside.returncode, 69)
 
     def test_a_broken_helper(self):
         for helper in ("/nonexistent", "/bin/true", "/bin/false"):
