@@ -101,7 +101,7 @@ static bool read_call(struct llm_fields *f, struct llm_part *p)
     p->call.id = llm_take_str(f, "id");
     p->call.name = llm_take_str(f, "name");
     llm_call_set_input(f->a, &p->call, llm_take_type(f, "input", JSON_OBJECT));
-    return p->call.input != NULL;
+    return p->call.input != NULL && p->call.name.len > 0;
 }
 
 static int read_part(struct arena *a, const struct json *v, const char *where, struct llm_part *p,
@@ -234,7 +234,8 @@ static void read_tool(struct arena *a, const struct json *v, struct llm_tool *t)
     struct llm_fields f;
     llm_fields_init(&f, a, v);
     struct str type = json_str(json_get(v, "type"), STR_EMPTY);
-    if (json_get(v, "type") != NULL && !str_eqc(type, "custom")) {
+    if ((json_get(v, "type") != NULL && !str_eqc(type, "custom")) ||
+        json_str(json_get(v, "name"), STR_EMPTY).len == 0) {
         t->kind = LLM_TOOL_HOSTED;
         t->name = type;
         t->extra = llm_rest(&f);

@@ -53,14 +53,14 @@ static int media(struct writer *w, const struct llm_part *p, struct json **ret, 
     if (m->data.len > 0) {
         llm_set_cstr(a, source, "type", "base64");
         llm_put_str(a, source, "media_type", m->mime);
-        llm_set_str(a, source, "data", m->data);
+        llm_put_str(a, source, "data", m->data);
     } else if (m->url.len > 0) {
         llm_set_cstr(a, source, "type", "url");
-        llm_set_str(a, source, "url", m->url);
+        llm_put_str(a, source, "url", m->url);
     } else {
         llm_set_cstr(a, source, "type", "text");
         llm_put_str(a, source, "media_type", m->mime);
-        llm_set_str(a, source, "data", p->text);
+        llm_put_str(a, source, "data", p->text);
     }
     if (m->kind == LLM_MEDIA_DOCUMENT) {
         llm_put_str(a, v, "title", m->name);
@@ -76,7 +76,7 @@ static int result(struct writer *w, const struct llm_part *p, struct json **ret,
 {
     const struct llm_result *res = &p->result;
     struct json *v = typed(w->a, "tool_result");
-    llm_set_str(w->a, v, "tool_use_id", clean_id(w->a, res->call_id));
+    llm_put_str(w->a, v, "tool_use_id", w->own ? res->call_id : clean_id(w->a, res->call_id));
     bool text_only = res->n_parts == 1 && res->parts[0].kind == LLM_PART_TEXT;
     int r = 0;
     if (text_only && (!w->own || (res->spelling & ANTHROPIC_STRING) != 0)) {
@@ -99,7 +99,7 @@ static struct json *thinking(struct writer *w, const struct llm_part *p)
         return NULL;
     }
     if (!p->redacted) {
-        llm_set_str(w->a, v, "thinking", p->text);
+        llm_put_str(w->a, v, "thinking", p->text);
     }
     llm_put_str(w->a, v, p->redacted ? "data" : "signature", p->signature);
     return v;
@@ -108,8 +108,8 @@ static struct json *thinking(struct writer *w, const struct llm_part *p)
 static struct json *call(struct writer *w, const struct llm_part *p)
 {
     struct json *v = typed(w->a, "tool_use");
-    llm_set_str(w->a, v, "id", w->own ? p->call.id : clean_id(w->a, p->call.id));
-    llm_set_str(w->a, v, "name", p->call.name);
+    llm_put_str(w->a, v, "id", w->own ? p->call.id : clean_id(w->a, p->call.id));
+    llm_put_str(w->a, v, "name", p->call.name);
     json_setc(w->a, v, "input", llm_call_input(w->a, &p->call));
     return v;
 }
@@ -123,7 +123,7 @@ static int part(struct writer *w, const struct llm_part *p, struct json **ret, s
     case LLM_PART_REFUSAL:
         if (w->own || p->text.len > 0) { /* empty blocks are refused */
             v = typed(w->a, "text");
-            llm_set_str(w->a, v, "text", p->text);
+            llm_put_str(w->a, v, "text", p->text);
         }
         break;
     case LLM_PART_MEDIA:
@@ -292,7 +292,7 @@ static void write_tools(struct writer *w, struct json *body)
         if ((t->spelling & ANTHROPIC_TYPED) != 0) {
             llm_set_cstr(a, v, "type", "custom");
         }
-        llm_set_str(a, v, "name", t->name);
+        llm_put_str(a, v, "name", t->name);
         llm_put_str(a, v, "description", t->description);
         llm_put(a, v, "input_schema", t->schema);
         if (t->schema == NULL && !w->own) {
@@ -327,9 +327,9 @@ static void write_choice(struct writer *w, struct json *body)
         llm_set_cstr(w->a, v, "type", "auto");
     }
     if (r->choice == LLM_CHOICE_TOOL) {
-        llm_set_str(w->a, v, "name", r->choice_name);
+        llm_put_str(w->a, v, "name", r->choice_name);
     }
-    if (given && r->choice != LLM_CHOICE_NONE) {
+    if (given && (w->own || r->choice != LLM_CHOICE_NONE)) {
         llm_set_bool(w->a, v, "disable_parallel_tool_use", !r->parallel);
     }
 }

@@ -144,7 +144,7 @@ static void read_call(struct arena *a, const struct json *v, struct llm_part *pa
     llm_fields_init(&f, a, v);
     c->custom = str_eqc(json_str(json_get(v, "type"), STR_EMPTY), "custom");
     const char *key = c->custom ? "custom" : "function";
-    (void)llm_take_word(&f, "type", key);
+    part->spelling = llm_take_word(&f, "type", key) ? 0 : CHAT_UNTYPED;
     c->id = llm_take_str(&f, "id");
     if (llm_open(&f, key, &inner)) {
         c->name = llm_take_str(&inner, "name");
@@ -162,7 +162,11 @@ static int read_calls(struct llm_fields *f, struct parts *p, struct err *e)
         if (!json_is(json_item(calls, i), JSON_OBJECT)) {
             return LLM_BAD(e, "messages[%zu].tool_calls[%zu]: must be an object", p->message, i);
         }
-        read_call(p->a, json_item(calls, i), add_part(p, LLM_PART_CALL));
+        struct llm_part *part = add_part(p, LLM_PART_CALL);
+        read_call(p->a, json_item(calls, i), part);
+        if (part->call.name.len == 0) {
+            return LLM_BAD(e, "messages[%zu].tool_calls[%zu]: must name a function", p->message, i);
+        }
     }
     if (calls != NULL && json_len(calls) == 0) {
         llm_keep(f, "tool_calls", json_array(p->a));
@@ -173,6 +177,9 @@ static int read_calls(struct llm_fields *f, struct parts *p, struct err *e)
         part->call.name = llm_take_str(&legacy, "name");
         llm_call_set_text(p->a, &part->call, llm_take_str(&legacy, "arguments"));
         part->extra = llm_rest(&legacy);
+        if (part->call.name.len == 0) {
+            return LLM_BAD(e, "messages[%zu].function_call: must name a function", p->message);
+        }
     }
     return 0;
 }
@@ -279,29 +286,28 @@ static void read_definition(struct llm_fields *f, struct llm_tool *t)
 /* A grammar is kept as Responses has it, so that it can go there: {type, syntax, definition}. */
 static struct json *flat_format(struct arena *a, const struct json *format)
 {
-    struct json *v = json_copy(a, format);
-    struct json *grammar = json_get(v, "grammar");
-    if (json_is(grammar, JSON_OBJECT)) {
-        (void)json_remove(v, STR("grammar"));
-        llm_put_rest(a, v, grammar);
+    const struct json *grammar = json_get(format, "grammar");
+    size_t known =
+        (json_get(grammar, "syntax") != NULL) + (json_get(grammar, "definition") != NULL);
+    if (known == 0 || json_len(grammar) != known || json_len(format) != 2 ||
+        json_get(format, "type") == NULL) {
+        return NULL;
     }
+    struct json *v = json_copy(a, format);
+    (void)json_remove(v, STR("grammar"));
+    llm_put_rest(a, v, grammar);
     return v;
 }
 
-static void read_custom(struct llm_fields *f, struct llm_tool *t)
+static void read_custom(struct llm_fields *f, struct llm_fields *inner, struct llm_tool *t)
 {
-    struct llm_fields inner;
-    if (!llm_open(f, "custom", &inner)) {
-        return;
-    }
     t->kind = LLM_TOOL_CUSTOM;
-    t->name = llm_take_str(&inner, "name");
-    t->description = llm_take_str(&inner, "description");
-    struct json *format = llm_take_type(&inner, "format", JSON_OBJECT);
-    if (format != NULL) {
-        llm_keep(f, "format", flat_format(f->a, format));
-    }
-    llm_close(f, "custom", &inner);
+    t->name = llm_take_str(inner, "name");
+    t->description = llm_take_str(inner, "description");
+    struct json *format = llm_take_type(inner, "format", JSON_OBJECT);
+    struct json *flat = flat_format(f->a, format);
+    t->spelling = flat != NULL ? CHAT_NESTED : 0;
+    llm_keep(f, "format", flat != NULL ? flat : format);
 }
 
 static void read_tool(struct arena *a, const struct json *v, struct llm_tool *t)
@@ -309,17 +315,21 @@ static void read_tool(struct arena *a, const struct json *v, struct llm_tool *t)
     struct llm_fields f, inner;
     llm_fields_init(&f, a, v);
     struct str type = json_str(json_get(v, "type"), STR_EMPTY);
+    bool known = str_eqc(type, "function") || str_eqc(type, "custom");
+    struct str name = json_str(json_get(json_find(v, type), "name"), STR_EMPTY);
     t->kind = LLM_TOOL_HOSTED;
     t->name = type;
-    if (str_eqc(type, "function") && llm_open(&f, "function", &inner)) {
-        t->kind = LLM_TOOL_FUNCTION;
-        read_definition(&inner, t);
-        llm_close(&f, "function", &inner);
-    } else if (str_eqc(type, "custom")) {
-        read_custom(&f, t);
-    }
-    if (t->kind != LLM_TOOL_HOSTED) {
+    if (known && name.len > 0 && json_get(v, "format") == NULL) {
+        const char *key = str_eqc(type, "custom") ? "custom" : "function";
         (void)llm_take(&f, "type");
+        (void)llm_open(&f, key, &inner);
+        if (str_eqc(type, "custom")) {
+            read_custom(&f, &inner, t);
+        } else {
+            t->kind = LLM_TOOL_FUNCTION;
+            read_definition(&inner, t);
+        }
+        llm_close(&f, key, &inner);
     }
     t->extra = llm_rest(&f);
 }
@@ -345,8 +355,13 @@ static int read_tools(struct llm_fields *f, struct llm_request *ret, struct err 
         read_definition(&one, t);
         t->spelling = CHAT_LEGACY;
         t->extra = llm_rest(&one);
+        if (t->name.len == 0) {
+            return LLM_BAD(e, "functions[%zu]: must have a name", i);
+        }
     }
     llm_keep(f, "tools", tools != NULL && json_len(tools) == 0 ? json_array(f->a) : NULL);
+    llm_keep(f, "functions",
+             functions != NULL && json_len(functions) == 0 ? json_array(f->a) : NULL);
     ret->tools = list.items;
     ret->n_tools = list.n;
     return 0;
@@ -368,22 +383,32 @@ static bool choice_word(struct str word, enum llm_choice *ret)
     return false;
 }
 
+/* {"type": "function", "function": {"name": …}} and nothing else, or NULL. */
+static const struct json *named_choice(const struct json *v, const char *type)
+{
+    const struct json *name = json_get(json_get(v, type), "name");
+    bool exact = json_len(v) == 2 && json_len(json_get(v, type)) == 1 &&
+                 str_eqc(json_str(json_get(v, "type"), STR_EMPTY), type);
+    return exact && json_len(name) > 0 && json_is(name, JSON_STRING) ? name : NULL;
+}
+
 static void read_choice(struct llm_fields *f, struct llm_request *ret)
 {
     const struct json *v = json_get(f->object, "tool_choice");
     const struct json *legacy = json_get(f->object, "function_call");
-    struct str type = json_str(json_get(v, "type"), STR_EMPTY);
-    struct str name = json_str(json_get(json_find(v, type), "name"), STR_EMPTY);
+    const struct json *custom = named_choice(v, "custom");
+    const struct json *name = custom != NULL ? custom : named_choice(v, "function");
     if (choice_word(json_str(v, STR_EMPTY), &ret->choice)) {
         (void)llm_take(f, "tool_choice");
-    } else if (name.len > 0 && json_len(v) == 2) {
+    } else if (name != NULL) {
         (void)llm_take(f, "tool_choice");
         ret->choice = LLM_CHOICE_TOOL;
-        ret->choice_name = name;
+        ret->choice_name = name->string;
+        ret->spelling |= custom != NULL ? CHAT_CUSTOM_CHOICE : 0;
     } else if (choice_word(json_str(legacy, STR_EMPTY), &ret->choice)) {
         (void)llm_take(f, "function_call");
         ret->spelling |= CHAT_LEGACY_CHOICE;
-    } else if (json_is(json_get(legacy, "name"), JSON_STRING)) {
+    } else if (json_len(legacy) == 1 && json_is(json_get(legacy, "name"), JSON_STRING)) {
         ret->choice = LLM_CHOICE_TOOL;
         ret->choice_name = json_get(llm_take(f, "function_call"), "name")->string;
         ret->spelling |= CHAT_LEGACY_CHOICE;

@@ -14,6 +14,9 @@ enum {
     CHAT_REASONING = 1u << 3,  /* thoughts in `reasoning`, not in `reasoning_content` */
     CHAT_IN_CONTENT = 1u << 4, /* a refusal that is a part of the content */
     CHAT_LEGACY_CHOICE = 1u << 5,
+    CHAT_CUSTOM_CHOICE = 1u << 6,
+    CHAT_UNTYPED = 1u << 7, /* a call that does not say what it is */
+    CHAT_NESTED = 1u << 8,  /* a grammar that stood one level deeper than we keep it */
 };
 
 int llm_chat_write(struct arena *a, const struct llm_request *r, struct llm_losses *losses,

@@ -25,17 +25,17 @@ static struct json *typed(struct arena *a, const char *type)
 static struct json *text(struct arena *a, struct str s)
 {
     struct json *v = typed(a, "text");
-    llm_set_str(a, v, "text", s);
+    llm_put_str(a, v, "text", s);
     return v;
 }
 
-static struct json *audio(struct arena *a, const struct llm_media *m)
+static struct json *audio(struct arena *a, const struct llm_media *m, bool own)
 {
     struct json *v = typed(a, "input_audio");
     struct json *inner = llm_set_object(a, v, "input_audio");
     struct str format = str_slice(m->mime, strlen("audio/"), m->mime.len);
     llm_set_str(a, inner, "data", m->data);
-    llm_set_str(a, inner, "format", str_eqc(format, "mpeg") ? STR("mp3") : format);
+    llm_set_str(a, inner, "format", !own && str_eqc(format, "mpeg") ? STR("mp3") : format);
     return v;
 }
 
@@ -58,7 +58,7 @@ static int media(struct writer *w, const struct llm_part *p, struct json **ret, 
     } else if (m->data.len == 0 && m->url.len == 0) {
         *ret = text(w->a, p->text);
     } else if (m->kind == LLM_MEDIA_AUDIO && m->data.len > 0) {
-        *ret = audio(w->a, m);
+        *ret = audio(w->a, m, w->own);
     } else if (m->kind == LLM_MEDIA_DOCUMENT && m->data.len > 0) {
         *ret = file(w->a, m);
     } else {
@@ -81,7 +81,7 @@ static int part(struct writer *w, const struct llm_part *p, struct json **ret, s
     case LLM_PART_REFUSAL:
         if ((p->spelling & CHAT_IN_CONTENT) != 0) {
             *ret = typed(w->a, "refusal");
-            llm_set_str(w->a, *ret, "refusal", p->text);
+            llm_put_str(w->a, *ret, "refusal", p->text);
         }
         break;
     case LLM_PART_OTHER:
@@ -144,11 +144,13 @@ static struct json *call(struct writer *w, const struct llm_part *p)
     const struct llm_call *c = &p->call;
     const char *key = c->custom ? "custom" : "function";
     struct json *v = json_object(w->a);
-    llm_set_str(w->a, v, "id", c->id);
-    llm_set_cstr(w->a, v, "type", key);
+    llm_put_str(w->a, v, "id", c->id);
+    if ((p->spelling & CHAT_UNTYPED) == 0) {
+        llm_set_cstr(w->a, v, "type", key);
+    }
     struct json *inner = llm_set_object(w->a, v, key);
     llm_set_str(w->a, inner, "name", c->name);
-    llm_set_str(w->a, inner, c->custom ? "input" : "arguments", c->text);
+    llm_put_str(w->a, inner, c->custom ? "input" : "arguments", c->text);
     llm_put_rest(w->a, v, p->extra);
     return v;
 }
@@ -157,7 +159,7 @@ static void legacy_call(struct writer *w, const struct llm_part *p, struct json 
 {
     struct json *v = llm_set_object(w->a, message, "function_call");
     llm_set_str(w->a, v, "name", p->call.name);
-    llm_set_str(w->a, v, "arguments", p->call.text);
+    llm_put_str(w->a, v, "arguments", p->call.text);
     llm_put_rest(w->a, v, p->extra);
 }
 
@@ -337,10 +339,12 @@ static void write_definition(struct arena *a, const struct llm_tool *t, struct j
 }
 
 /* The opposite of flat_format() in chat.c. */
-static struct json *nested_format(struct arena *a, const struct json *format)
+static struct json *nested_format(struct writer *w, const struct llm_tool *t)
 {
-    struct json *v = json_copy(a, format);
-    if (json_get(v, "syntax") == NULL && json_get(v, "definition") == NULL) {
+    struct arena *a = w->a;
+    struct json *v = json_copy(a, json_get(t->extra, "format"));
+    bool flat = json_get(v, "syntax") != NULL || json_get(v, "definition") != NULL;
+    if (!flat || (w->own && (t->spelling & CHAT_NESTED) == 0)) {
         return v;
     }
     struct json *grammar = json_object(a);
@@ -352,15 +356,15 @@ static struct json *nested_format(struct arena *a, const struct json *format)
     return v;
 }
 
-static struct json *custom_tool(struct arena *a, const struct llm_tool *t)
+static struct json *custom_tool(struct writer *w, const struct llm_tool *t)
 {
+    struct arena *a = w->a;
     struct json *v = typed(a, "custom");
     struct json *inner = llm_set_object(a, v, "custom");
     llm_set_str(a, inner, "name", t->name);
     llm_put_str(a, inner, "description", t->description);
-    struct json *format = json_get(t->extra, "format");
-    if (format != NULL) {
-        json_setc(a, inner, "format", nested_format(a, format));
+    if (json_get(t->extra, "format") != NULL) {
+        json_setc(a, inner, "format", nested_format(w, t));
     }
     struct json *extra = json_copy(a, t->extra);
     (void)json_remove(extra, STR("format"));
@@ -381,7 +385,7 @@ static void write_tools(struct writer *w, struct json *body)
             continue;
         }
         if (t->kind == LLM_TOOL_CUSTOM) {
-            v = custom_tool(w->a, t);
+            v = custom_tool(w, t);
         } else if (t->kind == LLM_TOOL_FUNCTION) {
             llm_set_cstr(w->a, v, "type", "function");
             write_definition(w->a, t, llm_set_object(w->a, v, "function"));
@@ -410,8 +414,10 @@ static struct json *choice_json(struct writer *w)
         llm_set_str(w->a, v, "name", r->choice_name);
         return v;
     }
-    const struct llm_tool *t = llm_tool_find(r, r->choice_name);
-    const char *key = t != NULL && t->kind == LLM_TOOL_CUSTOM ? "custom" : "function";
+    const struct llm_tool *t = w->own ? NULL : llm_tool_find(r, r->choice_name);
+    bool custom =
+        (r->spelling & CHAT_CUSTOM_CHOICE) != 0 || (t != NULL && t->kind == LLM_TOOL_CUSTOM);
+    const char *key = custom ? "custom" : "function";
     struct json *v = typed(w->a, key);
     llm_set_str(w->a, llm_set_object(w->a, v, key), "name", r->choice_name);
     return v;

@@ -77,11 +77,11 @@ bool llm_media_from_data_url(struct str url, struct llm_media *ret)
     struct str rest = str_slice(url, 5, url.len);
     size_t comma = str_find(rest, STR(","));
     struct str head = str_slice(rest, 0, comma);
-    if (comma == rest.len || !str_ends(head, STR(";base64"))) {
+    if (comma + 1 >= rest.len || !str_ends(head, STR(";base64"))) {
         return false;
     }
     head = str_slice(head, 0, head.len - strlen(";base64"));
-    if (str_find(head, STR(";")) != head.len) { /* parameters that mime has no place for */
+    if (head.len == 0 || str_find(head, STR(";")) != head.len) { /* no place for parameters */
         return false;
     }
     ret->mime = head;

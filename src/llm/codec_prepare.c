@@ -320,6 +320,9 @@ int llm_prepare(struct arena *a, enum llm_format to, const struct llm_request *r
     if (result < 0) {
         return result;
     }
+    if (r->model.len == 0) {
+        return ERR(e, ERR_UNSUPPORTED, "the request names no model, which %s needs", p.to->name);
+    }
     *ret = *r;
     ret->extra = NULL;
     ret->raw = NULL;

@@ -325,8 +325,9 @@ static void read_thinking(struct llm_fields *f, struct llm_reasoning *ret)
     if (json_bool(json_get(t.object, key), false)) { /* a false that was said stays said */
         (void)llm_take_bool(&t, key, &ret->summary);
     }
-    if (llm_take_int(&t, key_of(&t, "thinkingBudget", "thinking_budget"), &budget)) {
-        ret->budget = budget < 0 ? -1 : budget;
+    key = key_of(&t, "thinkingBudget", "thinking_budget");
+    if (json_int(json_get(t.object, key), -2) >= -1 && llm_take_int(&t, key, &budget)) {
+        ret->budget = budget;
         ret->off = budget == 0;
     }
     key = key_of(&t, "thinkingLevel", "thinking_level");

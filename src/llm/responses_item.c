@@ -70,6 +70,7 @@ static bool read_known(struct llm_fields *f, struct llm_part *ret)
     struct str type = llm_take_str(f, "type");
     if (str_eqc(type, "input_text") || str_eqc(type, "output_text")) {
         ret->kind = LLM_PART_TEXT;
+        ret->spelling = str_eqc(type, "input_text") ? RESPONSES_INPUT_TEXT : RESPONSES_OUTPUT_TEXT;
         return read_words(f, "text", ret);
     }
     if (str_eqc(type, "refusal")) {
@@ -220,6 +221,7 @@ static void read_reasoning(const struct place *p, struct llm_fields *f, struct l
     if (json_is(summary, JSON_ARRAY) && json_len(summary) == 1 && json_len(only) == 2 &&
         str_eqc(type, "summary_text") && ret->text.len > 0) {
         (void)llm_take(f, "summary");
+        ret->spelling = RESPONSES_SUMMARY;
     }
     if (ret->text.len == 0) {
         ret->text = join_texts(p->a, json_get(f->object, "content"));

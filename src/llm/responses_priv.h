@@ -20,6 +20,10 @@ enum {
     RESPONSES_EMPTY = 1 << 4,   /* request: a list of tools was there, and empty */
     RESPONSES_STREAM = 1 << 5,  /* request: "stream" was there */
     RESPONSES_NO_INPUT = 1 << 6,
+    RESPONSES_SUMMARY = 1 << 7,     /* thought: its text is the summary's only one */
+    RESPONSES_INPUT_TEXT = 1 << 8,  /* text: "input_text", whosever it is */
+    RESPONSES_OUTPUT_TEXT = 1 << 9, /* text: "output_text" */
+    RESPONSES_CUSTOM = 1 << 10,     /* request: the choice is called a custom tool */
 };
 
 struct responses_tools {

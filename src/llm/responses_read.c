@@ -67,6 +67,9 @@ static int read_namespace(struct responses_tools *t, const struct json *v, bool 
     }
     struct json *about = llm_rest(&f);
     struct llm_tool *tool = &t->list.items[first];
+    if (json_get(tool->extra, "namespace") != NULL) {
+        return LLM_BAD(e, "%s: a namespace within a namespace", where);
+    }
     struct json *extra =
         tool->extra == NULL ? json_object(t->arena) : json_copy(t->arena, tool->extra);
     json_setc(t->arena, extra, "namespace", about == NULL ? json_object(t->arena) : about);
@@ -116,6 +119,7 @@ static void read_choice(struct llm_fields *f, struct llm_request *ret)
     if (named) {
         ret->choice = LLM_CHOICE_TOOL;
         ret->choice_name = name;
+        ret->spelling |= str_eqc(type, "custom") ? RESPONSES_CUSTOM : 0;
     }
     if (!allowed && ret->choice != LLM_CHOICE_DEFAULT) {
         (void)llm_take(f, "tool_choice");
@@ -144,9 +148,10 @@ static void read_format(struct llm_fields *text, struct llm_output *ret)
     }
     if (llm_take_word(&f, "type", "json_object")) {
         ret->json = true;
-    } else if (llm_take_word(&f, "type", "json_schema")) {
+    } else if (json_is(json_get(f.object, "schema"), JSON_OBJECT) &&
+               llm_take_word(&f, "type", "json_schema")) {
         ret->json = true;
-        ret->schema = llm_take_type(&f, "schema", JSON_OBJECT);
+        ret->schema = llm_take(&f, "schema");
         ret->name = llm_take_str(&f, "name");
         ret->strict = json_bool(json_get(f.object, "strict"), false);
         if (ret->strict) {
@@ -195,7 +200,9 @@ static void read_head(struct llm_fields *f, struct llm_request *ret)
     ret->parallel_given = llm_take_bool(f, "parallel_tool_calls", &ret->parallel);
     s->has_temperature = llm_take_real(f, "temperature", &s->temperature);
     s->has_top_p = llm_take_real(f, "top_p", &s->top_p);
-    (void)llm_take_int(f, "max_output_tokens", &s->max_tokens);
+    if (json_int(json_get(f->object, "max_output_tokens"), 0) > 0) {
+        (void)llm_take_int(f, "max_output_tokens", &s->max_tokens);
+    }
     read_choice(f, ret);
     read_reasoning(f, &ret->reasoning);
     if (llm_open(f, "text", &text)) {

@@ -48,12 +48,14 @@ static struct json *write_piece(struct out *o, const struct llm_part *p, bool as
 {
     struct json *v = NULL;
     if (p->kind == LLM_PART_TEXT || (p->kind == LLM_PART_MEDIA && p->text.len > 0)) {
-        v = typed(o->a, assistant ? "output_text" : "input_text");
+        bool output = (p->spelling & RESPONSES_OUTPUT_TEXT) != 0 ||
+                      (assistant && (p->spelling & RESPONSES_INPUT_TEXT) == 0);
+        v = typed(o->a, output ? "output_text" : "input_text");
         llm_set_str(o->a, v, "text", p->text);
     } else if (p->kind == LLM_PART_REFUSAL) {
         v = typed(o->a, "refusal");
         llm_set_str(o->a, v, "refusal", p->text);
-    } else if (p->kind == LLM_PART_MEDIA && !assistant) {
+    } else if (p->kind == LLM_PART_MEDIA && (!assistant || o->own)) {
         v = write_media(o->a, &p->media);
         if (!o->own && p->media.kind == LLM_MEDIA_DOCUMENT && p->media.data.len > 0 &&
             p->media.name.len == 0) {
@@ -156,7 +158,7 @@ static void write_thought(struct out *o, const struct llm_part *p)
     struct json *v = typed(o->a, "reasoning");
     llm_put_str(o->a, v, "id", p->id);
     llm_put_rest(o->a, v, p->extra);
-    if (json_get(v, "summary") == NULL) {
+    if ((p->spelling & RESPONSES_SUMMARY) != 0) {
         struct json *summary = llm_set_array(o->a, v, "summary");
         struct json *text = typed(o->a, "summary_text");
         llm_set_str(o->a, text, "text", p->text);
@@ -217,7 +219,9 @@ static void write_turn(struct out *o, const struct llm_message *m)
 static struct json *write_tool(struct out *o, const struct llm_tool *t)
 {
     if (t->kind == LLM_TOOL_HOSTED) {
-        return t->extra;
+        struct json *whole = t->ns.len > 0 ? json_copy(o->a, t->extra) : t->extra;
+        (void)(t->ns.len > 0 && json_remove(whole, STR("namespace")));
+        return whole;
     }
     bool function = t->kind == LLM_TOOL_FUNCTION;
     struct json *v = typed(o->a, function ? "function" : "custom");
@@ -286,8 +290,9 @@ static void write_choice(struct out *o, struct json *body)
         llm_set_cstr(o->a, body, "tool_choice", words[r->choice]);
         return;
     }
-    const struct llm_tool *t = llm_tool_find(r, r->choice_name);
-    bool custom = t != NULL && t->kind == LLM_TOOL_CUSTOM;
+    const struct llm_tool *t = o->own ? NULL : llm_tool_find(r, r->choice_name);
+    bool custom =
+        (r->spelling & RESPONSES_CUSTOM) != 0 || (t != NULL && t->kind == LLM_TOOL_CUSTOM);
     struct json *v = llm_set_object(o->a, body, "tool_choice");
     llm_set_cstr(o->a, v, "type", custom ? "custom" : "function");
     llm_set_str(o->a, v, "name", r->choice_name);
@@ -364,7 +369,7 @@ static void write_output(struct out *o, struct json *body)
     struct json *format = llm_set_object(o->a, llm_set_object(o->a, body, "text"), "format");
     llm_set_cstr(o->a, format, "type", q->schema != NULL ? "json_schema" : "json_object");
     if (q->schema != NULL) {
-        llm_set_str(o->a, format, "name", q->name.len > 0 ? q->name : STR("output"));
+        llm_put_str(o->a, format, "name", q->name.len > 0 || o->own ? q->name : STR("output"));
         llm_put(o->a, format, "schema", q->schema);
         if (q->strict || !o->own) {
             llm_set_bool(o->a, format, "strict", q->strict);

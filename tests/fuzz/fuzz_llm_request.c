@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "llm/codec.h"
-#include "llm/codec_priv.h"
 #include "llm/loss.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
