@@ -19,6 +19,7 @@ enum {
     GEMINI_NO_PARTS = 1 << 2,      /* message */
     GEMINI_NO_ARGS = 1 << 0,       /* call */
     GEMINI_MEDIA_PARTS = 1 << 0,   /* result: its media stand in `parts` of the response */
+    GEMINI_NO_RESPONSE = 1 << 1,   /* result */
     GEMINI_EMPTY_TOOLS = 1 << 0,   /* request */
     GEMINI_PLAIN_SYSTEM = 1 << 1,  /* request: a string */
 };

@@ -85,6 +85,7 @@ static bool read_response(struct llm_fields *f, struct llm_part *ret)
     ret->result.value = llm_take_type(&res, "response", JSON_OBJECT);
     ret->result.is_error = json_get(ret->result.value, "error") != NULL;
     bool known = read_response_parts(&res, &ret->result);
+    ret->result.spelling |= ret->result.value == NULL ? GEMINI_NO_RESPONSE : 0;
     llm_close(f, "functionResponse", &res);
     return known && ret->result.name.len > 0;
 }
@@ -231,13 +232,15 @@ struct tools {
 };
 
 /* One entry holds functions, or tools of the provider's own, each under its name. */
-static int read_entry(struct arena *a, const struct json *v, unsigned entry, struct tools *ret,
+static int read_entry(struct arena *a, struct json *v, unsigned entry, struct tools *ret,
                       struct err *e)
 {
     struct llm_fields f;
+    size_t before = ret->list.n;
     llm_fields_init(&f, a, v);
     const char *key = key_of(&f, "functionDeclarations", "function_declarations");
-    const struct json *list = llm_take_type(&f, key, JSON_ARRAY);
+    const struct json *list =
+        json_len(json_get(v, key)) > 0 ? llm_take_type(&f, key, JSON_ARRAY) : NULL;
     for (size_t i = 0; i < json_len(list); i++) {
         int r = read_declaration(a, json_item(list, i), entry, LLM_ADD(a, &ret->list), e);
         if (r < 0) {
@@ -252,6 +255,11 @@ static int read_entry(struct arena *a, const struct json *v, unsigned entry, str
         t->spelling = entry;
         t->extra = json_object(a);
         json_set(a, t->extra, t->name, rest->object.members[i].value);
+    }
+    if (ret->list.n == before) { /* so that it is there again */
+        *LLM_ADD(a, &ret->list) = (struct llm_tool) {
+            .kind = LLM_TOOL_HOSTED, .name = STR("(nothing)"), .extra = v, .spelling = entry
+        };
     }
     return 0;
 }
@@ -298,9 +306,11 @@ static void read_choice(struct llm_fields *f, struct llm_request *ret)
         }
         key = key_of(&calling, "allowedFunctionNames", "allowed_function_names");
         const struct json *names = json_get(calling.object, key);
-        if (ret->choice == LLM_CHOICE_ANY && json_len(names) == 1) {
+        struct str name =
+            json_len(names) == 1 ? json_str(json_item(names, 0), STR_EMPTY) : STR_EMPTY;
+        if (ret->choice == LLM_CHOICE_ANY && name.len > 0) {
             ret->choice = LLM_CHOICE_TOOL;
-            ret->choice_name = json_str(json_item(names, 0), STR_EMPTY);
+            ret->choice_name = name;
             (void)llm_take(&calling, key);
         }
         llm_close(&config, "functionCallingConfig", &calling);
@@ -386,7 +396,10 @@ static void read_config(struct llm_fields *body, struct llm_request *ret)
                                      &s->frequency_penalty);
     s->has_seed = llm_take_int(&f, "seed", &s->seed);
     s->has_top_k = llm_take_int(&f, key_of(&f, "topK", "top_k"), &s->top_k);
-    (void)llm_take_int(&f, key_of(&f, "maxOutputTokens", "max_output_tokens"), &s->max_tokens);
+    const char *key = key_of(&f, "maxOutputTokens", "max_output_tokens");
+    if (json_int(json_get(f.object, key), 0) > 0) {
+        (void)llm_take_int(&f, key, &s->max_tokens);
+    }
     read_stops(&f, s);
     read_thinking(&f, &ret->reasoning);
     read_output(&f, &ret->output);

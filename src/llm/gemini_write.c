@@ -59,7 +59,7 @@ static void write_result(struct out *o, const struct llm_part *p, struct json *v
     llm_put_str(o->a, response, "id", res->call_id);
     llm_set_str(o->a, response, "name", res->name.len > 0 ? res->name : STR("unknown"));
     llm_put(o->a, response, "response",
-            o->own && res->value == NULL && res->n_parts == 0 ? NULL : response_of(o, res));
+            (res->spelling & GEMINI_NO_RESPONSE) != 0 ? NULL : response_of(o, res));
     if ((res->spelling & GEMINI_MEDIA_PARTS) == 0) {
         return;
     }

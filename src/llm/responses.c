@@ -28,9 +28,9 @@ static const char *const essential[] = { "previous_response_id", "conversation",
 
 /* Bookkeeping of items, and values that only repeat a default. */
 static const char *const carried[] = {
-    "id",      "status",  "annotations",     "logprobs",         "phase",
-    "store",   "include", "strict",          "namespace",        "format",
-    "summary", "content", "client_metadata", "prompt_cache_key", NULL
+    "id",      "status",  "annotations",     "logprobs",          "phase",
+    "store",   "include", "strict",          RESPONSES_NAMESPACE, "format",
+    "summary", "content", "client_metadata", "prompt_cache_key",  NULL
 };
 
 const struct llm_codec llm_codec_responses = {

@@ -215,6 +215,7 @@ static void read_reasoning(const struct place *p, struct llm_fields *f, struct l
     const struct json *only = json_item(summary, 0);
     struct str type = json_str(json_get(only, "type"), STR_EMPTY);
     ret->kind = LLM_PART_THINKING;
+    ret->spelling = RESPONSES_ITEM;
     ret->id = llm_take_str(f, "id");
     ret->signature = llm_take_str(f, "encrypted_content");
     ret->text = join_texts(p->a, summary);

@@ -26,6 +26,9 @@ enum {
     RESPONSES_CUSTOM = 1 << 10,     /* request: the choice is called a custom tool */
 };
 
+/* In the extras of the first tool of a namespace: what the namespace says of itself. */
+#define RESPONSES_NAMESPACE "(namespace)"
+
 struct responses_tools {
     struct arena *arena;
     LLM_LIST(struct llm_tool) list;

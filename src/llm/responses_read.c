@@ -67,12 +67,9 @@ static int read_namespace(struct responses_tools *t, const struct json *v, bool 
     }
     struct json *about = llm_rest(&f);
     struct llm_tool *tool = &t->list.items[first];
-    if (json_get(tool->extra, "namespace") != NULL) {
-        return LLM_BAD(e, "%s: a namespace within a namespace", where);
-    }
     struct json *extra =
         tool->extra == NULL ? json_object(t->arena) : json_copy(t->arena, tool->extra);
-    json_setc(t->arena, extra, "namespace", about == NULL ? json_object(t->arena) : about);
+    json_setc(t->arena, extra, RESPONSES_NAMESPACE, about == NULL ? json_object(t->arena) : about);
     tool->extra = extra;
     return 0;
 }

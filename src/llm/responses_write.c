@@ -158,7 +158,7 @@ static void write_thought(struct out *o, const struct llm_part *p)
     struct json *v = typed(o->a, "reasoning");
     llm_put_str(o->a, v, "id", p->id);
     llm_put_rest(o->a, v, p->extra);
-    if ((p->spelling & RESPONSES_SUMMARY) != 0) {
+    if (p->spelling == 0 || p->spelling == RESPONSES_SUMMARY) { /* 0: not from the wire */
         struct json *summary = llm_set_array(o->a, v, "summary");
         struct json *text = typed(o->a, "summary_text");
         llm_set_str(o->a, text, "text", p->text);
@@ -220,7 +220,7 @@ static struct json *write_tool(struct out *o, const struct llm_tool *t)
 {
     if (t->kind == LLM_TOOL_HOSTED) {
         struct json *whole = t->ns.len > 0 ? json_copy(o->a, t->extra) : t->extra;
-        (void)(t->ns.len > 0 && json_remove(whole, STR("namespace")));
+        (void)(t->ns.len > 0 && json_remove(whole, STR(RESPONSES_NAMESPACE)));
         return whole;
     }
     bool function = t->kind == LLM_TOOL_FUNCTION;
@@ -238,9 +238,7 @@ static struct json *write_tool(struct out *o, const struct llm_tool *t)
         llm_set_bool(o->a, v, "strict", t->strict);
     }
     llm_put_rest(o->a, v, t->extra);
-    if (t->ns.len > 0) {
-        (void)json_remove(v, STR("namespace")); /* see read_namespace() */
-    }
+    (void)json_remove(v, STR(RESPONSES_NAMESPACE));
     return v;
 }
 
@@ -248,7 +246,7 @@ static struct json *open_namespace(struct arena *a, const struct llm_tool *t, st
 {
     struct json *v = typed(a, "namespace");
     llm_set_str(a, v, "name", t->ns);
-    llm_put_rest(a, v, json_get(t->extra, "namespace"));
+    llm_put_rest(a, v, json_get(t->extra, RESPONSES_NAMESPACE));
     json_push(a, list, v);
     return llm_set_array(a, v, "tools");
 }
@@ -263,7 +261,7 @@ static void write_tools(struct out *o, struct json *body)
         if ((t->spelling & RESPONSES_LATE) != 0) {
             continue;
         }
-        bool opens = !str_eq(ns, t->ns) || json_get(t->extra, "namespace") != NULL;
+        bool opens = !str_eq(ns, t->ns) || json_get(t->extra, RESPONSES_NAMESPACE) != NULL;
         ns = t->ns;
         if (ns.len == 0) {
             inner = list;
