@@ -47,6 +47,7 @@ struct launch_spec {
     const struct profile *profile;
     enum prompt_delivery delivery;
     struct str prompt;
+    const struct json *output_schema; /* in the profile's form; NULL: the answer may be anything */
     struct placeholders vars;
     struct driver_tools tools;  /* len 0: none */
     struct agent_output output; /* write NULL: nowhere */

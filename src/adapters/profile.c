@@ -26,6 +26,12 @@ static const struct shape trust_shape[] = {
     { 0 },
 };
 
+static const struct shape schema_shape[] = {
+    { "form", SHAPE_WORD, .words = "plain|wrapped|openai|claude" },
+    { "native", SHAPE_BOOL },
+    { 0 },
+};
+
 static const struct shape usage_shape[] = {
     { "input", SHAPE_STRING },       { "output", SHAPE_STRING },    { "cache_read", SHAPE_STRING },
     { "cache_write", SHAPE_STRING }, { "reasoning", SHAPE_STRING }, { "cost_usd", SHAPE_STRING },
@@ -78,6 +84,7 @@ static const struct shape profile_shape[] = {
     { "enforced", SHAPE_ANY_OBJECT },
     { "files", SHAPE_LIST, .inner = file_shape },
     { "skills", SHAPE_STRING },
+    { "output_schema", SHAPE_OBJECT, .inner = schema_shape },
     { "trust", SHAPE_OBJECT, .inner = trust_shape },
     { "gateway", SHAPE_OBJECT, .inner = gateway_shape },
     { "output", SHAPE_OBJECT, .inner = output_shape },
@@ -228,6 +235,22 @@ static void read_gateway(struct profile *p)
     };
 }
 
+static void read_schema_form(struct profile *p)
+{
+    static const char *const forms[] = {
+        [SCHEMA_FORM_PLAIN] = "plain",
+        [SCHEMA_FORM_WRAPPED] = "wrapped",
+        [SCHEMA_FORM_OPENAI] = "openai",
+        [SCHEMA_FORM_CLAUDE] = "claude",
+    };
+    const struct json *schema = json_get(p->doc, "output_schema");
+    struct str form = json_str(json_get(schema, "form"), STR("plain"));
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        p->schema_form = str_eqc(form, forms[i]) ? (enum schema_form)i : p->schema_form;
+    }
+    p->schema_native = json_bool(json_get(schema, "native"), false);
+}
+
 static void read_rest(struct arena *a, struct profile *p)
 {
     const struct json *trust = json_get(p->doc, "trust");
@@ -242,6 +265,7 @@ static void read_rest(struct arena *a, struct profile *p)
     p->settings = json_get(p->doc, "settings");
     p->enforced = json_get(p->doc, "enforced");
     p->skills = json_cstring(json_get(p->doc, "skills"), NULL);
+    read_schema_form(p);
     p->trust.style = json_cstring(json_get(trust, "style"), NULL);
     p->trust.file = json_cstring(json_get(trust, "file"), NULL);
     p->output = json_get(p->doc, "output");

@@ -31,6 +31,14 @@ enum home_kind {
     HOME_SHARED, /* HOME is the caller's; a trust entry is registered where the harness needs one */
 };
 
+/* In which dialect the harness takes the schema of an answer (base/schema_convert.h). */
+enum schema_form {
+    SCHEMA_FORM_PLAIN,   /* as its author wrote it */
+    SCHEMA_FORM_WRAPPED, /* an object at the root */
+    SCHEMA_FORM_OPENAI,  /* that, in OpenAI's strict form */
+    SCHEMA_FORM_CLAUDE,  /* that, with null folded into types */
+};
+
 enum config_format { CONFIG_JSON, CONFIG_TOML, CONFIG_YAML };
 
 /* Arguments that are given only if the placeholder `when` has a value (NULL: always). */
@@ -79,6 +87,8 @@ struct profile {
     struct profile_file *files;
     size_t files_len;
     const char *skills; /* the folder where it looks for skills, relative to the home; NULL: none */
+    enum schema_form schema_form;
+    bool schema_native; /* the driver hands the schema over, not the arguments */
     struct profile_trust trust;
     struct profile_gateway gateway;
     struct json *output; /* mapping, see mapping.h; never NULL */

@@ -138,6 +138,9 @@ static bool take(struct ladder *l, const struct json *value, struct str piece)
 static bool try_value(struct ladder *l, const struct json *value, struct str piece)
 {
     const struct structured_options *o = l->options;
+    if (o->strict != NULL) {
+        value = schema_from_strict(l->scratch, o->strict, value);
+    }
     if (o->wanted != NULL) {
         value = schema_unwrap(o->wanted, value);
     }

@@ -11,6 +11,7 @@
 #include "adapters/driver.h"
 #include "base/file.h"
 #include "base/schema.h"
+#include "base/schema_convert.h"
 #include "base/yaml.h"
 #include "run/definition_priv.h"
 
@@ -303,6 +304,30 @@ static void offer_tools(struct definition *d)
     }
 }
 
+/* The contract in the harness' dialect. */
+static void convert_contract(struct definition *d)
+{
+    const struct profile *p = d->settings->profile;
+    enum schema_form form = p == NULL ? SCHEMA_FORM_PLAIN : p->schema_form;
+    struct json *strict;
+    struct err why;
+    d->asked = d->contract;
+    if (d->contract == NULL || form == SCHEMA_FORM_PLAIN) {
+        return;
+    }
+    struct json *wrapped = schema_wrap(d->arena, d->contract);
+    d->asked = wrapped;
+    if (form == SCHEMA_FORM_CLAUDE) {
+        d->asked = schema_fold_null(d->arena, wrapped);
+    } else if (form == SCHEMA_FORM_OPENAI &&
+               schema_to_strict(d->arena, wrapped, &strict, &why) == 0) {
+        d->asked = strict;
+        d->strict = wrapped;
+    } else if (form == SCHEMA_FORM_OPENAI) {
+        definition_warn(d, "output.schema is not sent in the strict form: %s", why.msg);
+    }
+}
+
 int definition_bind(struct definition *d, struct err *e)
 {
     int r;
@@ -321,6 +346,9 @@ int definition_bind(struct definition *d, struct err *e)
     if (r == 0 && d->schema == NULL && d->contract != NULL) {
         r = compile_contract(d, d->package->name, e);
     }
+    if (r == 0) {
+        convert_contract(d);
+    }
     return r;
 }
 
@@ -329,7 +357,7 @@ int definition_bind(struct definition *d, struct err *e)
 bool definition_native_schema(const struct profile *p)
 {
     const struct driver *driver = p == NULL ? NULL : driver_find(p->driver);
-    if (driver != NULL && driver->takes_schema) {
+    if (p != NULL && (p->schema_native || (driver != NULL && driver->takes_schema))) {
         return true;
     }
     for (size_t i = 0; p != NULL && i < p->argv_len; i++) {

@@ -47,6 +47,8 @@ struct definition {
     /* what must come out; NULL: anything */
     const struct json *contract;
     struct schema *schema;
+    const struct json *asked;  /* the contract in the form that the harness takes */
+    const struct json *strict; /* see structured_options; NULL: not asked in that form */
 
     /* skills */
     struct definition_skill *skills;
@@ -86,8 +88,8 @@ int definition_install(struct definition *d, const struct definition_place *plac
 int definition_prompt(struct definition *d, const struct definition_place *place, struct str *ret,
                       struct err *e) MUST_USE;
 
-/* Whether the adapter hands the schema to its harness ({output_schema} or {output_schema_file} in
- * its arguments), so that the prompt need not repeat it. */
+/* Whether the adapter hands the schema to its harness (its driver does, or {output_schema} or
+ * {output_schema_file} is in its arguments), so that the prompt need not repeat it. */
 bool definition_native_schema(const struct profile *p);
 
 /* After definition_bind(): {name, adapter, model, prompt: {kind, name, bytes, sections}, tools,

@@ -177,6 +177,7 @@ int definition_preview(struct definition *d, struct json **ret, struct err *e)
     json_setc(a, sent, "prompt", json_string(a, prompt));
     json_setc(a, sent, "delivery", json_cstr(a, prompt_delivery_word(s->delivery)));
     json_setc(a, sent, "arguments", argv);
+    json_setc(a, sent, "output_schema", json_copy(a, d->asked));
     json_setc(a, sent, "sampling", json_copy(a, json_get(json_get(s->tree, "agent"), "sampling")));
     json_setc(a, sent, "effort", json_cstr(a, s->sampling.effort));
     json_setc(a, o, "sent", sent);

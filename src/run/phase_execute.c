@@ -39,7 +39,7 @@ static struct str contract_text(struct run *run)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
     if (run->definition.contract == NULL ||
-        json_write(run->definition.contract, JSON_COMPACT, &out, NULL) < 0) {
+        json_write(run->definition.asked, JSON_COMPACT, &out, NULL) < 0) {
         return (struct str) { 0 };
     }
     return arena_str(run->arena, buf_str(&out));
@@ -157,6 +157,7 @@ static int plan(struct run *run, struct launch_spec *spec, struct err *e)
         .profile = run->settings.profile,
         .delivery = run->settings.delivery,
         .prompt = run->prompt,
+        .output_schema = run->definition.asked,
         .vars = execute_vars(run),
     };
     int r = run->driver->plan(run->arena, spec, &run->launch, e);

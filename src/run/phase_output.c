@@ -80,6 +80,7 @@ void output_parse(struct run *run)
     struct structured_options options = {
         .schema = d->schema,
         .wanted = d->contract,
+        .strict = d->strict,
         .envelopes = envelopes,
         .envelope_count = ARRAY_LEN(envelopes),
     };

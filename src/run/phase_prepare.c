@@ -144,7 +144,7 @@ static int write_contract(struct run *run, struct err *e)
     }
     run->paths.schema_file =
         arena_printf(run->arena, "%s/.cinch/output.schema.json", run->paths.home);
-    int r = json_write(run->definition.contract, JSON_PRETTY, &text, e);
+    int r = json_write(run->definition.asked, JSON_PRETTY, &text, e);
     return r < 0 ? r : write_below_home(run, ".cinch/output.schema.json", buf_str(&text), e);
 }
 
