@@ -24,6 +24,8 @@ static const char *const kept_fields[] = {
     "retry-after",
     "retry-after-ms",
     "user-agent",
+    "x-cinch-side",
+    "x-cinch-step",
     "x-request-id",
     "x-stainless-retry-count",
 };

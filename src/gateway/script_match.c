@@ -56,16 +56,24 @@ static size_t count_results(const struct llm_request *r)
     return n;
 }
 
+static bool add_texts(struct buf *b, const struct llm_part *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (buf_append(b, parts[i].text, NULL) < 0 || buf_append_c(b, '\n', NULL) < 0) {
+            return false; /* 64 MiB of system prompt: matched on as far as it goes */
+        }
+    }
+    return true;
+}
+
+/* The system prompt, which OpenAI's formats send as messages, and what is added to it later. */
 static struct str join_system(const struct llm_request *r, struct arena *a)
 {
     CLEANUP(buf) struct buf b = BUF_INIT(BUF_TEXT);
-    if (r->n_system == 1) {
-        return r->system[0].text;
-    }
-    for (size_t i = 0; i < r->n_system; i++) {
-        if (buf_append(&b, r->system[i].text, NULL) < 0 || buf_append_c(&b, '\n', NULL) < 0) {
-            break; /* 64 MiB of system prompt: matched on as far as it goes */
-        }
+    bool room = add_texts(&b, r->system, r->n_system);
+    for (size_t i = 0; room && i < r->n_messages; i++) {
+        const struct llm_message *m = &r->messages[i];
+        room = m->role != LLM_SYSTEM || add_texts(&b, m->parts, m->n_parts);
     }
     return arena_str(a, buf_str(&b));
 }
