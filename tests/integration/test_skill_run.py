@@ -216,11 +216,12 @@ esac
     def test_interrupted_while_probing(self):
         fifo = self.path("fifo")
         os.mkfifo(fifo)
-        self.script("bin/uv", f"case $1 in --version) echo uv;; run) echo x > {fifo}; sleep 60;; esac\n")
+        self.script("bin/uv", f"case $1 in --version) echo uv;; run) echo x > {fifo}; sleep 600;; esac\n")
         process, r = self.start("--skill", self.pack, "--", self.agent)
         with open(fifo) as f:
             f.read()
         process.terminate()
+        process.wait(timeout=60)  # the probe alone would take its two minutes
         self.finish(process, r)
         self.assertEqual((r.code, r.reason), (143, "terminated"))
         self.assertFalse(os.path.exists(self.witness))
