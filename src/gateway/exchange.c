@@ -265,6 +265,7 @@ void exchange_refuse(struct exchange *x, const char *filter, const struct refusa
     x->g->metrics.refused++;
     x->refusal = told;
     x->told_status = r->status;
+    x->done.complete = true;
     gateway_tell(x->g, &(struct gateway_event) {
                            .kind = GATEWAY_REFUSED,
                            .view = x->kind == EXCHANGE_MODEL ? &x->view : NULL,
