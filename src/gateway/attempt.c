@@ -368,7 +368,14 @@ static bool find_model(struct exchange *x)
     if (x->endpoint.model.len > 0) {
         x->view.model = url_decoded(x->arena, x->endpoint.model);
     }
-    if (x->endpoint.call == LLM_CALL_MODELS || x->body.len == 0 || !x->g->need_scan) {
+    if (x->endpoint.call == LLM_CALL_MODELS) {
+        return true;
+    }
+    if (x->body.len == 0) {
+        refuse(x, 400, LLM_ERR_INVALID, "the request has no body");
+        return false;
+    }
+    if (!x->g->need_scan) {
         return true;
     }
     x->scanned = scan_request(buf_str(&x->body), &x->scan);
@@ -385,7 +392,8 @@ static bool find_model(struct exchange *x)
 
 static int prepare(struct exchange *x, struct err *e)
 {
-    bool same = x->kind == EXCHANGE_MOUNT || upstream_speaks(x->upstream, x->endpoint.format);
+    bool same = x->kind == EXCHANGE_MOUNT || x->endpoint.call == LLM_CALL_MODELS ||
+                upstream_speaks(x->upstream, x->endpoint.format);
     x->view.request = &x->request;
     x->view.upstream = x->upstream;
     x->view.translated = !same;
@@ -398,7 +406,10 @@ static int prepare(struct exchange *x, struct err *e)
 /* True when the gateway answers by itself. */
 static bool answer_here(struct exchange *x)
 {
-    bool same = upstream_speaks(x->upstream, x->endpoint.format);
+    bool models = x->endpoint.call == LLM_CALL_MODELS;
+    bool same =
+        upstream_speaks(x->upstream, x->endpoint.format) ||
+        (models && x->endpoint.format == LLM_CHAT && upstream_speaks(x->upstream, LLM_RESPONSES));
     if (x->endpoint.call == LLM_CALL_GENERATE || (same && !x->upstream->local)) {
         return false;
     }

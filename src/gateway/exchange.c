@@ -52,6 +52,9 @@ static enum exchange_kind kind_of(struct exchange *x)
         return EXCHANGE_MOUNT;
     }
     x->endpoint = llm_endpoint_of(x->head->method, x->head->target);
+    if (x->endpoint.call == LLM_CALL_MODELS) {
+        x->endpoint.format = respond_format(x->head); /* "/v1/models" is everybody's */
+    }
     return x->endpoint.call == LLM_CALL_NONE ? EXCHANGE_UNKNOWN : EXCHANGE_MODEL;
 }
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening upstreams and keeping the table of routes.
+ */
+#include "gateway/route.h"
+
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/macro.h"
+#include "gateway/cassette_upstream.h"
+#include "gateway/script_upstream.h"
+#include "gateway/upstream_curl.h"
+
+#define UPSTREAMS_MAX 64
+#define ROUTES_MAX    256
+
+struct entry {
+    const char *name;
+    enum routing_kind kind;
+    struct upstream *upstream;
+};
+
+struct routes {
+    struct loop *loop;
+    struct routes_opts opts;
+    struct arena *arena;
+    struct entry upstreams[UPSTREAMS_MAX];
+    size_t n_upstreams;
+    struct gateway_route items[ROUTES_MAX];
+    size_t n_items;
+};
+
+struct routes *routes_new(struct loop *l, const struct routes_opts *o)
+{
+    struct routes *r = xcalloc(1, sizeof *r);
+    r->loop = l;
+    r->opts = *o;
+    r->arena = arena_new();
+    return r;
+}
+
+struct routes *routes_free(struct routes *r)
+{
+    if (r != NULL) {
+        for (size_t i = 0; i < r->n_upstreams; i++) {
+            struct upstream *up = r->upstreams[i].upstream;
+            up->ops->free(up);
+        }
+        r->arena = arena_free(r->arena);
+        free(r);
+    }
+    return NULL;
+}
+
+/* --- upstreams --- */
+
+static int open_http(struct routes *r, const char *name, const struct routing_target *t,
+                     struct upstream **ret, struct err *e)
+{
+    const char *key =
+        t->key == NULL || r->opts.variable == NULL ? NULL : r->opts.variable(r->opts.arg, t->key);
+    if (t->key_required && (key == NULL || key[0] == '\0')) {
+        return ERR(e, ERR_SECRET, "the key for '%s' is missing: set %s", t->where, t->key);
+    }
+    return upstream_curl_new(r->loop,
+                             &(struct upstream_curl_opts) {
+                                 .name = name,
+                                 .url = t->where,
+                                 .format = t->format,
+                                 .formats = t->formats,
+                                 .any_format = t->any_format,
+                                 .key = key,
+                             },
+                             ret, e);
+}
+
+static int open_script(struct routes *r, const struct routing_target *t, struct upstream **ret,
+                       struct err *e)
+{
+    struct script *script;
+    int rc = script_load(t->where, &script, e);
+    if (rc < 0) {
+        return rc;
+    }
+    return script_upstream_new(r->loop, script, r->opts.aliases, ret, e);
+}
+
+static int open_cassette(struct routes *r, const struct routing_target *t, struct upstream **ret,
+                         struct err *e)
+{
+    const struct cassette_upstream_opts o = {
+        .speed = r->opts.replay_speed,
+        .volatile_rules = r->opts.volatile_rules,
+        .redactor = r->opts.redactor,
+    };
+    return cassette_upstream_new(r->loop, t->where, &o, ret, e);
+}
+
+static const struct entry *find(const struct routes *r, const char *name)
+{
+    for (size_t i = 0; i < r->n_upstreams; i++) {
+        if (strcmp(r->upstreams[i].name, name) == 0) {
+            return &r->upstreams[i];
+        }
+    }
+    return NULL;
+}
+
+static int open_target(struct routes *r, const char *name, const struct routing_target *t,
+                       struct upstream **ret, struct err *e)
+{
+    switch (t->kind) {
+    case ROUTING_SCRIPT:
+        return open_script(r, t, ret, e);
+    case ROUTING_CASSETTE:
+        return open_cassette(r, t, ret, e);
+    case ROUTING_HTTP:
+        break;
+    }
+    return open_http(r, name, t, ret, e);
+}
+
+int routes_upstream(struct routes *r, const char *name, const struct routing_words *w,
+                    struct err *e)
+{
+    struct routing_target target;
+    int rc = routing_read(r->arena, w, &target, e);
+    if (rc < 0) {
+        return rc;
+    }
+    name = arena_dup(r->arena, str_of(name != NULL ? name : target.name));
+    if (find(r, name) != NULL) {
+        return ERR(e, ERR_CONFIG, "there are two upstreams with the name '%s'", name);
+    }
+    if (r->n_upstreams == UPSTREAMS_MAX) {
+        return ERR(e, ERR_LIMIT, "more than %d upstreams", UPSTREAMS_MAX);
+    }
+    struct entry *entry = &r->upstreams[r->n_upstreams];
+    *entry = (struct entry) { .name = name, .kind = target.kind };
+    rc = open_target(r, name, &target, &entry->upstream, e);
+    r->n_upstreams += rc < 0 ? 0 : 1;
+    return rc;
+}
+
+/* --- routes --- */
+
+int routes_add(struct routes *r, const char *pattern, const char *upstream, const char *model,
+               struct err *e)
+{
+    const struct entry *entry = find(r, upstream);
+    if (entry == NULL) {
+        return ERR(e, ERR_CONFIG, "route '%.80s': there is no upstream '%.80s'", pattern, upstream);
+    }
+    if (pattern[0] == '\0' || r->n_items == ROUTES_MAX) {
+        return ERR(e, ERR_CONFIG, "a route without a pattern, or more than %d of them", ROUTES_MAX);
+    }
+    for (const char *p = model; p != NULL && *p != '\0'; p++) {
+        if (*p == '"' || *p == '\\' || (unsigned char)*p <= ' ' || *p == '?' || *p == '#') {
+            return ERR(e, ERR_CONFIG, "'%.80s' is no name of a model", model);
+        }
+    }
+    r->items[r->n_items++] = (struct gateway_route) {
+        .pattern = arena_dup(r->arena, str_of(pattern)),
+        .upstream = entry->upstream,
+        .model = model == NULL || model[0] == '\0' ? NULL : arena_dup(r->arena, str_of(model)),
+    };
+    return 0;
+}
+
+const struct gateway_route *routes_list(struct routes *r, size_t *ret_n)
+{
+    if (r->n_items == 0 && r->n_upstreams > 0) {
+        r->items[r->n_items++] = (struct gateway_route) { "*", r->upstreams[0].upstream, NULL };
+    }
+    *ret_n = r->n_items;
+    return r->items;
+}
+
+struct str routes_missed(const struct routes *r)
+{
+    for (size_t i = 0; i < r->n_upstreams; i++) {
+        const struct entry *entry = &r->upstreams[i];
+        struct str missed = entry->kind == ROUTING_SCRIPT ? script_upstream_miss(entry->upstream)
+                            : entry->kind == ROUTING_CASSETTE
+                                ? cassette_upstream_report(entry->upstream)
+                                : STR_EMPTY;
+        if (missed.len > 0) {
+            return missed;
+        }
+    }
+    return STR_EMPTY;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct routes: the table from models to upstreams, together with the upstreams, which it opens and
+ * owns.
+ *
+ *   struct routes *r = routes_new(loop, &(struct routes_opts){ .variable = lookup });
+ *   routes_upstream(r, "anthropic", &(struct routing_words){ .upstream = "https://api.anthropic.com" }, e);
+ *   routes_upstream(r, "local", &(struct routing_words){ .upstream = "http://127.0.0.1:8000/v1",
+ *                                                        .format = "chat" }, e);
+ *   routes_add(r, "claude-*", "anthropic", NULL, e);
+ *   routes_add(r, "*", "local", "qwen3:8b", e);              whatever is asked for becomes qwen3:8b
+ *   opts.routes = routes_list(r, &opts.n_routes);            for gateway_open()
+ *   routes_free(r);                                          after the gateway
+ *
+ * Where upstreams were given and no routes, routes_list() sends everything to the first one.
+ */
+#pragma once
+
+#include "gateway/gateway.h"
+#include "gateway/routing.h"
+
+struct json;
+struct loop;
+struct redactor;
+struct routes;
+
+struct routes_opts {
+    /* A variable of our environment, or NULL: for keys. */
+    const char *(*variable)(void *arg, const char *name);
+    void *arg;
+    const struct json *aliases;        /* of the profile, for scripts; may be NULL */
+    const struct json *volatile_rules; /* of the profile, for cassettes; may be NULL */
+    const struct redactor *redactor;   /* may be NULL */
+    double replay_speed;               /* of cassettes; 0: at once */
+};
+
+struct routes *routes_new(struct loop *l, const struct routes_opts *o);
+struct routes *routes_free(struct routes *r); /* accepts NULL, returns NULL */
+
+/* `name` may be NULL: that of the target is taken. ERR_SECRET when the key that it needs is not
+ * set, ERR_CONFIG and ERR_INPUT for what cannot be opened. */
+int routes_upstream(struct routes *r, const char *name, const struct routing_words *w,
+                    struct err *e) MUST_USE;
+/* ERR_CONFIG when there is no upstream of that name. The strings are copied. */
+int routes_add(struct routes *r, const char *pattern, const char *upstream, const char *model,
+               struct err *e) MUST_USE;
+const struct gateway_route *routes_list(struct routes *r, size_t *ret_n);
+
+/* What scripts and cassettes had no answer to, the first of it; empty: nothing was missed. */
+struct str routes_missed(const struct routes *r);
