@@ -54,6 +54,19 @@ static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
       .help = "end it when it neither prints nor uses the processor; 0 is off", .shown = "0" }, \
     { "grace", 0, OPTION_DURATION, .value = "TIME", .help = "between SIGTERM and SIGKILL", .shown = "5s" }, \
     { "drain", 0, OPTION_DURATION, .value = "TIME", .help = "wait for output held open after its exit", .shown = "5s" }, \
+    { "max-calls", 0, OPTION_INT, .value = "N", .help = "at most N model calls", .min = 1, .max = INT64_MAX }, \
+    { "max-tokens", 0, OPTION_INT, .value = "N", .help = "at most N tokens, in and out", .min = 1, .max = INT64_MAX }, \
+    { "max-input-tokens", 0, OPTION_INT, .value = "N", .help = "at most N tokens in", .min = 1, .max = INT64_MAX }, \
+    { "max-output-tokens", 0, OPTION_INT, .value = "N", .help = "at most N tokens out", .min = 1, .max = INT64_MAX }, \
+    { "max-usd", 0, OPTION_STRING, .value = "AMOUNT", .help = "at most so many dollars, by the price table" }, \
+    { "upstream", 0, OPTION_STRING, .value = "URL", .help = "where the gateway sends model requests", \
+      .section = "Gateway" }, \
+    { "script", 0, OPTION_PATH, .value = "FILE", .help = "a scripted model instead" }, \
+    { "cassette", 0, OPTION_PATH, .value = "FILE", .help = "a recording instead" }, \
+    { "replay-speed", 0, OPTION_STRING, .value = "FACTOR", .help = "of the cassette: 1 is as recorded, 0 at once", \
+      .shown = "0" }, \
+    { "record", 0, OPTION_FLAG, .help = "keep the traffic in evidence/traffic.cassette", .flags = OPTION_NEGATABLE, \
+      .shown = "yes" }, \
     { "env", 'e', OPTION_PAIR, .value = "NAME[=VALUE]", .help = "pass a variable on, or set one", \
       .flags = OPTION_REPEAT | OPTION_BARE, .section = "Environment" }, \
     { "inherit-env", 0, OPTION_FLAG, .help = "pass the whole environment on" }, \
@@ -111,6 +124,14 @@ static const struct {
     { "idle-timeout", "limits", "idle", OPTION_DURATION },
     { "grace", "limits", "grace", OPTION_DURATION },
     { "drain", "limits", "drain", OPTION_DURATION },
+    { "max-calls", "limits", "calls", OPTION_INT },
+    { "max-tokens", "limits", "tokens_total", OPTION_INT },
+    { "max-input-tokens", "limits", "tokens_input", OPTION_INT },
+    { "max-output-tokens", "limits", "tokens_output", OPTION_INT },
+    { "upstream", "gateway", "upstream", OPTION_STRING },
+    { "script", "gateway", "script", OPTION_STRING },
+    { "cassette", "gateway", "cassette", OPTION_STRING },
+    { "record", "gateway", "record", OPTION_FLAG },
     { "inherit-env", "env", "inherit", OPTION_FLAG },
     { "tier", "eval", "tier", OPTION_STRING },
     { "test-id", "eval", "test_id", OPTION_STRING },
@@ -194,6 +215,27 @@ static void put_env(struct arena *a, struct json *tree, const struct options *op
     if (json_len(pass) > 0) {
         json_setc(a, section(a, tree, "env"), "pass", pass);
     }
+}
+
+/* --max-usd 0.5: a number with a fraction, which no kind of option is. */
+static int put_numbers(struct arena *a, struct json *tree, const struct options *opt, struct err *e)
+{
+    static const char *const table[][3] = {
+        { "max-usd", "limits", "usd" },
+        { "replay-speed", "gateway", "replay_speed" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        const char *text = options_string(opt, table[i][0], NULL);
+        double value;
+        if (text == NULL) {
+            continue;
+        }
+        if (!str_to_double(str_of(text), &value) || value < 0) {
+            return ERR(e, ERR_USAGE, "--%s: '%s' is not a number such as 0.5", table[i][0], text);
+        }
+        json_setc(a, section(a, tree, table[i][1]), table[i][2], json_number(a, value));
+    }
+    return 0;
 }
 
 /* --set limits.timeout=90s */
@@ -370,6 +412,9 @@ int request_read(struct arena *a, const struct options *opt, const char *task,
         ret->rest = list;
     }
     int r = put_prompt(a, tree, opt, task, ret, e);
+    if (r == 0) {
+        r = put_numbers(a, tree, opt, e);
+    }
     for (const char *const *p = options_list(opt, "set"); r == 0 && *p != NULL; p++) {
         r = put_setting(a, tree, *p, e);
     }

@@ -184,14 +184,14 @@ static nsec back_off(const struct throttle_policy *p, int attempt,
 }
 
 bool throttle_again(const struct throttle_policy *p, struct throttle_call *call,
-                    struct throttle_signal *signal, nsec now, nsec deadline, uint64_t random,
+                    struct throttle_signal *signal, const struct throttle_moment *at,
                     nsec *ret_delay)
 {
     call->attempts++;
-    nsec delay = back_off(p, call->attempts, signal, random);
+    nsec delay = back_off(p, call->attempts, signal, at->random);
     bool again = signal->retry_safe && signal->kind != THROTTLE_NONE &&
                  call->attempts < p->max_attempts && call->waited + delay <= p->total &&
-                 (deadline == 0 || now + delay < deadline);
+                 (at->deadline == 0 || at->now + delay < at->deadline);
     *ret_delay = again ? delay : 0;
     call->waited += again ? delay : 0;
     signal->retry_safe = again;

@@ -8,12 +8,12 @@
  *   struct throttle_call call = { 0 };                        one per call of a client
  *
  *   switch (throttle_enter(&t, now, &gate)) {
- *   case THROTTLE_GO:      send it; throttle_report() after each attempt, throttle_leave() at the end
+ *   case THROTTLE_GO:      send it; throttle_report() after each attempt, throttle_leave() at last
  *   case THROTTLE_LATER:   ask again at gate.until, or when another call left (THROTTLE_WHEN_FREE)
  *   case THROTTLE_REFUSED: the upstream rests longer than anybody would wait: tell the client
  *   }
  *   throttle_signal_of(&error, retry_after)                   what a failure means
- *   if (throttle_again(&t.policy, &call, &signal, now, deadline, random, &delay))
+ *   if (throttle_again(&t.policy, &call, &signal, &(struct throttle_moment) { … }, &delay))
  *       try again after `delay`: only while no byte of an answer has reached the client
  *
  * A call that is given up passes the provider's own error on; its signal is then no longer
@@ -104,10 +104,15 @@ struct throttle_signal throttle_signal_of(const struct llm_error *error, nsec re
 /* No answer came: the connection was refused, broke or took too long. */
 struct throttle_signal throttle_signal_of_transport(const struct err *e);
 
-/* Counts the failure and says whether to try again, and when. deadline 0: none; `random` is any
- * number, for the jitter. When it says no, signal->retry_safe becomes false. */
+struct throttle_moment {
+    nsec now;
+    nsec deadline;   /* 0: none */
+    uint64_t random; /* any number, for the jitter */
+};
+/* Counts the failure and says whether to try again, and when. When it says no, signal->retry_safe
+ * becomes false. */
 bool throttle_again(const struct throttle_policy *p, struct throttle_call *call,
-                    struct throttle_signal *signal, nsec now, nsec deadline, uint64_t random,
+                    struct throttle_signal *signal, const struct throttle_moment *at,
                     nsec *ret_delay);
 
 /* "3", "1.5", "Fri, 31 Dec 1999 23:59:59 GMT" as the value of Retry-After; with `ms` the value of

@@ -65,6 +65,17 @@ static bool never(struct str name, bool private_home)
              str_eqc(name, "CLAUDE_CONFIG_DIR") || str_eqc(name, "GEMINI_CLI_HOME")));
 }
 
+/* A credential that the gateway uses stays out, also when somebody asks for it by name. */
+static bool is_withheld(const struct environment_input *in, struct str name)
+{
+    for (const char *const *p = in->withheld; p != NULL && *p != NULL; p++) {
+        if (str_eqc(name, *p)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void add_caller(struct building *b, const struct environment_input *in)
 {
     for (const char *const *p = in->caller; p != NULL && *p != NULL; p++) {
@@ -72,7 +83,8 @@ static void add_caller(struct building *b, const struct environment_input *in)
         struct str name = str_split(&value, '=');
         bool wanted = allowed(name) || in->settings->env_inherit ||
                       (in->home == NULL && str_eqc(name, "HOME"));
-        if (value.ptr != NULL && wanted && is_name(name) && !never(name, in->home != NULL)) {
+        if (value.ptr != NULL && wanted && is_name(name) && !never(name, in->home != NULL) &&
+            !is_withheld(in, name)) {
             put(b, name, value, "caller");
         }
     }
@@ -160,7 +172,8 @@ static int add_passed(struct building *b, const struct environment_input *in)
         }
         for (const char *const *p = in->caller; p != NULL && *p != NULL; p++) {
             struct str value = str_of(*p);
-            if (str_eq(str_split(&value, '='), name) && value.ptr != NULL) {
+            if (str_eq(str_split(&value, '='), name) && value.ptr != NULL &&
+                !is_withheld(in, name)) {
                 put(b, name, value, "passed");
             }
         }
@@ -168,11 +181,12 @@ static int add_passed(struct building *b, const struct environment_input *in)
     return 0;
 }
 
-static int add_secrets(struct building *b, const struct secrets *secrets)
+static int add_secrets(struct building *b, const struct environment_input *in)
 {
+    const struct secrets *secrets = in->secrets;
     for (size_t i = 0; i < secrets->len; i++) {
         const struct secret *s = &secrets->items[i];
-        if (!s->to_child) {
+        if (!s->to_child || is_withheld(in, str_of(s->name))) {
             continue;
         }
         if (!is_name(str_of(s->name)) || str_has_nul(s->value)) {
@@ -219,7 +233,7 @@ int environment_build(struct arena *a, const struct environment_input *in, struc
     if (r < 0) {
         return r;
     }
-    r = add_secrets(&b, in->secrets);
+    r = add_secrets(&b, in);
     if (r == 0) {
         flatten(&b, ret);
     }

@@ -17,6 +17,7 @@ struct environment_input {
     const struct secrets *secrets;
     const char *const *caller;
     const struct json *adapter_env; /* names to values */
+    const char *const *withheld;    /* names that the child must not get; NULL-terminated */
     const char *run_id;
     const char *home; /* NULL: the caller's */
     const char *prompt_file;

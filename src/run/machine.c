@@ -270,6 +270,7 @@ static void register_secrets(struct run *run)
 {
     int r = secrets_collect(run->arena, &run->settings, run->opts->environ, &run->secrets,
                             &run->secrets_error);
+    gateway_plan(run);
     run->redactor = redactor_new();
     for (size_t i = 0; i < run->secrets.len; i++) {
         const struct secret *s = &run->secrets.items[i];
@@ -368,6 +369,7 @@ static void end(struct run *run)
     }
     runtime_probe_done(run);
     definition_done(&run->definition);
+    gateway_done(run);
     record_done(&run->record);
     run->loop = loop_free(run->loop);
     run->redactor = redactor_free(run->redactor);

@@ -135,6 +135,9 @@ int phase_admit(struct run *run, struct err *e)
         r = -(int)e->code;
     }
     if (r == 0) {
+        r = gateway_admit(run, e);
+    }
+    if (r == 0) {
         r = check_support(run, e);
     }
     if (r == 0) {

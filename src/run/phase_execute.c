@@ -73,6 +73,8 @@ struct placeholders execute_vars(struct run *run)
               number_text(run, s->sampling.max_tokens > 0 ? (double)s->sampling.max_tokens : NAN) },
         { .name = "seed",
           .value = number_text(run, s->sampling.seed >= 0 ? (double)s->sampling.seed : NAN) },
+        { .name = "gateway_url", .value = text_or_none(gateway_url(run)) },
+        { .name = "gateway_token", .value = text_or_none(gateway_token(run)) },
         { .name = "binary", .value = str_of(run->paths.program) },
         { .name = "command", .list = s->command },
         { .name = "args", .list = s->args },
@@ -162,6 +164,9 @@ static int plan(struct run *run, struct launch_spec *spec, struct err *e)
     };
     int r = run->driver->plan(run->arena, spec, &run->launch, e);
     if (r == 0) {
+        r = gateway_environment(run, &spec->vars, run->launch.env, e);
+    }
+    if (r == 0) {
         r = put_prefix(run, e);
     }
     if (r == 0) {
@@ -175,6 +180,7 @@ static int plan(struct run *run, struct launch_spec *spec, struct err *e)
         .secrets = &run->secrets,
         .caller = run->opts->environ,
         .adapter_env = run->launch.env,
+        .withheld = gateway_withheld(run),
         .run_id = run->record.state.run_id,
         .home = run->settings.home == HOME_PRIVATE ? run->paths.home : NULL,
         .prompt_file = run->paths.prompt_file,
@@ -437,6 +443,7 @@ int phase_execute(struct run *run, struct err *e)
     struct event_prompt p = run_event_prompt(run);
     events_call_start(&run->record.events, &p, run->settings.model, run->settings.timeout);
     x->started = x->last_life = clock_now();
+    gateway_clock(run);
     bool fed = run->launch.stdin_text.ptr != NULL;
     struct proc_opts opts = {
         .path = run->paths.program,

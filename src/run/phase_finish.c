@@ -110,6 +110,7 @@ int phase_parse(struct run *run, struct err *e)
         output_judge(run);
         tell_output(run);
     }
+    gateway_judge(run);
     tell_call(run);
     return 0;
 }
@@ -206,6 +207,7 @@ int phase_finish(struct run *run, struct err *e)
     };
     (void)exit_profile_find(run->settings.exit_profile, &s.exit_profile);
     fill_usage(run, &s);
+    gateway_fill(run, &s);
     struct err why;
     if (record_finish(&run->record, &s, &why) < 0) {
         tell_damage(run, &why);

@@ -44,8 +44,12 @@ static int write_below_home(struct run *run, const char *path, struct str text, 
 static int write_config_file(struct run *run, const struct profile_file *file, struct err *e)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
-    const struct json *tree = json_get(json_get(run->settings.tree, "files"), file->name);
-    int r = render_config(tree == NULL ? json_object(run->arena) : tree, file->format, &text, e);
+    const struct json *settings = json_get(json_get(run->settings.tree, "files"), file->name);
+    struct json *tree;
+    int r = gateway_file(run, file->name, settings, &tree, e);
+    if (r == 0) {
+        r = render_config(tree, file->format, &text, e);
+    }
     if (r == 0) {
         r = write_below_home(run, file->path, buf_str(&text), e);
     }
@@ -74,6 +78,9 @@ int phase_configure(struct run *run, struct err *e)
     }
     struct json *explained = layers_explain(run->arena, &s->layers, s->tree);
     int r = record_write_json(&run->record, "evidence/config.json", explained, e);
+    if (r == 0) {
+        r = gateway_start(run, e);
+    }
     return r < 0 ? r : write_config_files(run, e);
 }
 

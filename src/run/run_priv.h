@@ -16,6 +16,7 @@
 struct loop;
 struct proc;
 struct redactor;
+struct run_gateway;
 struct runtime_probe;
 struct sigwatch;
 struct timer;
@@ -117,7 +118,8 @@ struct run {
     void *session; /* of the driver */
     struct launch launch;
     struct environment environment;
-    struct trust_entry *trust; /* registered; NULL: nothing to remove */
+    struct trust_entry *trust;   /* registered; NULL: nothing to remove */
+    struct run_gateway *gateway; /* never NULL once there is a record */
     struct execution exec;
     struct agent_report report;
     struct answer answer;
@@ -175,6 +177,31 @@ void output_gate(struct run *run);
 int runtime_probe_start(struct run *run);
 void runtime_probe_interrupt(struct run *run);
 void runtime_probe_done(struct run *run);
+
+/* --- phase_gateway.c: the run's door to models --- */
+
+/* Before there is a record: routes, credentials, the token, which become secrets. */
+void gateway_plan(struct run *run);
+int gateway_admit(const struct run *run, struct err *e);
+/* Configure: from here on it listens, if the run has one. */
+int gateway_start(struct run *run, struct err *e);
+/* Execute: the total deadline counts from now. */
+void gateway_clock(struct run *run);
+/* What the child gets: NULL without a gateway. */
+const char *gateway_url(const struct run *run);
+const char *gateway_token(const struct run *run);
+/* Names of variables that hold credentials and never reach the child; NULL-terminated. */
+const char *const *gateway_withheld(const struct run *run);
+/* Adds the profile's variables to `env`. */
+int gateway_environment(struct run *run, const struct placeholders *vars, struct json *env,
+                        struct err *e);
+/* A configuration file of the harness with the profile's values for the gateway over it. */
+int gateway_file(struct run *run, const char *name, const struct json *tree, struct json **ret,
+                 struct err *e);
+/* Parse: the traffic is over; why the agent failed is known better at the door. */
+void gateway_judge(struct run *run);
+void gateway_fill(const struct run *run, struct summary *s);
+void gateway_done(struct run *run); /* idempotent, accepts a run that never planned one */
 
 /* Who speaks in events about the prompt. */
 struct event_prompt run_event_prompt(const struct run *run);

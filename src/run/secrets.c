@@ -119,6 +119,11 @@ static void add_guessed(struct arena *a, const struct settings *s, const char *c
     }
 }
 
+void secrets_add(struct arena *a, struct secrets *list, const char *name, struct str value)
+{
+    add(a, list, name, value)->named = true;
+}
+
 int secrets_collect(struct arena *a, const struct settings *s, const char *const *caller,
                     struct secrets *ret, struct err *e)
 {

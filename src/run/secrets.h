@@ -29,5 +29,8 @@ struct secrets {
 int secrets_collect(struct arena *a, const struct settings *s, const char *const *caller,
                     struct secrets *ret, struct err *e) MUST_USE;
 
+/* One more, which does not go to the child. */
+void secrets_add(struct arena *a, struct secrets *list, const char *name, struct str value);
+
 /* OPENAI_API_KEY, GH_TOKEN, DB_PASSWORD … but not KEYBOARD or TOKENIZERS_PARALLELISM. */
 bool secret_like_name(struct str name);

@@ -17,9 +17,6 @@ static const struct row {
     { "sandbox", "pids", NULL },         { "sandbox", "cpus", NULL },
     { "workspace", "mode", "in-place" }, { "workspace", "ref", NULL },
     { "workspace", "context", NULL },    { "workspace", "mounts", NULL },
-    { "limits", "tokens_input", NULL },  { "limits", "tokens_output", NULL },
-    { "limits", "tokens_total", NULL },  { "limits", "usd", NULL },
-    { "limits", "calls", NULL },         { "gateway", NULL, NULL },
     { "policies", NULL, NULL },
 };
 static const struct row offers[] = {

@@ -27,14 +27,31 @@ static void must(bool ok)
     }
 }
 
-static void check_same(struct arena *a, const struct llm_request *r)
+/* Gemini reads snake_case as well and writes camelCase: then the second time is like the first. */
+static void check_settled(struct arena *a, struct str text, const struct json *first)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    struct llm_endpoint where = llm_endpoint_of(STR("POST"), str_of(targets[LLM_GEMINI]));
+    struct llm_request again;
+    struct json *second = NULL;
+    must(llm_request_read(a, &where, text, &again, NULL) == 0);
+    must(llm_request_write(a, LLM_GEMINI, &again, NULL, &out, NULL) == 0);
+    must(json_parse(a, buf_str(&out), NULL, &second, NULL) == 0);
+    must(json_equal(first, second));
+}
+
+static void check_same(struct arena *a, const struct llm_request *r, struct str text)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
     struct json *again = NULL;
     struct err e = { 0 };
     must(llm_request_write(a, r->format, r, NULL, &out, &e) == 0);
     must(json_parse(a, buf_str(&out), NULL, &again, &e) == 0);
-    must(json_equal(r->raw, again));
+    if (r->format == LLM_GEMINI && str_find(text, STR("_")) < text.len) {
+        check_settled(a, buf_str(&out), again);
+    } else {
+        must(json_equal(r->raw, again));
+    }
 }
 
 static void check_other(struct arena *a, const struct llm_request *r, enum llm_format f)
@@ -71,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)llm_last_text(a, &r);
     must(llm_turn(&r) <= llm_results(&r));
     must(llm_estimate_tokens(&r) > 0);
-    check_same(a, &r);
+    check_same(a, &r, str_n(data + 1, size - 1));
     for (enum llm_format f = 0; f < LLM_FORMAT_MAX; f++) {
         check_other(a, &r, f);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The budget: nothing overshoots, whatever is in flight; what is left can be used; refusals say why.
+ * The budget: nothing overshoots, whatever is in flight; what is left can be used; refusals say
+ * why.
  */
 #include "gateway/budget.h"
 

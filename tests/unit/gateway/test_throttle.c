@@ -23,6 +23,12 @@ static struct throttle_signal failure(enum throttle_kind kind, nsec retry_after)
     return (struct throttle_signal) { kind, retry_after, true };
 }
 
+static bool again(const struct throttle_policy *p, struct throttle_call *call,
+                  struct throttle_signal *s, nsec deadline, uint64_t random, nsec *ret)
+{
+    return throttle_again(p, call, s, &(struct throttle_moment) { NOW, deadline, random }, ret);
+}
+
 static void failures_are_classified_as_the_table_says(void **state)
 {
     static const struct {
@@ -66,13 +72,12 @@ static void delays_grow_and_stay_in_their_bounds(void **state)
     nsec delay;
     for (int i = 0; i < 4; i++) {
         struct throttle_signal s = failure(THROTTLE_RATE_LIMIT, THROTTLE_UNSAID);
-        assert_true(
-            throttle_again(&p, &call, &s, NOW, 0, UINT64_MAX - (uint64_t)i * 12345, &delay));
+        assert_true(again(&p, &call, &s, 0, UINT64_MAX - (uint64_t)i * 12345, &delay));
         assert_true(delay >= p.base && delay <= top[i]);
         assert_true(s.retry_safe);
     }
     struct throttle_signal s = failure(THROTTLE_RATE_LIMIT, THROTTLE_UNSAID);
-    assert_false(throttle_again(&p, &call, &s, NOW, 0, 0, &delay)); /* that was the fifth */
+    assert_false(again(&p, &call, &s, 0, 0, &delay)); /* that was the fifth */
     assert_false(s.retry_safe);
     assert_int_equal(call.attempts, 5);
 }
@@ -86,8 +91,7 @@ static void jitter_spreads_over_the_whole_range(void **state)
         struct throttle_call call = { .attempts = 3 };
         struct throttle_signal s = failure(THROTTLE_SERVER_ERROR, THROTTLE_UNSAID);
         nsec delay;
-        assert_true(
-            throttle_again(&p, &call, &s, NOW, 0, i * UINT64_C(0x9E3779B97F4A7C15), &delay));
+        assert_true(again(&p, &call, &s, 0, i * UINT64_C(0x9E3779B97F4A7C15), &delay));
         least = delay < least ? delay : least;
         largest = delay > largest ? delay : largest;
     }
@@ -101,13 +105,13 @@ static void what_the_provider_asks_for_is_respected(void **state)
     struct throttle_call call = { 0 };
     struct throttle_signal s = failure(THROTTLE_RATE_LIMIT, SECOND(12));
     nsec delay;
-    assert_true(throttle_again(&p, &call, &s, NOW, 0, 7, &delay));
+    assert_true(again(&p, &call, &s, 0, 7, &delay));
     assert_int_equal(delay, SECOND(12));
-    assert_true(throttle_again(&p, &call, &s, NOW, 0, 7, &delay));
-    assert_false(throttle_again(&p, &call, &s, NOW, 0, 7, &delay)); /* 36 s are beyond the total */
+    assert_true(again(&p, &call, &s, 0, 7, &delay));
+    assert_false(again(&p, &call, &s, 0, 7, &delay)); /* 36 s are beyond the total */
     call = (struct throttle_call) { 0 };
     s = failure(THROTTLE_RATE_LIMIT, SECOND(3600));
-    assert_false(throttle_again(&p, &call, &s, NOW, 0, 7, &delay));
+    assert_false(again(&p, &call, &s, 0, 7, &delay));
 }
 
 static void a_deadline_ends_the_patience(void **state)
@@ -116,10 +120,10 @@ static void a_deadline_ends_the_patience(void **state)
     struct throttle_call call = { 0 };
     struct throttle_signal s = failure(THROTTLE_TIMEOUT, SECOND(2));
     nsec delay;
-    assert_false(throttle_again(&p, &call, &s, NOW, NOW + SECOND(2), 0, &delay));
+    assert_false(again(&p, &call, &s, NOW + SECOND(2), 0, &delay));
     call = (struct throttle_call) { 0 };
     s = failure(THROTTLE_TIMEOUT, SECOND(2));
-    assert_true(throttle_again(&p, &call, &s, NOW, NOW + SECOND(2) + 1, 0, &delay));
+    assert_true(again(&p, &call, &s, NOW + SECOND(2) + 1, 0, &delay));
 }
 
 static void quota_waits_longer(void **state)
@@ -129,7 +133,7 @@ static void quota_waits_longer(void **state)
     struct throttle_signal s = failure(THROTTLE_QUOTA_EXHAUSTED, THROTTLE_UNSAID);
     nsec delay;
     int tries = 1;
-    while (throttle_again(&p, &call, &s, NOW, 0, 1, &delay)) {
+    while (again(&p, &call, &s, 0, 1, &delay)) {
         assert_int_equal(delay, p.cap);
         tries++;
     }
@@ -142,10 +146,10 @@ static void what_is_no_throttling_is_never_tried_again(void **state)
     struct throttle_call call = { 0 };
     struct throttle_signal s = THROTTLE_NO_SIGNAL;
     nsec delay;
-    assert_false(throttle_again(&p, &call, &s, NOW, 0, 1, &delay));
+    assert_false(again(&p, &call, &s, 0, 1, &delay));
     s = failure(THROTTLE_SERVER_ERROR, THROTTLE_UNSAID);
     s.retry_safe = false; /* a byte has reached the client */
-    assert_false(throttle_again(&p, &call, &s, NOW, 0, 1, &delay));
+    assert_false(again(&p, &call, &s, 0, 1, &delay));
 }
 
 static void over(struct throttle *t, const struct throttle_signal *s, nsec now)

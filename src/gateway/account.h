@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct account: budget, throttle, meter and prices of one gateway, as filters of its exchanges.
+ *
+ *   struct account *acc = account_new(&(struct account_opts) { .limits = …, .prices = table });
+ *   struct filter f[] = { account_budget_filter(acc), account_throttle_filter(acc), recorder,
+ *                         account_meter_filter(acc) };       in this order
+ *   … gateway_open() with them …
+ *   account_left(acc), account_meter(acc), account_trouble(acc)
+ *   account_free(acc)                                        after the gateway
+ *
+ * Only model calls are held to the budget; lists of models and token counts pass.
+ *
+ * An answer that tells no usage (a stream of an OpenAI-compatible server that was not asked for
+ * it, or one that broke) is counted by estimate: its prompt by the size of the request, its output
+ * by the bytes that came, never more than was reserved. Such calls are marked.
+ *
+ * A refusal by a gateway above this one (X-Cinch-Reason) is a refusal here: it is passed on as it
+ * is, never tried again, and both meters have seen what was used before.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gateway/budget.h"
+#include "gateway/filter.h"
+#include "gateway/meter.h"
+#include "gateway/throttle.h"
+
+struct account;
+
+/* A model call that is over. */
+struct account_call {
+    struct meter_call metered;
+    int64_t cost;    /* pico-dollars; -1: not known */
+    int status;      /* that the client got; 0: it left before */
+    bool complete;   /* it got all of the answer */
+    nsec first_byte; /* since the call began; -1: none came */
+    nsec took;
+    const char *side; /* NULL, or what a side request was for */
+};
+
+struct account_throttled {
+    const struct throttle_signal *signal;
+    int attempts; /* that failed so far */
+    nsec delay;   /* before the next one; -1: the call is given up */
+};
+
+/* Told while an exchange is under way; any may be NULL. */
+struct account_port {
+    void (*on_call)(void *arg, const struct exchange_view *x, const struct account_call *call);
+    /* why is BUDGET_NONE when a gateway above refused. */
+    void (*on_refused)(void *arg, const struct exchange_view *x, enum budget_kind why,
+                       const char *text);
+    void (*on_throttled)(void *arg, const struct exchange_view *x,
+                         const struct account_throttled *t);
+    void *arg;
+};
+
+struct account_opts {
+    struct budget_limits limits;
+    struct throttle_policy throttle;  /* of each upstream */
+    const struct price_table *prices; /* borrowed; NULL: none */
+    struct account_port port;
+    uint64_t seed;     /* of the jitter */
+    nsec (*now)(void); /* NULL: clock_now() */
+};
+
+/* What became of the conversation, for the reason of a run: the strongest of all calls for the
+ * budget, the last call's for the others. */
+enum account_trouble {
+    ACCOUNT_FINE,
+    ACCOUNT_BUDGET,       /* refused here or above */
+    ACCOUNT_DEADLINE,     /* refused: the time is over */
+    ACCOUNT_AUTH,         /* the provider does not accept the credential */
+    ACCOUNT_RATE_LIMITED, /* given up: rate limit or quota */
+    ACCOUNT_UNREACHABLE,  /* given up: no answer, or server errors */
+};
+
+struct account *account_new(const struct account_opts *o);
+struct account *account_free(struct account *acc); /* accepts NULL, returns NULL */
+
+struct filter account_budget_filter(struct account *acc);
+struct filter account_throttle_filter(struct account *acc);
+struct filter account_meter_filter(struct account *acc);
+
+const struct budget *account_budget(const struct account *acc);
+const struct meter *account_meter(const struct account *acc);
+enum account_trouble account_trouble(const struct account *acc);
+struct budget_left account_left(const struct account *acc);
+/* The total deadline became known, or moved. */
+void account_set_deadline(struct account *acc, nsec started, nsec deadline);

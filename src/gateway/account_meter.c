@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The meter as a filter: every model call that is over, priced and told.
+ */
+#include "gateway/account_priv.h"
+
+/* The price follows the model that was asked for; an answer names its dated version. */
+static struct str model_of(const struct exchange_view *x, const struct filter_done *d)
+{
+    return x->upstream_model.len > 0 ? x->upstream_model : d->answered_by;
+}
+
+static void on_done(void *arg, const struct exchange_view *x, void **slot,
+                    const struct filter_done *d)
+{
+    struct account *acc = arg;
+    if (!account_is_call(x) || d->attempts == 0) {
+        return;
+    }
+    struct account_call call = {
+        .metered = { .model = model_of(x, d),
+                     .upstream = str_of(x->upstream->name),
+                     .failed = d->status == 0 || d->status >= 400 || !d->complete,
+                     .local = x->upstream->local,
+                     .attempts = d->attempts,
+                     .first_byte = d->first_byte >= 0 ? x->began + d->first_byte : 0 },
+        .status = d->status,
+        .complete = d->complete,
+        .first_byte = d->first_byte,
+        .took = d->took,
+    };
+    call.metered.usage = account_usage(x, d, x->max_output, &call.metered.estimated);
+    call.cost = meter_add(acc->meter, &call.metered);
+    if (acc->opts.port.on_call != NULL) {
+        acc->opts.port.on_call(acc->opts.port.arg, x, &call);
+    }
+}
+
+struct filter account_meter_filter(struct account *acc)
+{
+    return (struct filter) { .name = "meter", .arg = acc, .on_done = on_done };
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The throttle as a filter: waiting for a place, and trying again what failed for a while.
+ */
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "gateway/account_priv.h"
+#include "llm/codec.h"
+
+/* What the filter knows of one exchange. */
+struct passage {
+    struct throttle *gate;
+    struct throttle_call call;
+    bool inside;
+};
+
+static struct throttle *gate_of(struct account *acc, const struct upstream *up)
+{
+    size_t i = 0;
+    while (i < acc->n_gates && acc->gates[i].upstream != up) {
+        i++;
+    }
+    if (i == acc->n_gates) {
+        if (i == ACCOUNT_UPSTREAMS_MAX) {
+            return &acc->gates[i - 1].throttle;
+        }
+        acc->n_gates++;
+        acc->gates[i].upstream = up;
+        throttle_init(&acc->gates[i].throttle, &acc->opts.throttle);
+    }
+    return &acc->gates[i].throttle;
+}
+
+/* splitmix64: the jitter needs spread, not secrecy. */
+static uint64_t next_random(struct account *acc)
+{
+    uint64_t z = acc->random += UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+static void refuse(const struct throttle_signal *signal, struct filter_answer *ret)
+{
+    bool limited = signal->kind == THROTTLE_RATE_LIMIT;
+    ret->verdict = FILTER_REFUSE;
+    ret->retry_after = signal->retry_after;
+    ret->error = (struct llm_error) {
+        .kind = limited ? LLM_ERR_RATE : LLM_ERR_OVERLOADED,
+        .status = limited ? 429 : 503,
+        .message = limited ? STR("The provider asked for a longer pause than calls may wait.")
+                           : STR("The provider keeps failing and is left alone for a while."),
+    };
+}
+
+static void on_attempt(void *arg, const struct exchange_view *x, void **slot,
+                       struct filter_answer *ret)
+{
+    struct account *acc = arg;
+    struct passage *p = *slot;
+    struct throttle_gate gate;
+    if (p == NULL) {
+        p = *slot = xcalloc(1, sizeof *p);
+        p->gate = gate_of(acc, x->upstream);
+    }
+    if (p->inside) {
+        return;
+    }
+    nsec now = account_now(acc);
+    switch (throttle_enter(p->gate, now, &gate)) {
+    case THROTTLE_GO:
+        p->inside = true;
+        break;
+    case THROTTLE_LATER:
+        ret->verdict = FILTER_WAIT;
+        ret->delay = gate.until == THROTTLE_WHEN_FREE ? FILTER_WHEN_FREE : gate.until - now;
+        break;
+    case THROTTLE_REFUSED:
+        acc->trouble =
+            gate.signal.kind == THROTTLE_RATE_LIMIT ? ACCOUNT_RATE_LIMITED : ACCOUNT_UNREACHABLE;
+        refuse(&gate.signal, ret);
+        break;
+    }
+}
+
+static struct throttle_signal signal_of_error(const struct upstream_error *error)
+{
+    switch (error->kind) {
+    case UPSTREAM_CONNECT:
+    case UPSTREAM_TIMEOUT:
+    case UPSTREAM_CUT:
+        return (struct throttle_signal) { THROTTLE_TIMEOUT, error->retry_after, true };
+    case UPSTREAM_TLS:
+    case UPSTREAM_BROKEN:
+    case UPSTREAM_REFUSED:
+        break;
+    }
+    return THROTTLE_NO_SIGNAL;
+}
+
+static nsec retry_after_of(const struct http_fields *fields)
+{
+    const struct str *ms = http_find(fields, "retry-after-ms");
+    const struct str *plain = http_find(fields, "retry-after");
+    nsec t = ms == NULL ? THROTTLE_UNSAID : throttle_retry_after(*ms, true, clock_wall());
+    if (t == THROTTLE_UNSAID && plain != NULL) {
+        t = throttle_retry_after(*plain, false, clock_wall());
+    }
+    return t;
+}
+
+static struct throttle_signal signal_of_answer(const struct exchange_view *x,
+                                               const struct filter_outcome *o,
+                                               enum account_trouble *ret_trouble)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct llm_error error;
+    llm_error_read(a, x->request->endpoint.format, o->status, o->body, &error);
+    if (error.kind == LLM_ERR_AUTH || error.kind == LLM_ERR_PERMISSION) {
+        *ret_trouble = ACCOUNT_AUTH;
+    }
+    return throttle_signal_of(&error, retry_after_of(o->fields));
+}
+
+static enum account_trouble trouble_of(const struct throttle_signal *signal)
+{
+    switch (signal->kind) {
+    case THROTTLE_NONE:
+        break;
+    case THROTTLE_RATE_LIMIT:
+    case THROTTLE_QUOTA_EXHAUSTED:
+        return ACCOUNT_RATE_LIMITED;
+    case THROTTLE_TIMEOUT:
+    case THROTTLE_SERVER_ERROR:
+        return ACCOUNT_UNREACHABLE;
+    }
+    return ACCOUNT_FINE;
+}
+
+/* A budget that was used up stays the reason, whatever happens to other calls. */
+static void note(struct account *acc, const struct exchange_view *x, enum account_trouble trouble)
+{
+    if (account_is_call(x) && acc->trouble != ACCOUNT_BUDGET && acc->trouble != ACCOUNT_DEADLINE) {
+        acc->trouble = trouble;
+    }
+}
+
+static void tell(struct account *acc, const struct exchange_view *x,
+                 const struct throttle_signal *signal, int attempts, nsec delay)
+{
+    if (acc->opts.port.on_throttled != NULL && signal->kind != THROTTLE_NONE) {
+        struct account_throttled t = { signal, attempts, delay };
+        acc->opts.port.on_throttled(acc->opts.port.arg, x, &t);
+    }
+}
+
+static void on_answer(void *arg, const struct exchange_view *x, void **slot,
+                      const struct filter_outcome *o, struct filter_answer *ret)
+{
+    struct account *acc = arg;
+    struct passage *p = *slot;
+    enum account_trouble trouble = ACCOUNT_FINE;
+    struct throttle_signal signal = THROTTLE_NO_SIGNAL;
+    if (o->error != NULL) {
+        signal = signal_of_error(o->error);
+        trouble = o->error->kind == UPSTREAM_REFUSED ? ACCOUNT_FINE : ACCOUNT_UNREACHABLE;
+    } else if (o->status >= 400 && !account_refused_above(o->fields)) {
+        signal = signal_of_answer(x, o, &trouble);
+    }
+    nsec now = account_now(acc);
+    nsec delay;
+    struct throttle_moment at = { now, acc->budget.deadline, next_random(acc) };
+    throttle_report(p->gate, &signal, now);
+    if (signal.kind == THROTTLE_NONE) {
+        note(acc, x, trouble);
+    } else if (throttle_again(&acc->opts.throttle, &p->call, &signal, &at, &delay)) {
+        ret->verdict = FILTER_WAIT;
+        ret->delay = delay;
+        tell(acc, x, &signal, p->call.attempts, delay);
+    } else {
+        note(acc, x, trouble_of(&signal));
+        tell(acc, x, &signal, p->call.attempts, -1);
+    }
+}
+
+static void on_done(void *arg, const struct exchange_view *x, void **slot,
+                    const struct filter_done *d)
+{
+    struct passage *p = *slot;
+    if (p != NULL && p->inside) {
+        throttle_leave(p->gate);
+    }
+    free(p);
+    *slot = NULL;
+}
+
+struct filter account_throttle_filter(struct account *acc)
+{
+    return (struct filter) { .name = "throttle",
+                             .arg = acc,
+                             .on_attempt = on_attempt,
+                             .on_answer = on_answer,
+                             .on_done = on_done };
+}

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""A model provider for tests, foreign to cinch: Python's own HTTP server that speaks the four formats just well
+enough, counts what reaches it, and fails as it is told.
+
+    with Provider() as p:
+        p.plan = [Fail(429, {"retry-after": "0"}), Say("hi", usage=(100, 20))]     # the last one stays
+        ... p.url ...
+        p.requests[0].body["model"]
+"""
+
+import dataclasses
+import http.server
+import json
+import threading
+
+
+@dataclasses.dataclass
+class Say:
+    """A good answer. usage: (input, output); None tells none."""
+    text: str = "hello"
+    usage: tuple = (10, 5)
+    cache: tuple = (0, 0)          # read, written
+    gate: threading.Event = None   # answered once it is set
+
+
+@dataclasses.dataclass
+class Fail:
+    status: int
+    headers: dict = dataclasses.field(default_factory=dict)
+    body: dict = dataclasses.field(default_factory=lambda: {"error": {"type": "x", "message": "no"}})
+
+
+@dataclasses.dataclass
+class Cut:
+    """The head and half an answer, then nothing."""
+
+
+class Hang:
+    """No answer at all, until the provider is closed."""
+
+
+@dataclasses.dataclass
+class Request:
+    path: str
+    headers: dict
+    raw: bytes
+
+    @property
+    def body(self):
+        return json.loads(self.raw)
+
+
+def anthropic(say, body):
+    read, written = say.cache
+    usage = {"input_tokens": 0, "output_tokens": 0}
+    if say.usage:
+        usage = {"input_tokens": say.usage[0], "output_tokens": say.usage[1],
+                 "cache_read_input_tokens": read, "cache_creation_input_tokens": written}
+    whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model"),
+             "content": [{"type": "text", "text": say.text}], "stop_reason": "end_turn", "stop_sequence": None,
+             "usage": usage}
+    if not body.get("stream"):
+        return whole, None
+    start = {**whole, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
+    events = [("message_start", {"message": start}),
+              ("content_block_start", {"index": 0, "content_block": {"type": "text", "text": ""}}),
+              ("content_block_delta", {"index": 0, "delta": {"type": "text_delta", "text": say.text}}),
+              ("content_block_stop", {"index": 0}),
+              ("message_delta", {"delta": {"stop_reason": "end_turn", "stop_sequence": None},
+                                 "usage": {"output_tokens": usage["output_tokens"]}}),
+              ("message_stop", {})]
+    return None, "".join(f"event: {n}\ndata: {json.dumps({'type': n, **d})}\n\n" for n, d in events)
+
+
+def chat(say, body):
+    usage = say.usage and {"prompt_tokens": say.usage[0], "completion_tokens": say.usage[1],
+                           "total_tokens": sum(say.usage),
+                           "prompt_tokens_details": {"cached_tokens": say.cache[0]}}
+    base = {"id": "c1", "created": 1, "model": body.get("model")}
+    message = {"role": "assistant", "content": say.text}
+    if not body.get("stream"):
+        whole = {**base, "object": "chat.completion",
+                 "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+        return ({**whole, "usage": usage} if usage else whole), None
+    chunk = {**base, "object": "chat.completion.chunk"}
+    lines = [{**chunk, "choices": [{"index": 0, "delta": message, "finish_reason": None}]},
+             {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}]
+    if usage and body.get("stream_options", {}).get("include_usage"):
+        lines.append({**chunk, "choices": [], "usage": usage})
+    return None, "".join(f"data: {json.dumps(x)}\n\n" for x in lines) + "data: [DONE]\n\n"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def do_POST(self):
+        owner = self.server.owner
+        raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+        request = Request(self.path, {k.lower(): v for k, v in self.headers.items()}, raw)
+        step = owner.take(request)
+        if isinstance(step, Hang):
+            owner.closing.wait()
+            self.close_connection = True
+        elif isinstance(step, Fail):
+            self.reply(step.status, json.dumps(step.body).encode(), "application/json", step.headers)
+        elif isinstance(step, Cut):
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("content-length", "100000")
+            self.end_headers()
+            self.wfile.write(b"data: {\n\n")
+            self.close_connection = True
+        else:
+            self.say(step, request)
+
+    def say(self, step, request):
+        if step.gate is not None:
+            step.gate.wait(60)
+        speak = anthropic if "/messages" in request.path else chat
+        limit = request.body.get("max_completion_tokens") or request.body.get("max_tokens")
+        if step.usage and limit:  # a provider keeps to it
+            step = dataclasses.replace(step, usage=(step.usage[0], min(step.usage[1], limit)))
+        whole, stream = speak(step, request.body)
+        if stream is None:
+            self.reply(200, json.dumps(whole).encode(), "application/json")
+        else:
+            self.reply(200, stream.encode(), "text/event-stream")
+
+    def reply(self, status, body, kind, headers=None):
+        self.send_response(status)
+        for name, value in {"content-type": kind, "content-length": str(len(body)), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+
+class Provider:
+    def __init__(self, *plan):
+        self.plan = list(plan) or [Say()]
+        self.requests = []
+        self.lock = threading.Lock()
+        self.closing = threading.Event()
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server.owner = self
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def take(self, request):
+        with self.lock:
+            self.requests.append(request)
+            return self.plan.pop(0) if len(self.plan) > 1 else self.plan[0]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.closing.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+# A harness of a few lines: so many calls, so many at a time; prints the statuses and the last body.
+AGENT = r'''
+import concurrent.futures, json, os, sys, urllib.error, urllib.request
+calls, parallel, how = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3] if len(sys.argv) > 3 else "{}")
+kind = how.pop("kind", "anthropic")
+stop = how.pop("stop", True)
+base = os.environ["ANTHROPIC_BASE_URL"] if kind == "anthropic" else os.environ["OPENAI_BASE_URL"]
+path = {"anthropic": "/v1/messages", "chat": "/chat/completions"}[kind]
+key = os.environ["ANTHROPIC_API_KEY"]
+fields = {"content-type": "application/json", "x-api-key": key, "authorization": "Bearer " + key}
+body = {"model": "claude-opus-5", "max_tokens": 100, "messages": [{"role": "user", "content": "hello"}], **how}
+body = {k: v for k, v in body.items() if v is not None}
+
+def call(i):
+    request = urllib.request.Request(base + path, json.dumps(body).encode(), fields, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=100) as r:
+            return r.status, r.read().decode(), dict(r.headers)
+    except urllib.error.HTTPError as e:
+        return e.code, e.read().decode(), {k.lower(): v for k, v in e.headers.items()}
+    except (urllib.error.URLError, OSError, ValueError) as e:
+        return 0, str(e), {}
+
+with concurrent.futures.ThreadPoolExecutor(parallel) as pool:
+    results = list(pool.map(call, range(calls)))
+print(json.dumps({"statuses": [r[0] for r in results], "last": results[-1][1], "headers": results[-1][2],
+                  "refused": next((r[2] for r in results if r[0] == 400), None)}))
+sys.exit(0 if all(r[0] == 200 for r in results) else 1)
+'''

@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A budget holds whatever is in flight; a refusal ends the run with reason budget; nothing is spent beyond it."""
+
+import json
+import threading
+
+import harness
+from provider import AGENT, Provider, Say
+
+FILE_TIMEOUT = 600
+
+
+class Case(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.agent = self.write("agent.py", AGENT)
+
+    def call(self, provider, *options, calls=1, parallel=1, how=None, **kw):
+        """An agent that makes so many calls through the gateway."""
+        line = ["/usr/bin/python3", self.agent, str(calls), str(parallel), json.dumps(how or {})]
+        r = self.run_command(*line, options=["--upstream", provider.url, *options], **kw)
+        said = r.bytes("stdout.log")
+        r.said = json.loads(said) if said.startswith(b"{") else None
+        return r
+
+
+class Calls(Case):
+    def test_32_at_once_with_a_budget_for_10(self):
+        gate = threading.Event()
+        with Provider(Say(gate=gate)) as p:
+            opener = threading.Thread(target=lambda: (harness.wait_until(
+                lambda: len(p.requests) >= 10, "ten calls"), gate.set()))
+            opener.start()
+            r = self.call(p, "--max-calls", "10", calls=32, parallel=32)
+            opener.join()
+        self.assertEqual(r.said["statuses"].count(200), 10)
+        self.assertEqual(r.said["statuses"].count(400), 22)
+        self.assertEqual(len(p.requests), 10)
+        self.assertEqual((r.code, r.reason), (78, "budget"))
+        self.assertEqual(r.metrics["api_calls"], 10)
+        self.assertEqual(r.metrics["ext"]["calls"]["refused"], 22)
+        self.assertEqual(len(r.events("gateway.refused")), 22)
+        self.assertEqual(len(r.events("model.call")), 10)
+
+    def test_enough_is_enough(self):
+        with Provider() as p:
+            r = self.call(p, "--max-calls", "3", calls=3)
+        self.assertEqual((r.code, r.reason), (0, "success"))
+
+    def test_the_refusal_is_one_that_nobody_retries(self):
+        with Provider() as p:
+            r = self.call(p, "--max-calls", "1", calls=2)
+        body = json.loads(r.said["last"])
+        self.assertEqual(body["type"], "error")
+        self.assertIn("calls: 1 of 1 are used", body["error"]["message"])
+        self.assertEqual(r.said["refused"]["x-cinch-reason"], "budget")
+        self.assertEqual(r.said["refused"]["x-should-retry"], "false")
+
+    def test_a_harness_that_does_not_stop_is_stopped(self):
+        agent = self.write("stubborn.py", AGENT.replace("sys.exit(0", "import time\ntime.sleep(600)\nsys.exit(0"))
+        with Provider() as p:
+            r = self.run_command("/usr/bin/python3", agent, "2", "1", options=[
+                "--upstream", p.url, "--max-calls", "1", "--grace", "1s"])
+        self.assertEqual((r.code, r.reason), (78, "budget"))
+
+
+class Tokens(Case):
+    def test_what_is_left_can_be_used_and_no_more(self):
+        """Each call may write 1000 tokens; the last one is cut down to what is left."""
+        with Provider(Say(usage=(10, 900))) as p:
+            r = self.call(p, "--max-output-tokens", "2000", calls=5, how={"max_tokens": 1000})
+        limits = [q.body["max_tokens"] for q in p.requests]
+        self.assertEqual(limits, [1000, 1000, 200])
+        self.assertEqual(r.reason, "budget")
+
+    def test_calls_wait_for_what_others_give_back(self):
+        """Room for one call's reservation at a time; all pass, one after the other."""
+        with Provider(Say(usage=(10, 10))) as p:
+            r = self.call(p, "--max-tokens", "3000", calls=8, parallel=8, how={"max_tokens": 2000})
+        self.assertEqual(r.said["statuses"], [200] * 8)
+        self.assertEqual((r.code, r.reason), (0, "success"))
+        self.assertEqual(r.metrics["tokens_total"], 160)
+
+    def test_input(self):
+        """The prompt is estimated before and counted after, caches included."""
+        with Provider(Say(usage=(10, 5), cache=(15, 5))) as p:
+            r = self.call(p, "--max-input-tokens", "200", calls=10)
+        wire = r.metrics["ext"]["usage"]["wire"]
+        used = wire["input"] + wire["cache_read"] + wire["cache_write"]
+        self.assertLessEqual(used, 200)
+        self.assertEqual(used, 30 * len(p.requests))
+        self.assertGreater(used, 60)
+        self.assertEqual(r.said["statuses"][-1], 400)
+        self.assertEqual(r.code, 78)
+
+
+class Dollars(Case):
+    PRICES = "version: test-1\nsource: a test\nmodels:\n  - {match: [claude-opus-5], input: 1000, output: 1000}\n"
+
+    def test_the_last_cent(self):
+        prices = self.write("prices.yaml", self.PRICES)
+        with Provider(Say(usage=(30, 100))) as p:  # 0.13 each
+            r = self.call(p, "--max-usd", "0.5", "--set", f"gateway.prices={prices}", calls=6)
+        self.assertEqual(r.code, 78)
+        self.assertLessEqual(r.metrics["cost_usd"], 0.5)
+        self.assertGreater(r.metrics["cost_usd"], 0.38)
+        self.assertEqual(r.metrics["ext"]["cost_source"], "table")
+        self.assertEqual(r.metrics["ext"]["prices"], {"version": "test-1", "source": "a test"})
+
+    def test_a_model_without_a_price(self):
+        with Provider() as p:
+            r = self.call(p, "--max-usd", "1", how={"model": "nobody-knows"})
+        self.assertEqual((r.code, len(p.requests)), (78, 0))
+        self.assertIn("no price", r.result["error"])
+
+
+class Above(Case):
+    """A gateway behind a gateway: the inner run's upstream is the outer run's gateway."""
+
+    def test_the_budget_above_holds_for_both(self):
+        inner_out = self.path("inner")
+        inner = [harness.CINCH, "run", "--env", "CINCH_TEST_MARK", "--workspace", self.workspace,
+                 "--output", inner_out, "--set",
+                 'gateway.routes=[{model: "*", upstream: "URL", key: CINCH_GATEWAY_TOKEN}]', "--",
+                 "/usr/bin/python3", self.agent, "5", "1", "{}"]
+        text = "\n".join(["import os, subprocess, sys", f"line = {inner!r}",
+                          "line = [w.replace('URL', os.environ['CINCH_GATEWAY_URL']) for w in line]",
+                          "sys.exit(subprocess.run(line).returncode)"])
+        outer = self.write("outer.py", text)
+        with Provider(Say(usage=(10, 5))) as p:
+            r = self.run_command("/usr/bin/python3", outer, options=["--upstream", p.url, "--max-calls", "3"])
+        inside = harness.Result(None, b"", b"", inner_out)
+        self.assert_valid(inside)
+        self.assertEqual(len(p.requests), 3)
+        self.assertEqual((r.reason, inside.reason), ("budget", "budget"))
+        self.assertEqual(r.metrics["tokens_total"], 45)
+        self.assertEqual(inside.metrics["tokens_total"], 45)
+        self.assertEqual([e["context"]["kind"] for e in inside.events("gateway.refused")], ["above"] * 2)
+
+
+if __name__ == "__main__":
+    harness.main()

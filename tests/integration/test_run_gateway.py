@@ -1,0 +1,152 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Every run's own gateway: who gets which secret, what the record says about the traffic, scripts and cassettes."""
+
+import json
+import os
+
+import harness
+from provider import Provider, Say
+from test_budget import Case
+
+FILE_TIMEOUT = 600
+KEY = "sk-real-0123456789abcdef"
+
+
+class Secrets(Case):
+    def routes(self, p):
+        return ["--set", f'gateway.routes=[{{model: "*", upstream: "{p.url}", key: PROVIDER_KEY}}]']
+
+    def test_the_credential_stays_with_cinch(self):
+        """Not in the child's environment, even if it is asked for; not in any file; only at the provider."""
+        spy = self.write("spy.py", "import os, runpy, sys\nprint(dict(os.environ), file=sys.stderr)\n"
+                                   "runpy.run_path(sys.argv.pop(1))\n")
+        for more in ([], ["--inherit-env"], ["--env", "PROVIDER_KEY"], ["--secret", "PROVIDER_KEY"]):
+            with self.subTest(more), Provider() as p:
+                r = self.run_cinch(*self.routes(p), *more, "--", "/usr/bin/python3", spy, self.agent, "1", "1",
+                                   env={"PROVIDER_KEY": KEY})
+                self.assertEqual(r.reason, "success", r.stderr)
+                self.assertIn(KEY, (p.requests[0].headers.get("x-api-key", ""),
+                                    p.requests[0].headers.get("authorization", "").replace("Bearer ", "")))
+                self.assertNotIn(b"PROVIDER_KEY'", r.bytes("stderr.log"))
+                for folder, _, names in os.walk(r.output):
+                    for name in names:
+                        with open(os.path.join(folder, name), "rb") as f:
+                            self.assertNotIn(KEY.encode(), f.read(), name)
+
+    def test_a_missing_credential(self):
+        with Provider() as p:
+            r = self.run_cinch(*self.routes(p), "--", "true")
+        self.assertEqual((r.code, r.reason), (77, "auth"))
+        self.assertIn("PROVIDER_KEY", r.result["error"])
+
+    def test_the_token_is_needed_and_never_recorded(self):
+        agent = self.write("thief.py", "import os, urllib.request, urllib.error\n"
+                                       "print(os.environ['CINCH_GATEWAY_TOKEN'])\n"
+                                       "try:\n"
+                                       "    urllib.request.urlopen(urllib.request.Request(\n"
+                                       "        os.environ['CINCH_GATEWAY_URL'] + '/v1/messages', b'{}'))\n"
+                                       "except urllib.error.HTTPError as e:\n"
+                                       "    print(e.code)\n")
+        with Provider() as p:
+            r = self.run_command("/usr/bin/python3", agent, options=["--upstream", p.url])
+        self.assertEqual(r.bytes("stdout.log").split()[-1], b"401")
+        self.assertNotIn(b"cinch-", r.bytes("stdout.log").split()[0].replace(b"CINCH", b""))
+        self.assertEqual(p.requests, [])
+        self.assertEqual(r.events("gateway.refused")[0]["context"]["kind"], "token")
+
+
+class Record(Case):
+    def test_the_wire_counts(self):
+        with Provider(Say(usage=(100, 20), cache=(1000, 50))) as p:
+            r = self.call(p, calls=2)
+        m = r.metrics
+        self.assertEqual((m["api_calls"], m["tokens_input"], m["tokens_output"]), (2, 2200, 40))
+        ext = m["ext"]
+        self.assertEqual(ext["tokens_source"], "wire")
+        self.assertEqual(ext["tokens"], {"input": 200, "output": 40, "cache_read": 2000, "cache_creation": 100,
+                                         "reasoning": 0})
+        # claude-opus-5: 5, 25, 0.5 and 6.25 dollars a million
+        want = (200 * 5 + 40 * 25 + 2000 * 0.5 + 100 * 6.25) / 1e6
+        self.assertAlmostEqual(m["cost_usd"], want, places=9)
+        self.assertEqual(ext["cost_source"], "table")
+        self.assertEqual(ext["prices"]["version"], "2026-11-15")
+        self.assertIsInstance(ext["ttft_ms"], int)
+        self.assertEqual(ext["usage"]["wire"]["calls"], 2)
+        self.assertIsNone(ext["usage"]["reported"])
+        self.assertEqual(r.json("evidence", "ledger.json")["models"][0]["model"], "claude-opus-5")
+        call = r.events("model.call")[1]["context"]
+        self.assertEqual((call["exchange"], call["model"], call["format"]), (2, "claude-opus-5", "anthropic"))
+
+    def test_what_the_harness_tells_stands_beside_it(self):
+        self.write("adapters/teller.yaml", json.dumps({
+            "name": "teller", "argv": ["{command...}"],
+            "gateway": {"env": {"ANTHROPIC_BASE_URL": "{gateway_url}", "ANTHROPIC_API_KEY": "{gateway_token}"}},
+            "output": {"format": "ndjson", "rules": [
+                {"when": {"/type": "result"}, "text": "/text",
+                 "usage": {"input": "/in", "output": "/out", "cost_usd": "/usd"}}]}}))
+        told = json.dumps({"type": "result", "text": "done", "in": 60, "out": 20, "usd": 0.25})
+        with Provider(Say(usage=(50, 10))) as p:
+            r = self.run_cinch("--adapter-dir", self.path("adapters"), "--adapter", "teller", "--upstream", p.url,
+                               "--", "sh", "-c", f"/usr/bin/python3 {self.agent} 3 1 '{{}}' >&2; echo '{told}'")
+        usage = r.metrics["ext"]["usage"]
+        self.assertEqual((usage["wire"]["input"], usage["reported"]["input"], usage["difference"]["input"]),
+                         (150, 60, 90))
+        self.assertEqual(usage["difference"]["output"], 10)
+        self.assertEqual(r.metrics["tokens_input"], 150)
+        self.assertEqual(r.metrics["ext"]["tokens_source"], "wire")
+
+    def test_an_answer_that_tells_no_usage_is_estimated(self):
+        with Provider(Say(usage=None)) as p:
+            r = self.call(p, how={"kind": "chat", "model": "gpt-5", "stream": True})
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertEqual(r.metrics["ext"]["calls"]["estimated"], 1)
+        self.assertGreater(r.metrics["tokens_output"], 0)
+        self.assertTrue(r.events("model.call")[0]["context"]["estimated"])
+
+    def test_no_gateway_without_a_wish(self):
+        r = self.run_command("sh", "-c", "env")
+        self.assertNotIn(b"GATEWAY", r.bytes("stdout.log"))
+        self.assertIsNone(r.metrics["ext"]["usage"])
+        self.assertEqual(r.events("gateway.opened"), [])
+        r = self.run_command("true", options=["--max-calls", "3"])
+        self.assertEqual(r.code, 69)
+
+
+SCRIPT = """
+turns:
+  - say: first
+  - say: second
+"""
+
+
+class Scripted(Case):
+    def script_run(self, *options, calls=1):
+        line = ["/usr/bin/python3", self.agent, str(calls), "1", "{}"]
+        r = self.run_command(*line, options=list(options))
+        r.said = json.loads(r.bytes("stdout.log"))
+        return r
+
+    def test_a_scripted_model(self):
+        script = self.write("model.yaml", SCRIPT)
+        r = self.script_run("--script", script)
+        self.assertEqual((r.reason, r.said["statuses"]), ("success", [200]), r.stderr)
+        self.assertIn("first", r.said["last"])
+        self.assertTrue(r.json("evidence", "ledger.json")["simulated"])
+
+    def test_recorded_and_replayed(self):
+        tape = self.path("tape")
+        with Provider(Say("once"), Say("twice")) as p:
+            r = self.call(p, calls=2)
+        self.assertTrue(r.exists("evidence", "traffic.cassette"))
+        os.rename(r.path("evidence", "traffic.cassette"), tape)
+        again = self.script_run("--cassette", tape, calls=2)
+        self.assertEqual(again.reason, "success", again.stderr)
+        self.assertEqual(again.said["last"], r.said["last"])
+        self.assertEqual(again.metrics["tokens_total"], r.metrics["tokens_total"])
+        other = self.script_run("--cassette", tape, calls=3)
+        self.assertEqual((other.code, other.reason), (65, "bad_task"))
+
+
+if __name__ == "__main__":
+    harness.main()

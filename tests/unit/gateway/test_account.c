@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Budget, throttle and meter as filters, driven as a gateway drives them, on a clock of the test's.
+ */
+#include "gateway/account.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const any[] = { "m", NULL };
+static const struct price_entry entry = { .match = any, .base = { 1000000, 2000000, 0, 0 } };
+static const struct price_table prices = { "v", "s", "f", &entry, 1, NULL };
+static const struct upstream up = { .name = "up", .any_format = true };
+
+static nsec fixed_now(void)
+{
+    return 7 * NSEC_PER_SEC;
+}
+
+struct told {
+    int calls, refused, throttled;
+    struct account_call call;
+    enum budget_kind why;
+    struct account_throttled throttle;
+    struct throttle_signal signal;
+};
+
+static void on_call(void *arg, const struct exchange_view *x, const struct account_call *call)
+{
+    struct told *t = arg;
+    t->calls++;
+    t->call = *call;
+}
+
+static void on_refused(void *arg, const struct exchange_view *x, enum budget_kind why,
+                       const char *text)
+{
+    struct told *t = arg;
+    t->refused++;
+    t->why = why;
+}
+
+static void on_throttled(void *arg, const struct exchange_view *x,
+                         const struct account_throttled *throttle)
+{
+    struct told *t = arg;
+    t->throttled++;
+    t->throttle = *throttle;
+    t->signal = *throttle->signal;
+}
+
+/* One exchange with its slots. */
+struct trip {
+    struct filter filters[3];
+    void *slots[3];
+    struct upstream_request request;
+    struct exchange_view view;
+};
+
+static struct account *open_account(struct told *told, struct budget_limits limits)
+{
+    return account_new(&(struct account_opts) {
+        .limits = limits,
+        .throttle = THROTTLE_DEFAULT,
+        .prices = &prices,
+        .port = { on_call, on_refused, on_throttled, told },
+        .seed = 1,
+        .now = fixed_now,
+    });
+}
+
+static void begin(struct trip *t, struct account *acc, enum llm_call_kind call)
+{
+    *t = (struct trip) { .filters = { account_budget_filter(acc), account_throttle_filter(acc),
+                                      account_meter_filter(acc) } };
+    t->request.endpoint = (struct llm_endpoint) { .call = call, .format = LLM_ANTHROPIC };
+    t->view = (struct exchange_view) { .id = 1,
+                                       .request = &t->request,
+                                       .client = t->request.endpoint,
+                                       .client_body = STR("{}"),
+                                       .upstream = &up,
+                                       .model = STR("m"),
+                                       .upstream_model = STR("m"),
+                                       .estimate = 100,
+                                       .max_output = 50,
+                                       .began = 1 };
+}
+
+static struct filter_answer ask(struct trip *t)
+{
+    struct filter_answer a = { 0 };
+    for (int i = 0; i < 3 && a.verdict == FILTER_PASS; i++) {
+        if (t->filters[i].on_request != NULL) {
+            t->filters[i].on_request(t->filters[i].arg, &t->view, &t->slots[i], &a);
+        }
+    }
+    for (int i = 0; i < 3 && a.verdict == FILTER_PASS; i++) {
+        if (t->filters[i].on_attempt != NULL) {
+            t->filters[i].on_attempt(t->filters[i].arg, &t->view, &t->slots[i], &a);
+        }
+    }
+    t->view.attempt += a.verdict == FILTER_PASS;
+    return a;
+}
+
+static struct filter_answer answer(struct trip *t, int status, struct http_fields fields)
+{
+    struct filter_answer a = { 0 };
+    struct filter_outcome o = { .status = status, .fields = &fields, .body = STR("{}") };
+    for (int i = 0; i < 3 && a.verdict == FILTER_PASS; i++) {
+        if (t->filters[i].on_answer != NULL) {
+            t->filters[i].on_answer(t->filters[i].arg, &t->view, &t->slots[i], &o, &a);
+        }
+    }
+    return a;
+}
+
+static void finish(struct trip *t, struct filter_done d)
+{
+    d.attempts = t->view.attempt;
+    for (int i = 0; i < 3; i++) {
+        if (t->filters[i].on_done != NULL) {
+            t->filters[i].on_done(t->filters[i].arg, &t->view, &t->slots[i], &d);
+        }
+        assert_null(t->slots[i]);
+    }
+}
+
+static const struct http_fields no_fields = { NULL, 0 };
+
+static void a_call_is_reserved_and_settled(void **state)
+{
+    struct told told = { 0 };
+    struct account *acc = open_account(&told, (struct budget_limits) { .total = 1000, .calls = 5 });
+    struct trip t;
+    begin(&t, acc, LLM_CALL_GENERATE);
+    assert_int_equal(ask(&t).verdict, FILTER_PASS);
+    assert_int_equal(account_budget(acc)->claimed[BUDGET_TOTAL], 150);
+    assert_int_equal(answer(&t, 200, no_fields).verdict, FILTER_PASS);
+    finish(&t, (struct filter_done) { .status = 200,
+                                      .complete = true,
+                                      .served = true,
+                                      .usage = { 80, 20, -1, -1, -1 },
+                                      .first_byte = 5 });
+    assert_int_equal(account_budget(acc)->claimed[BUDGET_TOTAL], 0);
+    assert_int_equal(account_budget(acc)->spent[BUDGET_TOTAL], 100);
+    assert_int_equal(told.calls, 1);
+    assert_int_equal(told.call.cost, 80 * 1000000 + 20 * 2000000);
+    assert_false(told.call.metered.estimated || told.call.metered.failed);
+    assert_int_equal(told.call.metered.first_byte, 6);
+    assert_true(account_left(acc).budget == 0.8); /* of calls */
+    account_free(acc);
+}
+
+static void counting_tokens_is_free(void **state)
+{
+    struct told told = { 0 };
+    struct account *acc = open_account(&told, (struct budget_limits) { .calls = 1 });
+    for (int i = 0; i < 3; i++) {
+        struct trip t;
+        begin(&t, acc, LLM_CALL_COUNT);
+        assert_int_equal(ask(&t).verdict, FILTER_PASS);
+        finish(&t, (struct filter_done) { .status = 200, .served = true, .complete = true });
+    }
+    assert_int_equal(told.calls, 0);
+    assert_int_equal(account_budget(acc)->spent[BUDGET_CALLS], 0);
+    account_free(acc);
+}
+
+static void a_refusal_says_it_in_the_clients_words(void **state)
+{
+    struct told told = { 0 };
+    struct account *acc = open_account(&told, (struct budget_limits) { .input = 10 });
+    struct trip t;
+    begin(&t, acc, LLM_CALL_GENERATE);
+    struct filter_answer a = ask(&t);
+    assert_int_equal(a.verdict, FILTER_REFUSE);
+    assert_string_equal(a.reason, "budget");
+    assert_int_equal(a.error.status, 400);
+    assert_int_equal(told.why, BUDGET_INPUT);
+    assert_int_equal(account_trouble(acc), ACCOUNT_BUDGET);
+    account_free(acc);
+}
+
+static void a_request_is_cut_down_but_never_below_its_thoughts(void **state)
+{
+    struct told told = { 0 };
+    struct account *acc = open_account(&told, (struct budget_limits) { .output = 40 });
+    struct trip t;
+    begin(&t, acc, LLM_CALL_GENERATE);
+    struct filter_answer a = ask(&t);
+    assert_int_equal(a.max_output, 40);
+    finish(&t, (struct filter_done) { .usage = LLM_USAGE_NONE });
+    begin(&t, acc, LLM_CALL_GENERATE);
+    t.view.client_body = STR("{\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":45}}");
+    assert_int_equal(ask(&t).verdict, FILTER_REFUSE);
+    account_free(acc);
+}
+
+static void what_told_no_usage_is_estimated(void **state)
+{
+    struct told told = { 0 };
+    struct account *acc = open_account(&told, (struct budget_limits) { .total = 1000 });
+    struct trip t;
+    begin(&t, acc, LLM_CALL_GENERATE);
+    (void)ask(&t);
+    finish(&t, (struct filter_done) { .status = 200,
+                                      .served = true,
+                                      .complete = true,
+                                      .usage = LLM_USAGE_NONE,
+                                      .bytes_out = 30 });
+    assert_true(told.call.metered.estimated);
+    assert_int_equal(told.call.metered.usage.input, 100);
+    assert_int_equal(told.call.metered.usage.output, 10);
+    assert_int_equal(account_budget(acc)->spent[BUDGET_TOTAL], 110);
+    begin(&t, acc, LLM_CALL_GENERATE);
+    (void)ask(&t);
+    finish(&t, (struct filter_done) {
+                   .status = 200, .served = true, .usage = LLM_USAGE_NONE, .bytes_out = 1000000 });
+    assert_int_equal(told.call.metered.usage.output, 50); /* it could not be more */
+    account_free(acc);
+}
+
+static void who_never_left_was_no_call(void **state)
+{
+    struct told told = { 0 };
+    struct account *acc = open_account(&told, (struct budget_limits) { .calls = 1 });
+    struct trip t;
+    begin(&t, acc, LLM_CALL_GENERATE);
+    (void)ask(&t);
+    t.view.attempt = 0; /* the client left while it waited */
+    finish(&t, (struct filter_done) { .cancelled = true, .usage = LLM_USAGE_NONE });
+    assert_int_equal(told.calls, 0);
+    begin(&t, acc, LLM_CALL_GENERATE);
+    assert_int_equal(ask(&t).verdict, FILTER_PASS);
+    finish(&t, (struct filter_done) { .usage = LLM_USAGE_NONE });
+    account_free(acc);
+}
+
+static void failures_are_tried_again_and_told(void **state)
+{
+    struct told told = { 0 };
+    struct account *acc = open_account(&told, (struct budget_limits) { 0 });
+    struct http_field field = { STR("retry-after"), STR("2") };
+    struct trip t;
+    begin(&t, acc, LLM_CALL_GENERATE);
+    for (int i = 1; i < 5; i++) {
+        assert_int_equal(ask(&t).verdict, FILTER_PASS);
+        struct filter_answer a = answer(&t, 429, (struct http_fields) { &field, 1 });
+        assert_int_equal(a.verdict, FILTER_WAIT);
+        assert_true(a.delay >= 2 * NSEC_PER_SEC);
+        assert_int_equal(told.throttle.attempts, i);
+        assert_int_equal(told.signal.kind, THROTTLE_RATE_LIMIT);
+    }
+    (void)ask(&t);
+    assert_int_equal(answer(&t, 429, no_fields).verdict, FILTER_PASS);
+    assert_int_equal(told.throttle.delay, -1);
+    assert_false(told.signal.retry_safe);
+    assert_int_equal(account_trouble(acc), ACCOUNT_RATE_LIMITED);
+    finish(&t, (struct filter_done) { .status = 429, .served = true, .usage = LLM_USAGE_NONE });
+    assert_true(told.call.metered.failed);
+    assert_int_equal(told.call.metered.attempts, 5);
+    account_free(acc);
+}
+
+static void a_refusal_above_is_ours_and_never_tried_again(void **state)
+{
+    struct told told = { 0 };
+    struct account *acc = open_account(&told, (struct budget_limits) { 0 });
+    struct http_field field = { STR("X-Cinch-Reason"), STR("budget") };
+    struct trip t;
+    begin(&t, acc, LLM_CALL_GENERATE);
+    (void)ask(&t);
+    assert_int_equal(answer(&t, 429, (struct http_fields) { &field, 1 }).verdict, FILTER_PASS);
+    assert_int_equal(told.throttled, 0);
+    assert_int_equal(told.refused, 1);
+    assert_int_equal(told.why, BUDGET_NONE);
+    assert_int_equal(account_trouble(acc), ACCOUNT_BUDGET);
+    finish(&t, (struct filter_done) { .status = 429, .served = true, .usage = LLM_USAGE_NONE });
+    begin(&t, acc, LLM_CALL_GENERATE);
+    (void)ask(&t);
+    (void)answer(&t, 200, no_fields);
+    assert_int_equal(account_trouble(acc), ACCOUNT_BUDGET); /* stays the reason */
+    finish(&t, (struct filter_done) { .status = 200, .served = true, .usage = LLM_USAGE_NONE });
+    account_free(acc);
+}
+
+static void the_last_call_decides_about_the_credential(void **state)
+{
+    struct told told = { 0 };
+    struct account *acc = open_account(&told, (struct budget_limits) { 0 });
+    struct trip t;
+    begin(&t, acc, LLM_CALL_GENERATE);
+    (void)ask(&t);
+    (void)answer(&t, 401, no_fields);
+    assert_int_equal(account_trouble(acc), ACCOUNT_AUTH);
+    finish(&t, (struct filter_done) { .status = 401, .served = true, .usage = LLM_USAGE_NONE });
+    begin(&t, acc, LLM_CALL_GENERATE);
+    (void)ask(&t);
+    (void)answer(&t, 200, no_fields);
+    assert_int_equal(account_trouble(acc), ACCOUNT_FINE);
+    finish(&t, (struct filter_done) { .status = 200, .served = true, .usage = LLM_USAGE_NONE });
+    account_free(acc);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_is_reserved_and_settled),
+        cmocka_unit_test(counting_tokens_is_free),
+        cmocka_unit_test(a_refusal_says_it_in_the_clients_words),
+        cmocka_unit_test(a_request_is_cut_down_but_never_below_its_thoughts),
+        cmocka_unit_test(what_told_no_usage_is_estimated),
+        cmocka_unit_test(who_never_left_was_no_call),
+        cmocka_unit_test(failures_are_tried_again_and_told),
+        cmocka_unit_test(a_refusal_above_is_ours_and_never_tried_again),
+        cmocka_unit_test(the_last_call_decides_about_the_credential),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
