@@ -4,10 +4,10 @@
  *
  *   replay_bench FILE PROMPT_BYTES TURNS
  *
- * Prints {"record", "equal", "volatile", "script", "file_bytes"}: lists of microseconds of processor
- * time a turn. "equal": the requests are those of the recording; "volatile": one field of each differs
- * that does not count, so that both bodies are parsed and compared; "script": the same requests
- * answered by a script.
+ * Prints {"record", "equal", "volatile", "script", "file_bytes"}: lists of microseconds of
+ * processor time a turn. "equal": the requests are those of the recording; "volatile": one field
+ * of each differs that does not count, so that both bodies are parsed and compared; "script": the
+ * same requests answered by a script.
  */
 #include <stdio.h>
 #include <stdlib.h>
