@@ -51,6 +51,7 @@ struct json_limits json_limits_of(const struct json_limits *limits)
         .max_bytes = l.max_bytes != 0 ? l.max_bytes : (size_t)64 << 20,
         .max_depth = l.max_depth != 0 ? l.max_depth : 256,
         .max_values = l.max_values != 0 ? l.max_values : 4000000,
+        .no_positions = l.no_positions,
     };
 }
 

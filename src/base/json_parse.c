@@ -71,12 +71,22 @@ static int limit_at(const struct source *s, const char *at, const char *why, str
 /* Just behind the string whose opening quote is at `p`, or `end`. */
 static const char *skip_string(const char *p, const char *end)
 {
-    for (p++; p < end && *p != '"'; p++) {
-        if (*p == '\\' && p + 1 < end) {
-            p++;
+    const char *start = p + 1;
+    /* prompts are long strings: from quote to quote, which an odd number of backslashes escapes */
+    for (p = start; p < end; p++) {
+        p = memchr(p, '"', (size_t)(end - p));
+        if (p == NULL) {
+            break;
+        }
+        const char *slash = p;
+        while (slash > start && slash[-1] == '\\') {
+            slash--;
+        }
+        if ((p - slash) % 2 == 0) {
+            return p + 1;
         }
     }
-    return p < end ? p + 1 : end;
+    return end;
 }
 
 /* Exact for valid JSON; for other text the numbers mean nothing and yyjson refuses it afterwards.
@@ -123,6 +133,7 @@ struct build {
     const struct source *source;
     struct arena *arena;
     struct place place;
+    bool no_positions;
     struct frame *frames;
     size_t depth;
 };
@@ -252,10 +263,14 @@ static int build_tree(struct build *b, yyjson_doc *doc, struct json **ret, struc
         if (r < 0) {
             return r;
         }
-        to_next_token(&b->place);
-        uint32_t line = b->place.line;
-        uint32_t column = b->place.column;
-        over_token(&b->place);
+        uint32_t line = 0;
+        uint32_t column = 0;
+        if (!b->no_positions) {
+            to_next_token(&b->place);
+            line = b->place.line;
+            column = b->place.column;
+            over_token(&b->place);
+        }
         bool in_object = b->depth > 0 && b->frames[b->depth - 1].container->type == JSON_OBJECT;
         if (in_object && !have_key) {
             key.key = arena_str(b->arena, str_n(yyjson_get_str(val), yyjson_get_len(val)));
@@ -289,8 +304,8 @@ static int refuse(const struct source *s, const yyjson_read_err *why, struct err
     return fail_at(s, s->text.ptr + offset, why->msg, e);
 }
 
-static int parse(struct arena *a, const struct source *s, size_t depth, struct json **ret,
-                 struct err *e)
+static int parse(struct arena *a, const struct source *s, size_t depth, bool no_positions,
+                 struct json **ret, struct err *e)
 {
     yyjson_read_err why = { 0 };
     /* Not modified: YYJSON_READ_INSITU is off. */
@@ -299,7 +314,9 @@ static int parse(struct arena *a, const struct source *s, size_t depth, struct j
     if (doc == NULL) {
         return refuse(s, &why, e);
     }
-    struct build b = { .source = s, .arena = a, .place = place_start(s->text) };
+    struct build b = {
+        .source = s, .arena = a, .place = place_start(s->text), .no_positions = no_positions
+    };
     b.frames = xcalloc(depth, sizeof *b.frames);
     struct json *tree = NULL;
     int r = build_tree(&b, doc, &tree, e);
@@ -325,7 +342,12 @@ int json_parse_named(struct arena *a, struct str text, const char *name,
     }
     size_t depth;
     int r = check_limits(&s, &bound, &depth, e);
-    return r == 0 ? parse(a, &s, depth, ret, e) : r;
+    if (r < 0) {
+        return r;
+    }
+    r = parse(a, &s, depth, bound.no_positions, ret, e);
+    /* a duplicate key: once more, for a message that says where */
+    return r < 0 && bound.no_positions ? parse(a, &s, depth, false, ret, e) : r;
 }
 
 int json_parse(struct arena *a, struct str text, const struct json_limits *limits,

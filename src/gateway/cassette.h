@@ -151,9 +151,11 @@ int cassette_rules_new(const struct json *rules, struct cassette_rules **ret,
                        struct err *e) MUST_USE;
 struct cassette_rules *cassette_rules_free(
     struct cassette_rules *r); /* accepts NULL, returns NULL */
+/* The body as a tree; a string when it is no JSON. */
+struct json *cassette_body_tree(struct arena *a, struct str body);
 /* The differences between two bodies that count; JSON or not. At most `max` of them. */
-void cassette_compare(struct cassette_rules *r, struct str recorded, struct str now, size_t max,
-                      struct arena *a, struct json_diff *ret);
+void cassette_compare(struct cassette_rules *r, const struct json *recorded, const struct json *now,
+                      size_t max, struct arena *a, struct json_diff *ret);
 
 /* Two cassettes, exchange by exchange: requests by the rules, answers byte by byte. Writes what
  * differs, one paragraph an exchange, at most `max` of them; returns how many do, or -code. */
@@ -168,9 +170,13 @@ int cassette_replay_new(struct cassette *c, const struct json *rules, const stru
                         struct cassette_replay **ret, struct err *e) MUST_USE; /* takes c over */
 struct cassette_replay *cassette_replay_free(struct cassette_replay *p);
 /* ERR_CONFIG when there is none: the message names the first difference to the one that was due,
- * cassette_replay_report() all of them. The exchange lives in `a`. */
+ * cassette_replay_report() all of them. The exchange lives in *ret_arena, which the caller frees;
+ * it is set on success only. */
 int cassette_replay_find(struct cassette_replay *p, const struct cassette_request *r,
-                         struct arena *a, struct cassette_exchange *ret, struct err *e) MUST_USE;
+                         struct arena **ret_arena, struct cassette_exchange *ret,
+                         struct err *e) MUST_USE;
+/* Unpacks the exchange that is due next, so that finding it is quick: for idle moments. */
+void cassette_replay_prepare(struct cassette_replay *p);
 /* The first miss, in full; empty when there was none. */
 struct str cassette_replay_report(const struct cassette_replay *p);
 size_t cassette_replay_left(const struct cassette_replay *p); /* not yet played */

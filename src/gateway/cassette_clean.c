@@ -13,21 +13,11 @@
 
 /* Fields that matter for a replay or for a reader, and never carry a credential. */
 static const char *const kept_fields[] = {
-    "accept",
-    "anthropic-beta",
-    "anthropic-version",
-    "content-encoding",
-    "content-type",
-    "openai-beta",
-    "openai-model",
-    "request-id",
-    "retry-after",
-    "retry-after-ms",
-    "user-agent",
-    "x-cinch-side",
-    "x-cinch-step",
-    "x-request-id",
-    "x-stainless-retry-count",
+    "accept",           "anthropic-beta", "anthropic-version",
+    "content-encoding", "content-type",   "openai-beta",
+    "openai-model",     "request-id",     "retry-after",
+    "retry-after-ms",   "user-agent",     "x-cinch-side",
+    "x-cinch-step",     "x-request-id",   "x-stainless-retry-count",
 };
 
 bool cassette_keeps_field(struct str lower_name)
@@ -107,10 +97,25 @@ static size_t key_at(struct str s, size_t at)
     return 0;
 }
 
-/* A byte that one of the shapes begins with. */
-static bool may_begin(char c)
+/* Whether a shape may begin here: its first two bytes, which text rarely has at the start of a
+ * word. All of a prompt passes here. */
+static bool may_begin(struct str s, size_t i)
 {
-    return c == 's' || c == 'A' || c == 'g' || c == 'x' || c == 'h';
+    char next = i + 1 < s.len ? s.ptr[i + 1] : '\0';
+    switch (s.ptr[i]) {
+    case 's':
+        return next == 'k';
+    case 'A':
+        return next == 'I' || next == 'K';
+    case 'g':
+        return next == 'h' || next == 'i' || next == 'l' || next == 's';
+    case 'x':
+        return next == 'o';
+    case 'h':
+        return next == 'f';
+    default:
+        return false;
+    }
 }
 
 static struct str clean_shapes(struct arena *a, struct str s)
@@ -118,7 +123,7 @@ static struct str clean_shapes(struct arena *a, struct str s)
     CLEANUP(buf) struct buf out = BUF_INIT(SIZE_MAX);
     size_t from = 0;
     for (size_t i = 0; i < s.len; i++) {
-        size_t n = may_begin(s.ptr[i]) ? key_at(s, i) : 0;
+        size_t n = may_begin(s, i) ? key_at(s, i) : 0;
         if (n > 0) {
             buf_add(&out, str_slice(s, from, i));
             buf_adds(&out, "[REDACTED:key]");

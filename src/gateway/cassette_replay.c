@@ -16,6 +16,12 @@
 /* Differences that a report lists. */
 enum { REPORT_MAX = 50 };
 
+/* An exchange, and its request as a tree. */
+struct unpacked {
+    struct cassette_exchange exchange;
+    const struct json *tree; /* NULL: not parsed yet */
+};
+
 struct cassette_replay {
     struct cassette *cassette;
     struct cassette_rules *rules;
@@ -25,6 +31,9 @@ struct cassette_replay {
     size_t left;
     size_t asked;
     struct buf report;
+    struct arena *ahead; /* the exchange that is due next, unpacked; NULL: not yet */
+    size_t ahead_index;
+    struct unpacked ahead_exchange;
 };
 
 int cassette_replay_new(struct cassette *c, const struct json *rules, const struct redactor *r,
@@ -49,6 +58,7 @@ struct cassette_replay *cassette_replay_free(struct cassette_replay *p)
     if (p != NULL) {
         cassette_free(p->cassette);
         cassette_rules_free(p->rules);
+        arena_free(p->ahead);
         free(p->played);
         buf_done(&p->report);
         free(p);
@@ -130,56 +140,111 @@ static bool same_kind(const struct cassette_replay *p, size_t i, const struct ca
            str_eq(cassette_target(p->cassette, i), r->target);
 }
 
-/* 1: it fits, and is in *ret; 0: it does not. */
-static int try_exchange(struct cassette_replay *p, size_t i, struct str body, struct arena *a,
-                        struct cassette_exchange *ret, struct err *e)
+/* Unpacks an exchange into an arena of its own, or takes the one that was prepared. */
+static int take_exchange(struct cassette_replay *p, size_t i, struct arena **ret_arena,
+                         struct unpacked *ret, struct err *e)
 {
-    struct json_diff d;
-    int r = cassette_exchange(p->cassette, i, a, ret, e);
-    if (r < 0 || ret->body_missing) {
-        return r;
+    if (p->ahead != NULL && p->ahead_index == i) {
+        *ret_arena = TAKE_PTR(p->ahead);
+        *ret = p->ahead_exchange;
+        return 0;
     }
-    cassette_compare(p->rules, ret->body, body, 1, a, &d);
-    return d.len == 0;
+    CLEANUP(arena) struct arena *a = arena_new();
+    ret->tree = NULL;
+    int r = cassette_exchange(p->cassette, i, a, &ret->exchange, e);
+    if (r == 0) {
+        *ret_arena = TAKE_PTR(a);
+    }
+    return r;
 }
 
-int cassette_replay_find(struct cassette_replay *p, const struct cassette_request *request,
-                         struct arena *a, struct cassette_exchange *ret, struct err *e)
+void cassette_replay_prepare(struct cassette_replay *p)
 {
-    struct cassette_request r = *request;
-    size_t due = SIZE_MAX;
-    p->asked++;
-    r.target = cassette_clean_text(p->redactor, a, cassette_clean_target(a, r.target));
-    r.body = cassette_clean_text(p->redactor, a, r.body);
-    for (size_t i = p->first; i < cassette_len(p->cassette); i++) {
-        if (p->played[i] || !same_kind(p, i, &r)) {
-            continue;
-        }
-        CLEANUP(arena) struct arena *scratch = arena_new();
-        due = due == SIZE_MAX ? i : due;
-        /* the one that is due mostly fits, and is unpacked where it is wanted */
-        int fits = try_exchange(p, i, r.body, i == due ? a : scratch, ret, e);
-        if (fits < 0) {
-            return fits;
-        }
-        if (fits > 0) {
-            mark_played(p, i);
-            return i == due ? 0 : cassette_exchange(p->cassette, i, a, ret, e);
-        }
+    if (p->first == cassette_len(p->cassette) || (p->ahead != NULL && p->ahead_index == p->first)) {
+        return;
     }
-    if (due == SIZE_MAX) {
-        return miss_none_left(p, &r, a, e);
+    struct arena *a = NULL;
+    struct unpacked x;
+    if (take_exchange(p, p->first, &a, &x, NULL) == 0) { /* else it is told when it is wanted */
+        x.tree = cassette_body_tree(a, x.exchange.body);
+        arena_free(p->ahead);
+        p->ahead = a;
+        p->ahead_index = p->first;
+        p->ahead_exchange = x;
     }
-    struct cassette_exchange x;
+}
+
+/* A request, and its body as a tree once that was needed. */
+struct question {
+    struct cassette_request request;
+    struct arena *arena;
+    struct json *tree;
+};
+
+/* Equal bytes need no parsing, and no cleaning, which costs as much. */
+static void compare(const struct cassette_replay *p, struct question *q, struct unpacked *x,
+                    size_t max, struct json_diff *ret)
+{
+    *ret = (struct json_diff) { 0 };
+    if (str_eq(x->exchange.body, q->request.body)) {
+        return;
+    }
+    if (q->tree == NULL) {
+        struct str body = cassette_clean_text(p->redactor, q->arena, q->request.body);
+        q->tree = cassette_body_tree(q->arena, body);
+    }
+    if (x->tree == NULL) {
+        x->tree = cassette_body_tree(q->arena, x->exchange.body);
+    }
+    cassette_compare(p->rules, x->tree, q->tree, max, q->arena, ret);
+}
+
+static int tell_difference(struct cassette_replay *p, struct question *q, size_t due, struct err *e)
+{
+    CLEANUP(arena) struct arena *a = NULL;
+    struct unpacked x;
     struct json_diff d;
-    int result = cassette_exchange(p->cassette, due, a, &x, e);
+    int result = take_exchange(p, due, &a, &x, e);
     if (result < 0) {
         return result;
     }
-    if (x.body_missing) {
+    if (x.exchange.body_missing) {
         return ERR(e, ERR_CONFIG, "replay: exchange %" PRIu64 " was too long to be recorded",
-                   x.number);
+                   x.exchange.number);
     }
-    cassette_compare(p->rules, x.body, r.body, REPORT_MAX, a, &d);
-    return miss_differs(p, &r, due, &d, e);
+    compare(p, q, &x, REPORT_MAX, &d);
+    return miss_differs(p, &q->request, due, &d, e);
+}
+
+int cassette_replay_find(struct cassette_replay *p, const struct cassette_request *request,
+                         struct arena **ret_arena, struct cassette_exchange *ret, struct err *e)
+{
+    CLEANUP(arena) struct arena *scratch = arena_new();
+    struct question q = { .request = *request, .arena = scratch };
+    struct str target = cassette_clean_target(scratch, request->target);
+    size_t due = SIZE_MAX;
+    q.request.target = cassette_clean_text(p->redactor, scratch, target);
+    p->asked++;
+    for (size_t i = p->first; i < cassette_len(p->cassette); i++) {
+        CLEANUP(arena) struct arena *a = NULL;
+        struct unpacked x;
+        struct json_diff d;
+        if (p->played[i] || !same_kind(p, i, &q.request)) {
+            continue;
+        }
+        due = due == SIZE_MAX ? i : due;
+        int result = take_exchange(p, i, &a, &x, e);
+        if (result < 0) {
+            return result;
+        }
+        compare(p, &q, &x, 1, &d);
+        if (d.len == 0 && !x.exchange.body_missing) {
+            mark_played(p, i);
+            *ret = x.exchange;
+            *ret_arena = TAKE_PTR(a);
+            return 0;
+        }
+    }
+    return due == SIZE_MAX ? miss_none_left(p, &q.request, scratch, e)
+                           : tell_difference(p, &q, due, e);
 }

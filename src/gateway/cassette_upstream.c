@@ -15,6 +15,7 @@ struct cassette_upstream {
     struct loop *loop;
     struct cassette_replay *replay;
     double speed;
+    bool preparing; /* posted */
     char *name;
 };
 
@@ -59,6 +60,13 @@ void cassette_playback(const struct cassette_exchange *x, double speed, struct p
     }
 }
 
+static void prepare(void *arg)
+{
+    struct cassette_upstream *u = arg;
+    u->preparing = false;
+    cassette_replay_prepare(u->replay);
+}
+
 static int start(struct upstream *up, const struct upstream_request *r,
                  const struct upstream_port *port, struct upstream_call **ret, struct err *e)
 {
@@ -68,13 +76,21 @@ static int start(struct upstream *up, const struct upstream_request *r,
         .number = r->exchange, .method = r->method, .target = r->target, .body = r->body
     };
     struct cassette_exchange x;
+    struct arena *arena = NULL;
     struct err why = { 0 };
-    if (cassette_replay_find(u->replay, &request, p->arena, &x, &why) < 0) {
+    if (cassette_replay_find(u->replay, &request, &arena, &x, &why) < 0) {
         playback_fail(p, UPSTREAM_REFUSED, why.msg);
     } else {
+        arena_free(p->arena);
+        p->arena = arena;
         cassette_playback(&x, u->speed, p);
     }
-    return playback_start(p, u->loop, port, ret, e);
+    int result = playback_start(p, u->loop, port, ret, e);
+    if (!u->preparing) {
+        u->preparing = true;
+        loop_post(u->loop, prepare, u); /* after the first bytes of this answer */
+    }
+    return result;
 }
 
 static void destroy(void *arg)

@@ -263,6 +263,26 @@ static void test_many_keys(void **state)
     assert_string_equal(e.msg, "line 300001, column 1: duplicate key 'key 7' (first on line 8)");
 }
 
+static void test_without_positions(void **state)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct json_limits limits = { .no_positions = true };
+    struct json *v = NULL;
+    struct json *w = NULL;
+    struct err e = { 0 };
+    struct str text = STR("{\"a\":[1,{\"b\\\\\":\"x\\\"y\"}],\"c\":null}");
+    assert_int_equal(json_parse(a, text, &limits, &v, &e), 0);
+    assert_int_equal(json_parse(a, text, NULL, &w, &e), 0);
+    assert_true(json_equal(v, w));
+    assert_int_equal(v->line, 0);
+    assert_int_equal(v->object.members[0].line, 0);
+    /* but what is wrong is told as ever */
+    assert_int_equal(json_parse(a, STR("{\"a\":1,\n\"a\":2}"), &limits, &v, &e), -(int)ERR_PARSE);
+    assert_string_equal(e.msg, "line 2, column 1: duplicate key 'a' (first on line 1)");
+    assert_int_equal(json_parse(a, STR("[1,\n x]"), &limits, &v, &e), -(int)ERR_PARSE);
+    assert_non_null(strstr(e.msg, "line 2, column 2"));
+}
+
 static void test_strings_are_copies(void **state)
 {
     CLEANUP(arena) struct arena *a = arena_new();
@@ -286,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_the_default_depth),
         cmocka_unit_test(test_hostile_nesting_is_refused_early),
         cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_without_positions),
         cmocka_unit_test(test_strings_are_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

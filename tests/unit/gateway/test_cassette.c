@@ -275,8 +275,9 @@ static const char *ask(struct scratch *s, struct cassette_replay *p, const char 
 {
     struct cassette_request r = request(1, body);
     struct cassette_exchange x;
+    CLEANUP(arena) struct arena *a = NULL;
     struct err e = { 0 };
-    if (cassette_replay_find(p, &r, s->arena, &x, &e) < 0) {
+    if (cassette_replay_find(p, &r, &a, &x, &e) < 0) {
         assert_int_equal(e.code, ERR_CONFIG);
         return arena_dup(s->arena, str_of(e.msg));
     }
@@ -298,6 +299,8 @@ static void equal_requests_get_their_answers_in_order(void **state)
     assert_string_equal(ask(s, p, "{\"q\":1}"), "answer 1");
     assert_string_equal(ask(s, p, "{ \"q\": 2 }"),
                         "answer 3"); /* overtakes; spaces do not matter */
+    cassette_replay_prepare(p);
+    cassette_replay_prepare(p);
     assert_string_equal(ask(s, p, "{\"q\":1}"), "answer 2");
     assert_int_equal(cassette_replay_left(p), 1);
     assert_string_equal(ask(s, p, "{\"q\":1}"), "answer 4");
@@ -340,12 +343,13 @@ static void another_target_is_another_request(void **state)
     CLEANUP(cassette_replay) struct cassette_replay *p = replay_of(s, NULL);
     struct cassette_request r = request(1, "{}");
     struct cassette_exchange x;
+    CLEANUP(arena) struct arena *a = NULL;
     struct err e = { 0 };
     r.target = STR("/v1/responses");
-    assert_int_equal(cassette_replay_find(p, &r, s->arena, &x, &e), -(int)ERR_CONFIG);
+    assert_int_equal(cassette_replay_find(p, &r, &a, &x, &e), -(int)ERR_CONFIG);
     assert_non_null(strstr(e.msg, "POST /v1/responses"));
     r.target = STR("/v1/messages?key=another&beta=true");
-    assert_int_equal(cassette_replay_find(p, &r, s->arena, &x, &e), 0);
+    assert_int_equal(cassette_replay_find(p, &r, &a, &x, &e), 0);
 }
 
 static size_t differences(struct scratch *s, const char *rules, const char *left, const char *right)
@@ -355,7 +359,8 @@ static size_t differences(struct scratch *s, const char *rules, const char *left
     struct json_diff d;
     assert_int_equal(json_parse(s->arena, str_of(rules), NULL, &v, NULL), 0);
     assert_int_equal(cassette_rules_new(v, &r, NULL), 0);
-    cassette_compare(r, str_of(left), str_of(right), 10, s->arena, &d);
+    cassette_compare(r, cassette_body_tree(s->arena, str_of(left)),
+                     cassette_body_tree(s->arena, str_of(right)), 10, s->arena, &d);
     return d.len;
 }
 
