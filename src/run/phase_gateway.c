@@ -512,12 +512,12 @@ void gateway_done(struct run *run)
 
 const char *gateway_url(const struct run *run)
 {
-    return run->gateway->url;
+    return run->gateway == NULL ? NULL : run->gateway->url; /* a preview has none */
 }
 
 const char *gateway_token(const struct run *run)
 {
-    return run->gateway->url == NULL ? NULL : run->gateway->token;
+    return gateway_url(run) == NULL ? NULL : run->gateway->token;
 }
 
 const char *const *gateway_withheld(const struct run *run)
