@@ -61,6 +61,12 @@ static const struct shape output_shape[] = {
     { 0 },
 };
 
+static const struct shape sandbox_shape[] = {
+    { "read", SHAPE_STRINGS },
+    { "write", SHAPE_STRINGS },
+    { "nested", SHAPE_BOOL },
+    { 0 },
+};
 static const struct shape gateway_shape[] = {
     { "format", SHAPE_WORD, .words = "anthropic|responses|chat|gemini" },
     { "upstream", SHAPE_STRING },
@@ -87,6 +93,7 @@ static const struct shape profile_shape[] = {
     { "output_schema", SHAPE_OBJECT, .inner = schema_shape },
     { "trust", SHAPE_OBJECT, .inner = trust_shape },
     { "gateway", SHAPE_OBJECT, .inner = gateway_shape },
+    { "sandbox", SHAPE_OBJECT, .inner = sandbox_shape },
     { "output", SHAPE_OBJECT, .inner = output_shape },
     { "capabilities", SHAPE_STRINGS },
     { 0 },
@@ -223,6 +230,16 @@ static int check_gateway(const struct profile *p, const char *file, struct err *
     return 0;
 }
 
+static void read_sandbox(struct profile *p)
+{
+    const struct json *s = json_get(p->doc, "sandbox");
+    p->sandbox = (struct profile_sandbox) {
+        .read = json_get(s, "read"),
+        .write = json_get(s, "write"),
+        .nested = json_bool(json_get(s, "nested"), false),
+    };
+}
+
 static void read_gateway(struct profile *p)
 {
     const struct json *g = json_get(p->doc, "gateway");
@@ -308,6 +325,7 @@ int profile_parse(struct arena *a, struct str text, const char *file, struct pro
         return r;
     }
     read_gateway(p);
+    read_sandbox(p);
     r = check_gateway(p, file, e);
     if (r < 0) {
         return r;

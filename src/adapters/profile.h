@@ -70,6 +70,13 @@ struct profile_gateway {
     struct json *files;   /* by name of a file: merged over the settings', with placeholders */
 };
 
+/* What a harness needs of the host beyond what every sandbox shows. */
+struct profile_sandbox {
+    struct json *read, *write; /* lists of paths, "~/" is the caller's home; what is missing is
+                                  passed over */
+    bool nested;               /* it brings a sandbox of its own */
+};
+
 struct profile {
     const char *name;
     const char *title;
@@ -91,6 +98,7 @@ struct profile {
     bool schema_native; /* the driver hands the schema over, not the arguments */
     struct profile_trust trust;
     struct profile_gateway gateway;
+    struct profile_sandbox sandbox;
     struct json *output; /* mapping, see mapping.h; never NULL */
     struct json *capabilities;
     struct json *doc; /* the whole file, for `cinch adapters show` */

@@ -19,6 +19,7 @@ enum { KEY_DEPTH_MAX = 32 };
 
 static const char *const delivery_words[] = { "file", "argument", "stdin", NULL };
 static const char *const home_words[] = { "private", "shared", NULL };
+static const char *const sandbox_words[] = { "read-only", "workspace-write", "off", NULL };
 static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
 
 /* One list for `run`, `config` and `task`, which differ only in what they do with it. */
@@ -76,6 +77,19 @@ static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
       .flags = OPTION_REPEAT }, \
     { "home", 0, OPTION_ENUM, .value = "KIND", .words = home_words, .help = "the agent's HOME: its own, or yours", \
       .shown = "the adapter's choice" }, \
+    { "sandbox", 0, OPTION_ENUM, .value = "MODE", .words = sandbox_words, .help = "what the agent may write", \
+      .shown = "workspace-write", .section = "Sandbox" }, \
+    { "read", 0, OPTION_PATH, .value = "PATH", .help = "also show PATH to the agent", .flags = OPTION_REPEAT }, \
+    { "write", 0, OPTION_PATH, .value = "PATH", .help = "also let it write to PATH", .flags = OPTION_REPEAT }, \
+    { "deny", 0, OPTION_PATH, .value = "PATH", .help = "hide PATH, which it would see otherwise", \
+      .flags = OPTION_REPEAT }, \
+    { "net", 0, OPTION_STRING, .value = "none|open|HOST", .help = "what it may reach beside the gateway", \
+      .shown = "none", .flags = OPTION_REPEAT }, \
+    { "memory", 0, OPTION_STRING, .value = "SIZE", .help = "most memory of the whole run (512M, 2G)" }, \
+    { "pids", 0, OPTION_INT, .value = "N", .help = "most processes and threads", .shown = "4096", .min = 1, \
+      .max = 4194304 }, \
+    { "cpus", 0, OPTION_STRING, .value = "N", .help = "most processors (0.5, 2)" }, \
+    { "allow-degraded", 0, OPTION_FLAG, .help = "go on where this machine cannot keep what the sandbox promises" }, \
     { "tier", 0, OPTION_STRING, .value = "TIER", .help = "tier of the evaluation (TIER)", .section = "Evaluation" }, \
     { "test-id", 0, OPTION_STRING, .value = "ID", .help = "test of the evaluation (TEST_ID)" }, \
     { "run-number", 0, OPTION_INT, .value = "N", .help = "number of the run (RUN_NUMBER)", .min = 1, .max = 99 }, \
@@ -133,6 +147,10 @@ static const struct {
     { "cassette", "gateway", "cassette", OPTION_STRING },
     { "record", "gateway", "record", OPTION_FLAG },
     { "inherit-env", "env", "inherit", OPTION_FLAG },
+    { "sandbox", "sandbox", "mode", OPTION_STRING },
+    { "memory", "sandbox", "memory", OPTION_STRING },
+    { "pids", "sandbox", "pids", OPTION_INT },
+    { "allow-degraded", "sandbox", "allow_degraded", OPTION_FLAG },
     { "tier", "eval", "tier", OPTION_STRING },
     { "test-id", "eval", "test_id", OPTION_STRING },
     { "run-number", "eval", "run_number", OPTION_INT },
@@ -223,6 +241,7 @@ static int put_numbers(struct arena *a, struct json *tree, const struct options 
     static const char *const table[][3] = {
         { "max-usd", "limits", "usd" },
         { "replay-speed", "gateway", "replay_speed" },
+        { "cpus", "sandbox", "cpus" },
     };
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         const char *text = options_string(opt, table[i][0], NULL);
@@ -236,6 +255,26 @@ static int put_numbers(struct arena *a, struct json *tree, const struct options 
         json_setc(a, section(a, tree, table[i][1]), table[i][2], json_number(a, value));
     }
     return 0;
+}
+
+/* --net none, --net open, or the hosts. */
+static void put_net(struct arena *a, struct json *tree, const char *const *given)
+{
+    bool word = given[0] != NULL && given[1] == NULL &&
+                (strcmp(given[0], "none") == 0 || strcmp(given[0], "open") == 0);
+    if (word) {
+        json_setc(a, section(a, tree, "sandbox"), "net", json_cstr(a, given[0]));
+    } else {
+        put_list(a, tree, "sandbox", "net", given);
+    }
+}
+
+static void put_sandbox(struct arena *a, struct json *tree, const struct options *opt)
+{
+    put_list(a, tree, "sandbox", "read", options_list(opt, "read"));
+    put_list(a, tree, "sandbox", "write", options_list(opt, "write"));
+    put_list(a, tree, "sandbox", "deny", options_list(opt, "deny"));
+    put_net(a, tree, options_list(opt, "net"));
 }
 
 /* --set limits.timeout=90s */
@@ -415,6 +454,7 @@ int request_read(struct arena *a, const struct options *opt, const char *task,
     if (r == 0) {
         r = put_numbers(a, tree, opt, e);
     }
+    put_sandbox(a, tree, opt);
     for (const char *const *p = options_list(opt, "set"); r == 0 && *p != NULL; p++) {
         r = put_setting(a, tree, *p, e);
     }

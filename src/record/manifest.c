@@ -51,7 +51,9 @@ struct json *manifest_json(const struct summary *s, const struct rundir *d,
     struct view sandbox = view_inner(&v, "sandbox");
     view_text(&sandbox, "requested", s->sandbox.requested != NULL ? s->sandbox.requested : "off");
     view_list(&sandbox, "enforced", s->sandbox.enforced);
+    view_list(&sandbox, "lost", s->sandbox.lost);
     view_list(&sandbox, "denied", s->sandbox.denied);
+    view_word(&sandbox, "plan_sha256", s->sandbox.plan_sha256);
     view_list(&v, "warnings", s->warnings);
     return v.object;
 }

@@ -113,8 +113,10 @@ struct summary {
 
     struct {
         const char *requested; /* policy; NULL: "off" */
-        /* NULL-terminated lists of guarantees, or NULL */
-        const char *const *enforced, *const *denied;
+        /* NULL-terminated lists, or NULL: guarantees that held; those that this machine could not
+         * give, with the reason; attempts that were seen and refused */
+        const char *const *enforced, *const *lost, *const *denied;
+        const char *plan_sha256; /* NULL: no plan was carried out */
     } sandbox;
     const char *const *warnings; /* NULL-terminated, or NULL */
 };

@@ -136,6 +136,12 @@ static void add_contract(struct building *b, const struct environment_input *in)
     putc_if(b, "CINCH_SKILLS_DIR", in->skills_dir, "cinch");
     putc_if(b, "CINCH_OUTPUT_SCHEMA", in->schema_file, "cinch");
     putc_if(b, "HOME", in->home, "cinch");
+    if (in->user != NULL) {
+        /* The caller's would lead nowhere: the sandbox has a /tmp and users of its own. */
+        putc_if(b, "TMPDIR", "/tmp", "sandbox");
+        putc_if(b, "USER", in->user, "sandbox");
+        putc_if(b, "LOGNAME", in->user, "sandbox");
+    }
 }
 
 static int add_object(struct building *b, const struct json *vars, const char *origin)

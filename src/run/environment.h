@@ -26,6 +26,7 @@ struct environment_input {
     const char *artifacts_dir;
     const char *skills_dir;  /* NULL: no skill is installed */
     const char *schema_file; /* NULL: the answer may be anything */
+    const char *user;        /* of the sandbox; NULL: there is none */
 };
 
 struct environment {

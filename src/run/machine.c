@@ -367,6 +367,7 @@ static void end(struct run *run)
     if (run->session != NULL) {
         run->driver->close(run->session);
     }
+    confine_done(run);
     runtime_probe_done(run);
     definition_done(&run->definition);
     gateway_done(run);

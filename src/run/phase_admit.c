@@ -155,5 +155,8 @@ int phase_admit(struct run *run, struct err *e)
     if (r == 0) {
         r = find_driver(run, e);
     }
+    if (r == 0) {
+        r = confine_admit(run, e);
+    }
     return r < 0 ? r : find_program(run, e);
 }

@@ -187,6 +187,7 @@ static int plan(struct run *run, struct launch_spec *spec, struct err *e)
         .output_dir = run->record.dir.path,
         .config_file = run->paths.config_file,
         .artifacts_dir = run->paths.artifacts,
+        .user = confine_user(run),
         .skills_dir = run->paths.skills,
         .schema_file = run->paths.schema_file,
     };
@@ -399,7 +400,7 @@ static void on_done(void *arg, const struct proc_result *r)
         run_fail(run, REASON_INTERNAL, "%s", r->error.msg);
     }
     x->proc = proc_free(x->proc);
-    run_phase_done(run);
+    confine_close(run, run_phase_done);
 }
 
 void execute_interrupt(struct run *run, bool at_once)
@@ -426,6 +427,44 @@ static void on_entry(void *owner, const char *type, const struct json *detail, s
     arena_free(a);
 }
 
+/* Starts the agent, inside the sandbox if there is one. */
+static int launch(struct run *run, struct err *e)
+{
+    struct execution *x = &run->exec;
+    bool fed = run->launch.stdin_text.ptr != NULL;
+    struct proc_opts opts = {
+        .path = run->paths.program,
+        .argv = (const char *const *)run->launch.argv,
+        .envp = (const char *const *)run->environment.envp,
+        .cwd = run->settings.workspace,
+        .place = confine_place(run),
+        .stdin_mode = fed ? PROC_STDIN_BYTES : PROC_STDIN_CLOSED,
+        .stdin_bytes = fed ? run->launch.stdin_text : STR_EMPTY,
+        .grace = run->settings.grace,
+        .drain = run->settings.drain,
+        .port = { on_started, on_spawn_failed, on_output, NULL, on_cpu, on_exit_of_program, on_done,
+                  run },
+    };
+    int r = proc_start(run->loop, &opts, &x->proc, e);
+    if (r == 0) {
+        arm_timers(run);
+    }
+    return r;
+}
+
+/* The sandbox stands, or there is none. */
+static void go_on(struct run *run)
+{
+    struct err e;
+    if (run->cause.reason == REASON_NONE && launch(run, &e) < 0) {
+        run_fail_err(run, &e);
+    }
+    if (run->exec.proc == NULL) {
+        free_timers(&run->exec);
+        confine_close(run, run_phase_done);
+    }
+}
+
 int phase_execute(struct run *run, struct err *e)
 {
     struct launch_spec spec;
@@ -435,33 +474,15 @@ int phase_execute(struct run *run, struct err *e)
         return r;
     }
     run->session = run->driver->open(&spec, (struct entry_sink) { on_entry, run });
-    r = make_timers(run, e);
-    if (r < 0) {
-        free_timers(x);
-        return r;
-    }
     struct event_prompt p = run_event_prompt(run);
     events_call_start(&run->record.events, &p, run->settings.model, run->settings.timeout);
     x->started = x->last_life = clock_now();
     gateway_clock(run);
-    bool fed = run->launch.stdin_text.ptr != NULL;
-    struct proc_opts opts = {
-        .path = run->paths.program,
-        .argv = (const char *const *)run->launch.argv,
-        .envp = (const char *const *)run->environment.envp,
-        .cwd = run->settings.workspace,
-        .stdin_mode = fed ? PROC_STDIN_BYTES : PROC_STDIN_CLOSED,
-        .stdin_bytes = fed ? run->launch.stdin_text : STR_EMPTY,
-        .grace = run->settings.grace,
-        .drain = run->settings.drain,
-        .port = { on_started, on_spawn_failed, on_output, NULL, on_cpu, on_exit_of_program, on_done,
-                  run },
-    };
-    r = proc_start(run->loop, &opts, &x->proc, e);
+    r = make_timers(run, e);
+    r = r < 0 ? r : confine_open(run, go_on, e);
     if (r < 0) {
         free_timers(x);
         return r;
     }
-    arm_timers(run);
     return 1;
 }

@@ -208,6 +208,7 @@ int phase_finish(struct run *run, struct err *e)
     (void)exit_profile_find(run->settings.exit_profile, &s.exit_profile);
     fill_usage(run, &s);
     gateway_fill(run, &s);
+    confine_report(run, &s);
     struct err why;
     if (record_finish(&run->record, &s, &why) < 0) {
         tell_damage(run, &why);

@@ -14,6 +14,7 @@
 #include "gateway/gateway.h"
 #include "gateway/ledger.h"
 #include "gateway/price.h"
+#include "gateway/proxy.h"
 #include "gateway/routing.h"
 #include "gateway/script_upstream.h"
 #include "gateway/upstream_curl.h"
@@ -43,6 +44,7 @@ struct run_gateway {
     const char *withheld[ROUTES_MAX + 1]; /* names of variables with credentials */
     size_t n_withheld;
     const char *token, *url;
+    struct proxy_rules *egress; /* NULL: there is no proxy */
     struct price_table *prices;
     struct account *account;
     struct cassette_writer *recorder; /* NULL: nothing is recorded */
@@ -173,6 +175,10 @@ void gateway_plan(struct run *run)
                       "a budget needs a gateway: name gateway.upstream, or use an adapter that has "
                       "one");
         }
+        if (run->settings.sandbox.hosts != NULL) {
+            g->token = make_token(run->arena);
+            secrets_add(run->arena, &run->secrets, TOKEN_NAME, str_of(g->token));
+        }
         return;
     }
     if (plan_routes(run, &g->error) < 0) {
@@ -277,6 +283,8 @@ static void on_event(void *arg, const struct gateway_event *ev)
     struct run *run = arg;
     if (ev->kind == GATEWAY_EGRESS_DENIED) {
         events_gateway_refused(&run->record.events, 0, "egress", ev->why);
+        confine_denied(run,
+                       arena_printf(run->arena, "connect to %.*s:%d", STR_ARG(ev->host), ev->port));
     } else if (ev->kind == GATEWAY_REFUSED && ev->filter == NULL && is_worth_telling(ev->status)) {
         int64_t exchange = ev->view == NULL ? 0 : (int64_t)ev->view->id;
         events_gateway_refused(&run->record.events, exchange,
@@ -379,12 +387,14 @@ static int open_gateway(struct run *run, int listener, struct err *e)
     struct run_gateway *g = run->gateway;
     struct filter *filters = g->filters; /* borrowed by the gateway */
     size_t n = 0;
-    filters[n++] = account_budget_filter(g->account);
-    filters[n++] = account_throttle_filter(g->account);
-    if (g->recorder != NULL) {
-        cassette_filter(g->recorder, &filters[n++]);
+    if (g->account != NULL) {
+        filters[n++] = account_budget_filter(g->account);
+        filters[n++] = account_throttle_filter(g->account);
+        if (g->recorder != NULL) {
+            cassette_filter(g->recorder, &filters[n++]);
+        }
+        filters[n++] = account_meter_filter(g->account);
     }
-    filters[n++] = account_meter_filter(g->account);
     return gateway_open(run->loop,
                         &(struct gateway_opts) { .listeners = &listener,
                                                  .n_listeners = 1,
@@ -393,6 +403,7 @@ static int open_gateway(struct run *run, int listener, struct err *e)
                                                  .n_routes = g->len,
                                                  .filters = filters,
                                                  .n_filters = n,
+                                                 .egress = g->egress,
                                                  .port = { on_event, run } },
                         &g->gateway, e);
 }
@@ -407,13 +418,24 @@ static void tell_opened(struct run *run)
     events_gateway_opened(&run->record.events, g->url, names);
 }
 
-int gateway_start(struct run *run, struct err *e)
+/* The hosts that the agent may reach, through the proxy that the gateway also is. */
+static int open_egress(struct run *run, struct err *e)
+{
+    const struct json *hosts = run->settings.sandbox.hosts;
+    struct run_gateway *g = run->gateway;
+    int r = 0;
+    g->egress = hosts == NULL ? NULL : proxy_rules_new();
+    for (size_t i = 0; r == 0 && i < json_len(hosts); i++) {
+        r = proxy_rules_add(g->egress, json_cstring(json_item(hosts, i), ""), e);
+    }
+    return r;
+}
+
+static int open_model(struct run *run, struct err *e)
 {
     struct run_gateway *g = run->gateway;
-    int fd;
-    int port;
     if (g->len == 0) {
-        return 0;
+        return 0; /* only a proxy */
     }
     int r = price_load(run->arena, run->settings.gateway.prices, &g->prices, e);
     if (r == 0) {
@@ -423,17 +445,41 @@ int gateway_start(struct run *run, struct err *e)
     if (r == 0) {
         r = open_upstreams(run, e);
     }
-    if (r == 0) {
-        r = open_recorder(run, e);
+    return r < 0 ? r : open_recorder(run, e);
+}
+
+/* The listener of the sandbox; -1: there is none, and the address is promised already. */
+static void take_listener(struct run *run, int fd)
+{
+    struct err e;
+    int port;
+    int r = fd >= 0 ? 0 : listener_bind_tcp("127.0.0.1", CONFINE_PORT, &fd, &port, &e);
+    r = r < 0 ? r : open_gateway(run, fd, &e);
+    if (r < 0) {
+        (void)err_wrap(&e, "gateway");
+        run_fail_err(run, &e);
     }
-    if (r == 0) {
+}
+
+int gateway_start(struct run *run, struct err *e)
+{
+    struct run_gateway *g = run->gateway;
+    int fd;
+    int port = CONFINE_PORT;
+    if (g->len == 0 && run->settings.sandbox.hosts == NULL) {
+        return 0;
+    }
+    int r = open_model(run, e);
+    r = r < 0 ? r : open_egress(run, e);
+    bool inside = r == 0 && confine_listen(run, take_listener);
+    if (r == 0 && !inside) {
         r = listener_bind_tcp("127.0.0.1", 0, &fd, &port, e);
     }
     if (r < 0) {
         return err_wrap(e, "gateway");
     }
     g->url = arena_printf(run->arena, "http://127.0.0.1:%d", port);
-    r = open_gateway(run, fd, e);
+    r = inside ? 0 : open_gateway(run, fd, e);
     if (r == 0) {
         tell_opened(run);
     }
@@ -498,6 +544,7 @@ static void gateway_close(struct run *run)
         }
     }
     g->patience = timer_free(g->patience);
+    g->egress = proxy_rules_free(g->egress);
 }
 
 void gateway_done(struct run *run)
@@ -525,6 +572,23 @@ const char *const *gateway_withheld(const struct run *run)
     return run->gateway->withheld;
 }
 
+/* As curl, git, npm, pip and most others look for it. */
+static void set_proxy(struct run *run, struct json *env)
+{
+    static const char *const names[] = { "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy" };
+    const struct run_gateway *g = run->gateway;
+    const char *address = strrchr(g->url, '/') + 1;
+    if (g->egress == NULL) {
+        return;
+    }
+    const char *url = arena_printf(run->arena, "http://cinch:%s@%s", g->token, address);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        json_setc(run->arena, env, names[i], json_cstr(run->arena, url));
+    }
+    json_setc(run->arena, env, "NO_PROXY", json_cstr(run->arena, "localhost,127.0.0.1,::1"));
+    json_setc(run->arena, env, "no_proxy", json_cstr(run->arena, "localhost,127.0.0.1,::1"));
+}
+
 int gateway_environment(struct run *run, const struct placeholders *vars, struct json *env,
                         struct err *e)
 {
@@ -534,6 +598,7 @@ int gateway_environment(struct run *run, const struct placeholders *vars, struct
     }
     json_setc(run->arena, env, "CINCH_GATEWAY_URL", json_cstr(run->arena, run->gateway->url));
     json_setc(run->arena, env, TOKEN_NAME, json_cstr(run->arena, run->gateway->token));
+    set_proxy(run, env);
     for (size_t i = 0; i < json_len(p->gateway.env); i++) {
         const struct json_member *m = &p->gateway.env->object.members[i];
         struct str value;

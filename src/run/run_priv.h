@@ -8,6 +8,7 @@
 #include "adapters/driver.h"
 #include "prompt/structured.h"
 #include "record/record.h"
+#include "run/confine.h"
 #include "run/definition.h"
 #include "run/environment.h"
 #include "run/run.h"
@@ -120,6 +121,7 @@ struct run {
     struct environment environment;
     struct trust_entry *trust;   /* registered; NULL: nothing to remove */
     struct run_gateway *gateway; /* never NULL once there is a record */
+    struct confinement confine;
     struct execution exec;
     struct agent_report report;
     struct answer answer;

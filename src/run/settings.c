@@ -131,24 +131,24 @@ static void read_sandbox(struct settings *s)
         [SANDBOX_MODE_OFF] = "off",
     };
     static const char *const nets[] = {
-        [SANDBOX_NET_NONE] = "none",
-        [SANDBOX_NET_OPEN] = "open",
+        [NET_NONE] = "none",
+        [NET_OPEN] = "open",
     };
     const struct json *v = json_get(s->tree, "sandbox");
     const struct json *net = json_get(v, "net");
     s->sandbox = (struct sandbox_settings) {
-        .mode = (enum sandbox_mode)word_at(json_get(v, "mode"), modes, ARRAY_LEN(modes)),
+        .mode = (enum settings_sandbox_mode)word_at(json_get(v, "mode"), modes, ARRAY_LEN(modes)),
         .read = json_get(v, "read"),
         .write = json_get(v, "write"),
         .deny = json_get(v, "deny"),
-        .net = (enum sandbox_net)word_at(net, nets, ARRAY_LEN(nets)),
+        .net = (enum settings_net)word_at(net, nets, ARRAY_LEN(nets)),
         .memory = shape_size(json_get(v, "memory"), 0),
         .pids = json_int(json_get(v, "pids"), 0),
         .cpus = json_real(json_get(v, "cpus"), 0),
         .allow_degraded = tristate_at(s, "sandbox", "allow_degraded"),
     };
     if (json_is(net, JSON_ARRAY)) {
-        s->sandbox.net = SANDBOX_NET_HOSTS;
+        s->sandbox.net = NET_HOSTS;
         s->sandbox.hosts = net;
     }
 }

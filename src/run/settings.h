@@ -60,25 +60,25 @@ struct workspace_settings {
     const struct json *mounts;  /* list of {source (absolute), target, write}; NULL: none */
 };
 
-enum sandbox_mode {
+enum settings_sandbox_mode {
     SANDBOX_MODE_UNSET,
     SANDBOX_MODE_READ_ONLY,
     SANDBOX_MODE_WORKSPACE_WRITE,
     SANDBOX_MODE_OFF,
 };
 
-enum sandbox_net {
-    SANDBOX_NET_UNSET,
-    SANDBOX_NET_NONE,  /* the gateway only */
-    SANDBOX_NET_OPEN,  /* whatever the host reaches */
-    SANDBOX_NET_HOSTS, /* the gateway, and through it the listed hosts */
+enum settings_net {
+    NET_UNSET,
+    NET_NONE,  /* the gateway only */
+    NET_OPEN,  /* whatever the host reaches */
+    NET_HOSTS, /* the gateway, and through it the listed hosts */
 };
 
 struct sandbox_settings {
-    enum sandbox_mode mode;
+    enum settings_sandbox_mode mode;
     const struct json *read, *write, *deny; /* lists of absolute paths; NULL: none */
-    enum sandbox_net net;
-    const struct json *hosts; /* list of strings, with SANDBOX_NET_HOSTS; else NULL */
+    enum settings_net net;
+    const struct json *hosts; /* list of strings, with NET_HOSTS; else NULL */
     int64_t memory;           /* bytes; 0: no limit */
     int64_t pids;             /* 0: no limit */
     double cpus;              /* 0: no limit */

@@ -11,10 +11,6 @@ static const struct row {
     const char *section, *key;
     const char *harmless;
 } refused[] = {
-    { "sandbox", "mode", "off" },        { "sandbox", "net", "open" },
-    { "sandbox", "read", NULL },         { "sandbox", "write", NULL },
-    { "sandbox", "deny", NULL },         { "sandbox", "memory", NULL },
-    { "sandbox", "pids", NULL },         { "sandbox", "cpus", NULL },
     { "workspace", "mode", "in-place" }, { "workspace", "ref", NULL },
     { "workspace", "context", NULL },    { "workspace", "mounts", NULL },
     { "policies", NULL, NULL },

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <linux/landlock.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -39,8 +40,11 @@ bool compose_without(const struct compose *c, enum sandbox_guarantee g)
 /* --- who --- */
 
 /* A name for /etc/passwd: what would break the file is not taken over. */
-static const char *user_name(struct arena *a)
+const char *sandbox_user_name(struct arena *a)
 {
+    if (geteuid() == 0) {
+        return SHOWN_NAME;
+    }
     const char *name = getenv("USER");
     struct str s = str_of(name == NULL ? getenv("LOGNAME") : name);
     bool good = s.len > 0 && s.len <= 32 && s.ptr[0] != '-';
@@ -60,7 +64,7 @@ static void decide_who(struct compose *c)
     w->gid = w->root ? SANDBOX_HOST_GID : getegid();
     w->inside_uid = w->root ? SHOWN_ID : w->uid;
     w->inside_gid = w->root ? SHOWN_ID : w->gid;
-    w->name = w->root ? SHOWN_NAME : user_name(c->arena);
+    w->name = sandbox_user_name(c->arena);
     w->home =
         c->policy->home != NULL ? c->policy->home : arena_printf(c->arena, "/home/%s", w->name);
 }
@@ -392,33 +396,59 @@ static void draft_workspace(struct draft *d)
     draft_bind(d, v->path, OWN_WORKSPACE, PLAN_INSIDE | PLAN_WRITABLE | PLAN_SHALLOW);
 }
 
-/* Where the workspace has a real .git directory; a file or a link there leads outside anyway. */
+/* A bind of something in the view onto itself, which also keeps it from being moved away. */
+static void draft_pin(struct draft *d, const char *path, uint32_t flags)
+{
+    struct plan_paths p = { .flags = flags | PLAN_INSIDE | PLAN_OPTIONAL | PLAN_SHALLOW,
+                            .host_uid = d->c->who.root ? d->c->who.uid : 0,
+                            .host_gid = d->c->who.root ? d->c->who.gid : 0 };
+    d->rc = d->rc < 0 ? d->rc : plan_add_paths(d->b, PLAN_OP_BIND, &p, path, path, d->e);
+}
+
+/* The directory above `name` is pinned, too: else it could be moved away as a whole, and another
+ * put in its place. Only real directories: a link or a file leads outside anyway. Returns whether
+ * there is anything to protect. */
+static bool draft_protect_above(struct draft *d, const char *source, const char *name, char *done)
+{
+    struct stat st;
+    const char *slash = strrchr(name, '/');
+    if (slash == NULL || (size_t)(slash - name) >= NAME_MAX) {
+        return slash == NULL;
+    }
+    struct str above = str_n(name, (size_t)(slash - name));
+    const char *outside = arena_printf(d->c->arena, "%s/%.*s", source, STR_ARG(above));
+    if (lstat(outside, &st) != 0 || !S_ISDIR(st.st_mode)) {
+        return false;
+    }
+    if (!str_eqc(above, done)) {
+        uint32_t writable = d->c->policy->mode == SANDBOX_READ_ONLY ? 0 : PLAN_WRITABLE;
+        (void)snprintf(done, NAME_MAX, "%.*s", STR_ARG(above));
+        draft_pin(d, arena_printf(d->c->arena, "%s/%s", d->c->view->path, done), writable);
+    }
+    return true;
+}
+
 void draft_protect(struct draft *d)
 {
     const struct sandbox_view *v = d->c->view;
     const char *const *list = d->c->policy->protect;
+    char done[NAME_MAX] = "";
     if (v == NULL) {
         return;
     }
     const char *source = v->bind != NULL ? v->bind : v->lower[0];
     for (list = list == NULL ? protect_default : list; *list != NULL; list++) {
         struct stat st;
-        const char *outside = arena_printf(d->c->arena, "%s/%s", source, *list);
-        const char *path = arena_printf(d->c->arena, "%s/%s", v->path, *list);
-        uint32_t flags = PLAN_INSIDE | PLAN_OPTIONAL;
-        if (lstat(outside, &st) != 0) {
-            const char *above =
-                arena_dup(d->c->arena, str_n(outside, (size_t)(strrchr(outside, '/') - outside)));
-            bool hooks = str_ends(str_of(*list), STR("hooks"));
-            if (!hooks || lstat(above, &st) != 0 || !S_ISDIR(st.st_mode) || v->bind != NULL) {
-                continue;
-            }
-            flags |= PLAN_MAKE_DIR; /* into the overlay: an empty one is as good as none */
+        if (!draft_protect_above(d, source, *list, done)) {
+            continue;
         }
-        struct plan_paths p = { .flags = flags,
-                                .host_uid = d->c->who.root ? d->c->who.uid : 0,
-                                .host_gid = d->c->who.root ? d->c->who.gid : 0 };
-        d->rc = d->rc < 0 ? d->rc : plan_add_paths(d->b, PLAN_OP_BIND, &p, path, path, d->e);
+        bool missing = lstat(arena_printf(d->c->arena, "%s/%s", source, *list), &st) != 0;
+        /* Into an overlay an empty directory can be put, which is as good as none. */
+        bool make = missing && v->bind == NULL && str_ends(str_of(*list), STR("hooks"));
+        if (!missing || make) {
+            draft_pin(d, arena_printf(d->c->arena, "%s/%s", v->path, *list),
+                      make ? PLAN_MAKE_DIR : 0);
+        }
     }
 }
 

@@ -93,5 +93,3 @@ const char *sandbox_mode_word(enum sandbox_mode m); /* "workspace-write" … */
 bool sandbox_mode_find(struct str word, enum sandbox_mode *ret);
 const char *sandbox_guarantee_word(enum sandbox_guarantee g);
 const char *sandbox_guarantee_meaning(enum sandbox_guarantee g);
-/* "512m", "2g", "1073741824"; false when malformed or 0. */
-bool sandbox_size_parse(struct str text, uint64_t *ret);

@@ -542,11 +542,6 @@ bool sandbox_userxattr(void)
     return geteuid() != 0;
 }
 
-const char *sandbox_user(const struct sandbox *s)
-{
-    return s->compose.who.name;
-}
-
 int sandbox_freeze(struct sandbox *s, bool frozen, struct err *e)
 {
     return cgroup_freeze(s->cgroup, frozen, e);

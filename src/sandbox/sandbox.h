@@ -140,8 +140,8 @@ int sandbox_scratch(const struct sandbox *s);
 void sandbox_owner(const struct sandbox *s, uid_t *ret_uid, gid_t *ret_gid);
 /* Are overlays mounted with userxattr (user.overlay.*)? */
 bool sandbox_userxattr(void);
-/* What programs are told about themselves: USER, and the number that they have inside. */
-const char *sandbox_user(const struct sandbox *s);
+/* What programs are called inside: USER. */
+const char *sandbox_user_name(struct arena *a);
 
 /* Stops and continues everything inside; ERR_UNSUPPORTED without a cgroup. */
 int sandbox_freeze(struct sandbox *s, bool frozen, struct err *e) MUST_USE;

@@ -162,7 +162,7 @@ trust: {{style: {name}, file: {file}}}
 
     def test_a_private_home_needs_no_trust(self):
         before = self.read(self.codex)
-        r = self.trusting("codex", f"cat {self.codex}", "--home", "private")
+        r = self.trusting("codex", f"cat {self.codex}", "--home", "private", "--read", self.codex)
         self.assertEqual(r.bytes("stdout.log"), before)
 
 

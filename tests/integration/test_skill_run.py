@@ -21,7 +21,7 @@ OUTPUT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required"
 class Skill(harness.Case):
     def setUp(self):
         super().setUp()
-        self.witness = self.path("started")
+        self.witness = self.path("ws", "started")
         self.agent = self.script("agent.sh", f"touch {self.witness}\necho done\n")
 
     def package(self, name="pack", manifest=None, files=None):
@@ -178,8 +178,8 @@ esac
 
     def setUp(self):
         super().setUp()
-        self.log = self.path("uv.log")
-        self.broken = self.path("broken")
+        self.log = self.path("ws", "uv.log")
+        self.broken = self.path("ws", "broken")
         self.env["PATH"] = self.make_dir("bin") + ":" + self.env["PATH"]
         self.pack = self.package(manifest={"runtime": {"dependencies": ["pandas>=2"]}})
         self.agent = self.answering('{"n": 1}', 'echo "wrapped=$WRAPPED" >&2')
@@ -201,7 +201,7 @@ esac
 
     def test_failure_only_warns(self):
         self.uv()
-        self.write("broken", "")
+        self.write("ws/broken", "")
         r = self.run_cinch("--skill", self.pack, "--", self.agent)
         self.assertEqual((r.code, r.bytes("stderr.log")), (0, b"wrapped=\n"), r.stderr)
         self.assertTrue([w for w in r.events("run.warning") if "dependencies" in w["message"]])

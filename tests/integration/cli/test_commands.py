@@ -29,7 +29,7 @@ class Show(harness.Case):
         self.assertEqual(self.cinch("show", "-q", r.output).stdout, b"failed\n")
 
     def test_while_it_runs_and_after_a_kill(self):
-        ready = self.path("ready")
+        ready = self.path("ws", "ready")
         process, r = self.start("x", "--", "sh", "-c", f"echo working; : > {ready}; sleep 1000")
         harness.wait_until(lambda: os.path.exists(ready) and r.bytes("stdout.log"), "the agent's first line")
         before = sorted(os.listdir(r.output))

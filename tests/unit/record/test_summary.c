@@ -120,7 +120,7 @@ static void secrets_stay_out_of_all_views(void **state)
         .error = secret,
         .text = str_of(secret),
         .output = scratch_json(s, STR("[\"hunter2-secret\"]")),
-        .sandbox = { secret, list, list },
+        .sandbox = { secret, list, list, list, NULL },
         .warnings = list,
     };
     struct json *all = json_array(s->arena);

@@ -168,7 +168,7 @@ static void test_every_key_has_a_field(void **state)
     assert_int_equal(s.sandbox.mode, SANDBOX_MODE_READ_ONLY);
     assert_string_equal(json_cstring(json_item(s.sandbox.read, 0), ""), "/r");
     assert_string_equal(json_cstring(json_item(s.sandbox.write, 0), ""), below("sub/w"));
-    assert_int_equal(s.sandbox.net, SANDBOX_NET_HOSTS);
+    assert_int_equal(s.sandbox.net, NET_HOSTS);
     assert_string_equal(json_cstring(json_item(s.sandbox.hosts, 0), ""), "a.example");
     assert_true(s.sandbox.memory == INT64_C(2) << 30 && s.sandbox.pids == 10);
     assert_true(s.sandbox.cpus == 1.5 && s.sandbox.allow_degraded == TRI_TRUE);
@@ -194,7 +194,7 @@ static void test_what_is_not_said(void **state)
     assert_null(s.sampling.effort);
     assert_int_equal(s.view.mode, WORKSPACE_MODE_UNSET);
     assert_int_equal(s.sandbox.mode, SANDBOX_MODE_UNSET);
-    assert_int_equal(s.sandbox.net, SANDBOX_NET_UNSET);
+    assert_int_equal(s.sandbox.net, NET_UNSET);
     assert_true(s.budget.usd == 0 && s.budget.calls == 0);
     assert_int_equal(s.throttle.max_attempts, 5);
     assert_null(s.gateway.upstream);

@@ -44,46 +44,12 @@ static void every_guarantee_has_a_word_and_a_meaning(void **state)
     }
 }
 
-static void sizes(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        uint64_t want; /* 0: refused */
-    } cases[] = {
-        { "1", 1 },
-        { "512m", (uint64_t)512 << 20 },
-        { "512M", (uint64_t)512 << 20 },
-        { "2g", (uint64_t)2 << 30 },
-        { "2GiB", (uint64_t)2 << 30 },
-        { "2gb", (uint64_t)2 << 30 },
-        { "1t", (uint64_t)1 << 40 },
-        { "100b", 100 },
-        { "0", 0 },
-        { "", 0 },
-        { "m", 0 },
-        { "-1", 0 },
-        { "1.5g", 0 },
-        { "1x", 0 },
-        { "1mm", 0 },
-        { "9223372036854775807k", 0 },
-        { "99999999999999999999", 0 },
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        uint64_t got = 0;
-        bool ok = sandbox_size_parse(str_of(cases[i].text), &got);
-        assert_int_equal(ok, cases[i].want != 0);
-        assert_int_equal(got, cases[i].want);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_default_is_workspace_write_without_network),
         cmocka_unit_test(modes_have_words),
         cmocka_unit_test(every_guarantee_has_a_word_and_a_meaning),
-        cmocka_unit_test(sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Settings to policy, and the life of the sandbox within a run.
+ */
+#include "run/confine.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "io/loop.h"
+#include "run/run_priv.h"
+
+/* --- policy --- */
+
+/* Two lists of texts as one array; paths that begin with "~/" are below the caller's home. */
+static const char *const *paths_of(struct run *run, const struct json *one, const struct json *two)
+{
+    size_t n = 0;
+    const char **list = arena_array(run->arena, json_len(one) + json_len(two) + 1, sizeof *list);
+    const struct json *const both[] = { one, two };
+    for (size_t k = 0; k < ARRAY_LEN(both); k++) {
+        for (size_t i = 0; i < json_len(both[k]); i++) {
+            const char *path = json_cstring(json_item(both[k], i), "");
+            const char *home = getenv("HOME");
+            bool of_home = path[0] == '~' && path[1] == '/' && home != NULL;
+            list[n++] = of_home ? arena_printf(run->arena, "%s%s", home, path + 1) : path;
+        }
+    }
+    return list;
+}
+
+/* What a profile names need not be there: a harness may be installed in one of several places. */
+static const char *const *existing(struct run *run, const struct json *list)
+{
+    const char *const *all = paths_of(run, list, NULL);
+    const char **kept = arena_array(run->arena, json_len(list) + 1, sizeof *kept);
+    size_t n = 0;
+    for (; *all != NULL; all++) {
+        if (access(*all, F_OK) == 0) {
+            kept[n++] = *all;
+        }
+    }
+    return kept;
+}
+
+static const char *const *joined(struct run *run, const char *const *a, const char *const *b)
+{
+    size_t n = 0;
+    size_t at = 0;
+    const char *const *lists[] = { a, b };
+    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
+        for (size_t i = 0; lists[k][i] != NULL; i++) {
+            n++;
+        }
+    }
+    const char **all = arena_array(run->arena, n + 1, sizeof *all);
+    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
+        for (size_t i = 0; lists[k][i] != NULL; i++) {
+            all[at++] = lists[k][i];
+        }
+    }
+    return all;
+}
+
+static enum sandbox_mode mode_of(enum settings_sandbox_mode m)
+{
+    switch (m) {
+    case SANDBOX_MODE_OFF:
+        return SANDBOX_OFF;
+    case SANDBOX_MODE_READ_ONLY:
+        return SANDBOX_READ_ONLY;
+    case SANDBOX_MODE_WORKSPACE_WRITE:
+    case SANDBOX_MODE_UNSET:
+        break;
+    }
+    return SANDBOX_WORKSPACE_WRITE;
+}
+
+static enum sandbox_net net_of(enum settings_net n)
+{
+    return n == NET_OPEN ? SANDBOX_NET_OPEN : n == NET_HOSTS ? SANDBOX_NET_HOSTS : SANDBOX_NET_NONE;
+}
+
+int confine_admit(struct run *run, struct err *e)
+{
+    const struct sandbox_settings *s = &run->settings.sandbox;
+    const struct profile_sandbox *of = &run->settings.profile->sandbox;
+    struct confinement *c = &run->confine;
+    const char *path = json_cstring(json_get(run->settings.env_set, "PATH"), NULL);
+    (void)e;
+    sandbox_policy_init(&c->policy);
+    c->policy = (struct sandbox_policy) {
+        .mode = mode_of(s->mode),
+        .read = joined(run, paths_of(run, s->read, NULL), existing(run, of->read)),
+        .write = joined(run, paths_of(run, s->write, NULL), existing(run, of->write)),
+        .deny = paths_of(run, s->deny, NULL),
+        .net = net_of(s->net),
+        .memory = (uint64_t)s->memory,
+        .pids = (uint64_t)s->pids,
+        .cpus = s->cpus,
+        .allow_nested = of->nested,
+        .may_lose = s->allow_degraded == TRI_TRUE ? SANDBOX_LOSE_ALL : 0,
+        .path = path != NULL ? path : getenv("PATH"),
+    };
+    c->report = (struct sandbox_report) { .mode = c->policy.mode };
+    return 0;
+}
+
+bool confine_listen(struct run *run, void (*take)(struct run *run, int fd))
+{
+    const struct sandbox_policy *p = &run->confine.policy;
+    if (p->mode == SANDBOX_OFF || p->net == SANDBOX_NET_OPEN) {
+        return false;
+    }
+    run->confine.on_listener = take;
+    return true;
+}
+
+void confine_denied(struct run *run, const char *what)
+{
+    struct confinement *c = &run->confine;
+    if (c->denied == NULL) {
+        c->denied = arena_array(run->arena, CONFINE_DENIED_MAX + 1, sizeof *c->denied);
+    }
+    if (c->n_denied < CONFINE_DENIED_MAX) {
+        c->denied[c->n_denied++] = arena_dup(run->arena, str_of(what));
+    }
+}
+
+/* --- life --- */
+
+/* A sandbox is a promise; without it the run goes on only if it was told so, and says so. */
+static void go_on_without(struct run *run, const struct err *why)
+{
+    struct confinement *c = &run->confine;
+    if ((c->policy.may_lose & (1u << SANDBOX_FILES)) == 0) {
+        run_fail_err(run, why);
+        return;
+    }
+    c->open = false;
+    c->report.enforced = 0;
+    run_warn(run, "without a sandbox: %s", why->msg);
+    if (c->on_listener != NULL) {
+        c->on_listener(run, -1);
+    }
+}
+
+static void tell_losses(struct run *run, const struct sandbox_report *r)
+{
+    run->confine.report = *r;
+    for (size_t i = 0; i < r->n_lost; i++) {
+        run_warn(run, "the sandbox does not hold '%s': %s; %s",
+                 sandbox_guarantee_word(r->lost[i].what), r->lost[i].why, r->lost[i].remedy);
+    }
+}
+
+static void call(struct run *run, void (**fn)(struct run *run))
+{
+    void (*now)(struct run * run) = *fn;
+    *fn = NULL;
+    if (now != NULL) {
+        now(run);
+    }
+}
+
+static void on_ready(void *arg, const struct sandbox_report *r, int listener)
+{
+    struct run *run = arg;
+    struct confinement *c = &run->confine;
+    tell_losses(run, r);
+    if (listener >= 0 && c->on_listener != NULL) {
+        c->on_listener(run, listener);
+    } else {
+        cleanup_fd(&listener);
+    }
+    call(run, &c->go_on);
+}
+
+static void on_failed(void *arg, const struct sandbox_report *r, const struct err *why)
+{
+    struct run *run = arg;
+    tell_losses(run, r);
+    go_on_without(run, why);
+    call(run, &run->confine.go_on);
+}
+
+static void on_lost(void *arg, const struct err *why)
+{
+    run_fail(arg, REASON_INTERNAL, "%s", why->msg);
+}
+
+static void on_closed(void *arg)
+{
+    struct run *run = arg;
+    run->confine.box = sandbox_free(run->confine.box);
+    call(run, &run->confine.then);
+}
+
+/* A script that is given to an interpreter by name is as much the program as the interpreter. */
+static const char *script_of(const struct run *run)
+{
+    static const char *const interpreters[] = { "sh",   "bash", "dash", "zsh",  "python", "node",
+                                                "perl", "ruby", "php",  "deno", "bun",    "lua" };
+    const char *file = run->paths.program;
+    struct str name = file == NULL ? STR_EMPTY : path_base(str_of(file));
+    bool known = false;
+    for (size_t i = 0; i < ARRAY_LEN(interpreters); i++) {
+        struct str rest = name;
+        if (str_starts(name, str_of(interpreters[i]))) {
+            rest = str_slice(name, strlen(interpreters[i]), name.len);
+            known = known || rest.len == 0 || rest.ptr[0] == '.' ||
+                    (rest.ptr[0] >= '0' && rest.ptr[0] <= '9');
+        }
+    }
+    for (size_t i = 1; known && run->launch.argv != NULL && run->launch.argv[i] != NULL; i++) {
+        const char *arg = run->launch.argv[i];
+        if (arg[0] != '-') {
+            return arg[0] == '/' && access(arg, R_OK) == 0 ? arg : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* What provides a skill's dependencies is started in the agent's stead, and starts it. */
+static const char *wrapped_program(const struct run *run)
+{
+    size_t n = 0;
+    while (run->prefix != NULL && run->prefix[n] != NULL) {
+        n++;
+    }
+    return n == 0 ? NULL : run->launch.argv[n];
+}
+
+/* Files of the run that the agent is told about, and files that the request names for it. */
+static const char *const *own_read(struct run *run)
+{
+    const char *dir = run->record.dir.path;
+    const struct json *secret = run->settings.secret_files;
+    const char *all[] = {
+        run->paths.config_file,
+        run->paths.schema_file,
+        arena_printf(run->arena, "%s/uploads", dir),
+        arena_printf(run->arena, "%s/input.json", dir),
+        script_of(run),
+        wrapped_program(run),
+    };
+    const char **list =
+        arena_array(run->arena, ARRAY_LEN(all) + json_len(secret) + 1, sizeof *list);
+    size_t n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        if (all[i] != NULL && access(all[i], F_OK) == 0) {
+            list[n++] = all[i];
+        }
+    }
+    for (size_t i = 0; i < json_len(secret); i++) {
+        list[n++] = json_cstring(json_item(secret, i), "/");
+    }
+    return list;
+}
+
+static const char *const *own_write(struct run *run)
+{
+    const char **list = arena_array(run->arena, 4, sizeof *list);
+    size_t n = 0;
+    list[n++] = run->paths.home;
+    list[n++] = run->paths.artifacts;
+    const char *cache = json_cstring(json_get(run->launch.env, "UV_CACHE_DIR"), NULL);
+    if (cache != NULL && access(cache, W_OK) == 0) {
+        list[n++] = cache;
+    }
+    return list;
+}
+
+/* The agent's HOME: the run's, or the caller's, which is then shown but for its secrets. */
+static const char *home_of(const struct run *run)
+{
+    return run->settings.home == HOME_PRIVATE ? run->paths.home : getenv("HOME");
+}
+
+int confine_open(struct run *run, void (*go_on)(struct run *run), struct err *e)
+{
+    struct confinement *c = &run->confine;
+    if (c->policy.mode == SANDBOX_OFF) {
+        go_on(run);
+        return 0;
+    }
+    if (c->view.path == NULL) {
+        c->view.path = c->view.bind = run->settings.workspace;
+    }
+    c->policy.home = home_of(run);
+    struct sandbox_opts opts = {
+        .policy = &c->policy,
+        .view = &c->view,
+        .own_read = own_read(run),
+        .own_write = own_write(run),
+        .program = run->paths.program,
+        .listen = c->on_listener != NULL,
+        .listen_port = CONFINE_PORT,
+        .port = { on_ready, on_failed, on_lost, on_closed, run },
+    };
+    int r = file_mkdirs(AT_FDCWD, run->paths.artifacts, 0700, e);
+    r = r < 0 ? r : sandbox_open(run->loop, &opts, &c->box, e);
+    if (r < 0) {
+        if (e->code != ERR_UNSUPPORTED) {
+            return r;
+        }
+        go_on_without(run, e);
+        go_on(run);
+        return 0;
+    }
+    c->place = sandbox_place(c->box, NULL);
+    c->open = true;
+    /* Where nothing may be lost, the program is asked for at once and waits inside. */
+    c->go_on = c->policy.may_lose == 0 ? NULL : go_on;
+    if (c->go_on == NULL) {
+        go_on(run);
+    }
+    return 0;
+}
+
+const struct proc_place *confine_place(const struct run *run)
+{
+    return run->confine.open ? &run->confine.place : NULL;
+}
+
+const char *confine_user(const struct run *run)
+{
+    return run->confine.policy.mode == SANDBOX_OFF ? NULL : sandbox_user_name(run->arena);
+}
+
+void confine_close(struct run *run, void (*then)(struct run *run))
+{
+    struct confinement *c = &run->confine;
+    c->open = false;
+    c->go_on = NULL;
+    if (c->box == NULL) {
+        then(run);
+        return;
+    }
+    c->then = then;
+    sandbox_close(c->box);
+}
+
+void confine_done(struct run *run)
+{
+    run->confine.box = sandbox_free(run->confine.box);
+}
+
+/* --- record --- */
+
+void confine_report(struct run *run, struct summary *s)
+{
+    const struct sandbox_report *r = &run->confine.report;
+    size_t n = 0;
+    s->sandbox.requested = sandbox_mode_word(mode_of(run->settings.sandbox.mode));
+    const char **held = arena_array(run->arena, SANDBOX_GUARANTEE_MAX + 1, sizeof *held);
+    const char **lost = arena_array(run->arena, SANDBOX_GUARANTEE_MAX + 1, sizeof *lost);
+    for (int g = 0; g < SANDBOX_GUARANTEE_MAX; g++) {
+        if ((r->enforced & (1u << g)) != 0) {
+            held[n++] = sandbox_guarantee_word((enum sandbox_guarantee)g);
+        }
+    }
+    for (size_t i = 0; i < r->n_lost; i++) {
+        lost[i] = arena_printf(run->arena, "%s: %s", sandbox_guarantee_word(r->lost[i].what),
+                               r->lost[i].why);
+    }
+    s->sandbox.enforced = held;
+    s->sandbox.lost = lost;
+    s->sandbox.denied = run->confine.denied;
+    s->sandbox.plan_sha256 = r->plan_sha256[0] == '\0' ? NULL : r->plan_sha256;
+    if (r->mode != SANDBOX_OFF && r->requested != 0) {
+        struct err why;
+        struct json *report = sandbox_report_json(run->arena, r);
+        if (record_write_json(&run->record, "evidence/sandbox.json", report, &why) < 0) {
+            run_warn(run, "%s", why.msg);
+        }
+    }
+}

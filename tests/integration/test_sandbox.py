@@ -1,0 +1,350 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The sandbox of a run, seen from inside and from outside, as root and as an ordinary user."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import unittest
+
+import harness
+
+INSIDE = harness.program("inside")
+# A user that exists nowhere, as far as files go.
+OTHER = 61234
+
+
+def run_as(uid, argv, **kw):
+    """subprocess.run as another user, without groups."""
+    def become():
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+    return subprocess.run(argv, preexec_fn=become if uid != os.geteuid() else None, **kw)
+
+
+class Sandboxed(harness.Case):
+    """The same tests for both kinds of user; OrdinaryUser below runs them again."""
+
+    uid = os.geteuid()
+
+    def setUp(self):
+        super().setUp()
+        if self.uid != os.geteuid():
+            for base, dirs, files in os.walk(self.dir):
+                os.chown(base, self.uid, self.uid)
+            # The program itself may lie where only root can look.
+            self.tools = self.make_dir("tools")
+            for name in (harness.CINCH, os.path.join(harness.BUILD, "src/init/cinch-init"), INSIDE):
+                shutil.copy(name, self.tools)
+            os.chmod(self.dir, 0o755)
+            self.cinch_path = os.path.join(self.tools, "cinch")
+            self.inside_path = os.path.join(self.tools, "inside")
+            self.env["PATH"] = "/usr/bin:/bin"
+        else:
+            self.cinch_path = harness.CINCH
+            self.inside_path = INSIDE
+        self.env["CINCH_INIT"] = os.path.join(self.tools, "cinch-init") if self.uid != os.geteuid() \
+            else os.path.join(harness.BUILD, "src/init/cinch-init")
+
+    def give(self, path):
+        os.chown(path, self.uid, self.uid, follow_symlinks=False)
+        return path
+
+    def put(self, name, text, mode=0o644):
+        path = self.write(name, text, mode)
+        self.give(os.path.dirname(path))
+        return self.give(path)
+
+    def run_box(self, command, *options, env=None, valid=True):
+        """cinch run in a fresh output directory, as the user of the class."""
+        output = self.new_output()
+        argv = [self.cinch_path, "run", "--env", "CINCH_TEST_MARK", "--workspace", self.workspace,
+                "--output", output, *options, "--", *command]
+        done = run_as(self.uid, argv, env={**self.env, **(env or {})}, cwd=self.dir,
+                      stdin=subprocess.DEVNULL, capture_output=True, timeout=harness.PATIENCE)
+        result = harness.Result(done.returncode, done.stdout, done.stderr, output)
+        if valid:
+            self.assert_valid(result)
+        return result
+
+    def sh(self, text, *options, **kw):
+        return self.run_box(["sh", "-c", text], *options, **kw)
+
+    def out(self, result):
+        return result.bytes("stdout.log").decode()
+
+    def inside(self, *argv):
+        return run_as(self.uid, [self.inside_path, *argv], env=self.env, cwd=self.dir,
+                      stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE)
+
+    # --- who and what ---
+
+    def test_nobody_with_nothing(self):
+        r = self.sh("id -u; grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status")
+        lines = self.out(r).splitlines()
+        self.assertNotEqual(lines[0], "0")
+        for line in lines[1:]:
+            name, value = line.split()
+            self.assertEqual(value, {"NoNewPrivs:": "1", "Seccomp:": "2"}.get(name, "0" * 16), line)
+
+    def test_the_manifest_says_what_held(self):
+        s = self.sh("true").manifest["sandbox"]
+        self.assertEqual(s["requested"], "workspace-write")
+        self.assertEqual(s["lost"], [])
+        self.assertEqual(set(s["enforced"]), {"files", "identity", "processes", "network", "ipc", "system_calls",
+                                              "landlock", "pids"})
+        self.assertRegex(s["plan_sha256"], "^[0-9a-f]{64}$")
+        self.assertEqual(self.sh("true", "--sandbox", "off").manifest["sandbox"]["enforced"], [])
+
+    def test_own_files_are_readable_and_new_ones_are_ours(self):
+        self.put("ws/private", "mine", 0o600)
+        r = self.sh("cat private; echo new > made; mkdir d; echo x > d/f; chmod 600 made")
+        self.assertEqual(self.out(r), "mine")
+        for name in ("made", "d", "d/f"):
+            self.assertEqual(os.stat(os.path.join(self.workspace, name)).st_uid, self.uid)
+
+    def test_nothing_of_the_host_is_there(self):
+        secret = self.put("userhome/.ssh/id", "PRIVATE", 0o600)
+        os.chmod(os.path.dirname(secret), 0o755)
+        beside = self.put("other/file", "beside", 0o644)
+        r = self.sh(f"cat {secret}; cat {beside}; cat /etc/shadow /etc/sudoers; ls /run/docker.sock /run/dbus; "
+                    f"ls /sys/kernel; ls {os.path.dirname(harness.CINCH)}; echo end")
+        self.assertEqual(self.out(r), "end\n")
+
+    def test_the_system_cannot_be_written(self):
+        r = self.sh("for d in / /usr /usr/bin /etc /opt /proc/sys/kernel /sys /dev; do "
+                    "touch $d/x 2>/dev/null && echo $d; done; echo x > /proc/sys/kernel/core_pattern; echo end")
+        self.assertEqual(self.out(r), "end\n")
+
+    def test_private_places_can(self):
+        name = self.mark[-12:]
+        r = self.sh('for d in /tmp /dev/shm /var/tmp "$HOME" "$TMPDIR" "$CINCH_ARTIFACTS_DIR" .; do '
+                    f'touch $d/{name} || echo $d; done; echo hi > /dev/stdout; echo hi > /dev/null')
+        self.assertEqual(self.out(r), "hi\n")
+        self.assertFalse(os.path.exists("/tmp/" + name))
+        self.assertTrue(r.exists("artifacts", name))
+
+    def test_no_process_of_the_host_is_seen(self):
+        r = self.sh("ls /proc | grep -c '^[0-9]'; cat /proc/1/environ /proc/1/maps; ls /proc/1/fd /proc/1/root; "
+                    "kill -9 1; echo alive")
+        self.assertLess(int(self.out(r).split()[0]), 8)
+        self.assertEqual(self.out(r).split()[-1], "alive")
+
+    # --- network ---
+
+    def test_nothing_can_be_reached(self):
+        with socket.create_server(("127.0.0.1", 0)) as host:
+            name = "\0cinch-test-" + self.mark[-8:]
+            with socket.socket(socket.AF_UNIX) as abstract:
+                abstract.bind(name)
+                abstract.listen()
+                text = ("import socket\n"
+                        f"for family, to in ((2, ('127.0.0.1', {host.getsockname()[1]})), (2, ('1.1.1.1', 80)), "
+                        f"(1, {name!r})):\n"
+                        "    try:\n        socket.socket(family).connect(to)\n        print('reached', to)\n"
+                        "    except OSError as e:\n        pass\n"
+                        "for family in (17, 31, 38, 40):\n"
+                        "    try:\n        socket.socket(family, 3)\n        print('made', family)\n"
+                        "    except OSError:\n        pass\n"
+                        "a = socket.create_server(('127.0.0.1', 0))\n"
+                        "socket.create_connection(a.getsockname())\nprint('own loopback')\n")
+                r = self.run_box(["/usr/bin/python3", "-c", text])
+        self.assertEqual(self.out(r), "own loopback\n", r.bytes("stderr.log"))
+
+    def test_the_host_is_reached_when_it_may(self):
+        with socket.create_server(("127.0.0.1", 0)) as host:
+            text = f"import socket; socket.create_connection(('127.0.0.1', {host.getsockname()[1]})); print('ok')"
+            r = self.run_box(["/usr/bin/python3", "-c", text], "--net", "open")
+        self.assertEqual(self.out(r), "ok\n", r.bytes("stderr.log"))
+        self.assertNotIn("network", r.manifest["sandbox"]["enforced"])
+
+    def test_the_listener_is_served_from_outside(self):
+        done = self.inside("--listen", "--", "/usr/bin/python3", "-c",
+                           "import socket; print(socket.create_connection(('127.0.0.1', 8080)).recv(9))")
+        self.assertEqual((done.stdout, done.returncode), ("b'hello'\n", 0), done.stderr)
+        with self.assertRaises(OSError):
+            socket.create_connection(("127.0.0.1", 8080), 1).close()
+
+    # --- policy ---
+
+    def test_read_write_and_deny(self):
+        self.put("data/a", "A")
+        self.put("data/hidden/b", "B")
+        out = self.give(self.make_dir("out"))
+        data = self.path("data")
+        r = self.sh(f"cat {data}/a; cat {data}/hidden/b; echo x > {data}/new; echo y > {out}/y; ls {data}/hidden",
+                    "--read", data, "--write", out, "--deny", data + "/hidden")
+        self.assertEqual(self.out(r), "A")
+        self.assertEqual(sorted(os.listdir(data)), ["a", "hidden"])
+        with open(out + "/y") as f:
+            self.assertEqual(f.read(), "y\n")
+
+    def test_a_read_only_workspace(self):
+        self.put("ws/f", "text")
+        r = self.sh("cat f; echo x > new; rm f; echo $?", "--sandbox", "read-only")
+        self.assertEqual(self.out(r), "text1\n")
+        self.assertEqual(os.listdir(self.workspace), ["f"])
+
+    def test_hooks_cannot_be_planted(self):
+        run_as(self.uid, ["git", "init", "-q", self.workspace], env=self.env, check=True)
+        r = self.sh("echo x > .git/hooks/post-checkout; git config core.fsmonitor x; mv .git/hooks .git/h; "
+                    "mv .git g; rm -rf .git/hooks; echo hi > a; git add a; "
+                    "git -c user.name=a -c user.email=a@b commit -qm x && git log --format=%s")
+        self.assertEqual(self.out(r), "x\n", r.bytes("stderr.log"))
+        self.assertFalse(os.path.exists(os.path.join(self.workspace, ".git/hooks/post-checkout")))
+        with open(os.path.join(self.workspace, ".git/config")) as f:
+            self.assertNotIn("fsmonitor", f.read())
+
+    def test_a_path_that_does_not_exist(self):
+        r = self.sh("true", "--read", self.path("nowhere"))
+        self.assertEqual((r.code, r.reason), (66, "missing_input"))
+        r = self.sh("true", "--read", "/proc")
+        self.assertEqual(r.code, 65)
+
+    def test_limits(self):
+        r = self.sh("i=0; while [ $i -lt 40 ]; do sleep 60 & i=$((i+1)); done; echo all", "--pids", "20",
+                    "--drain", "1")
+        self.assertNotEqual(self.out(r), "all\n")
+
+    # --- programs ---
+
+    def test_real_programs(self):
+        self.put("ws/a.c", '#include <stdio.h>\nint main(void) { puts("c"); return 0; }\n')
+        r = self.sh("gcc -o a a.c && ./a && /usr/bin/python3 -c 'print(\"py\")' && git init -q x && echo git")
+        self.assertEqual(self.out(r), "c\npy\ngit\n", r.bytes("stderr.log"))
+
+    @unittest.skipUnless(os.path.exists("/usr/bin/node"), "node is not installed")
+    def test_node_and_npm(self):
+        r = self.sh("/usr/bin/node -e 'console.log(os.cpus().length > 0)' && /usr/bin/npm --version >/dev/null && "
+                    "echo '{}' > package.json && /usr/bin/npm run 2>&1 && echo npm")
+        self.assertEqual(self.out(r).split()[-1], "npm", r.bytes("stderr.log"))
+
+    def test_terminals(self):
+        r = self.run_box(["/usr/bin/python3", "-c",
+                          "import pty, sys; sys.exit(pty.spawn(['sh', '-c', 'tty >/dev/tty'])); "])
+        self.assertIn("/dev/pts/0", self.out(r))
+
+    def test_a_script_for_an_interpreter(self):
+        script = self.put("agent.py", "print('ran')")
+        self.assertEqual(self.out(self.run_box(["/usr/bin/python3", script])), "ran\n")
+
+    # --- transactions, several programs ---
+
+    def test_a_layer_keeps_changes_apart(self):
+        self.put("ws/f", "old")
+        layer = self.give(self.make_dir("layer"))
+        for name in ("upper", "work"):
+            self.give(self.make_dir("layer", name))
+        done = self.inside("--overlay", self.workspace, layer, "--layer", "t", "--",
+                           "/bin/sh", "-c", "cat f; echo new > f; echo x > made; cat f; ls")
+        self.assertEqual(done.stdout, "oldnew\nf\nmade\n", done.stderr)
+        self.assertEqual(os.listdir(layer + "/upper"), [])
+        with open(os.path.join(self.workspace, "f")) as f:
+            self.assertEqual(f.read(), "old")
+
+    def test_an_overlay_leaves_the_tree_alone(self):
+        self.put("ws/f", "old")
+        self.put("ws/d/g", "g")
+        layer = self.give(self.make_dir("layer"))
+        for name in ("upper", "work"):
+            self.give(self.make_dir("layer", name))
+        before = os.stat(os.path.join(self.workspace, "f"))
+        done = self.inside("--overlay", self.workspace, layer, "--", "/bin/sh", "-c",
+                           "echo new > f; rm d/g; echo x > n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(os.stat(os.path.join(self.workspace, "f")).st_mtime_ns, before.st_mtime_ns)
+        self.assertEqual(sorted(os.listdir(self.workspace)), ["d", "f"])
+        self.assertEqual(sorted(os.listdir(layer + "/upper")), ["d", "f", "n"])
+        self.assertEqual(os.stat(layer + "/upper/n").st_uid, self.uid)
+
+    def test_a_program_after_the_other(self):
+        done = self.inside("--again", "--", "/bin/sh", "-c", "echo $$; touch /tmp/was-here; ls /tmp")
+        self.assertEqual(done.stdout.split(), ["2", "was-here", "2", "was-here"], done.stderr)
+
+    # --- the end ---
+
+    def test_nothing_survives_two_kills_at_once(self):
+        output = self.new_output()
+        argv = [self.cinch_path, "run", "--env", "CINCH_TEST_MARK", "--workspace", self.workspace, "--output", output,
+                "--", "sh", "-c", "trap '' TERM HUP INT; setsid sleep 600 & echo ready; wait; sleep 600"]
+        def become():
+            if self.uid != os.geteuid():
+                os.setgroups([])
+                os.setresgid(self.uid, self.uid, self.uid)
+                os.setresuid(self.uid, self.uid, self.uid)
+        p = subprocess.Popen(argv, env=self.env, cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, preexec_fn=become)
+        self.addCleanup(self.reap, p)
+        log = os.path.join(output, "stdout.log")
+        harness.wait_until(lambda: os.path.exists(log) and os.path.getsize(log) > 0, "the agent")
+        with open(f"/proc/{p.pid}/task/{p.pid}/children") as f:
+            helpers = [int(x) for x in f.read().split()]
+        self.assertEqual(len(helpers), 1)
+        # Both are stopped first, so that neither can react to the death of the other.
+        for pid in (p.pid, *helpers):
+            os.kill(pid, signal.SIGSTOP)
+        for pid in (p.pid, *helpers):
+            os.kill(pid, signal.SIGKILL)
+        p.wait()
+        harness.wait_until(lambda: not harness.marked(self.mark), "the end of everything", 10)
+
+    def test_no_descriptor_leaks(self):
+        with open("/etc/hostname") as f:
+            os.set_inheritable(f.fileno(), True)
+            r = self.sh("ls -l /proc/self/fd | grep -v -E ' [012] -> |total|/proc/'; echo end")
+        self.assertEqual(self.out(r), "end\n")
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root to become somebody else")
+class OrdinaryUser(Sandboxed):
+    uid = OTHER
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class Root(harness.Case):
+    def test_files_of_others_keep_their_owners(self):
+        path = self.write("ws/theirs", "x", 0o644)
+        os.chown(path, 4321, 4321)
+        r = self.run_command("sh", "-c", "cat theirs; echo y >> theirs; echo $?; rm theirs; echo z > mine")
+        self.assertEqual(r.bytes("stdout.log"), b"x2\n")
+        self.assertEqual(os.stat(os.path.join(self.workspace, "mine")).st_uid, 0)
+
+    def test_the_tree_of_a_user(self):
+        os.chown(self.workspace, 4321, 4321)
+        self.run_command("sh", "-c", "echo z > made")
+        self.assertEqual(os.stat(os.path.join(self.workspace, "made")).st_uid, 4321)
+
+    def test_memory_and_processors(self):
+        eat = "x = bytearray(400 << 20); print(len(x))"
+        r = self.run_command("/usr/bin/python3", "-c", eat, options=["--memory", "100M"])
+        if r.code == 69:
+            self.skipTest("no writable control group: " + r.manifest["error"])
+        self.assertEqual(r.reason, "failure")
+        self.assertIn("memory", r.manifest["sandbox"]["enforced"])
+        self.assertEqual(subprocess.run("ls -d /sys/fs/cgroup/*/cinch-* /sys/fs/cgroup/cinch-*", shell=True,
+                                        capture_output=True, text=True).stdout, "")
+
+    def test_degraded(self):
+        """An ordinary user has no control groups here: the memory of the sum cannot be bounded."""
+        if os.access("/sys/fs/cgroup/cgroup.procs", os.W_OK):
+            self.skipTest("control groups of version 2")
+        case = OrdinaryUser("test_nobody_with_nothing")
+        case.setUp()
+        self.addCleanup(case.doCleanups)
+        r = case.sh("echo hi", "--memory", "100M")
+        self.assertEqual((r.code, r.reason), (69, "unavailable"))
+        self.assertIn("memory", r.manifest["error"])
+        self.assertEqual(r.bytes("stdout.log"), b"")
+        r = case.sh("echo hi", "--memory", "100M", "--allow-degraded")
+        self.assertEqual((r.code, r.bytes("stdout.log")), (0, b"hi\n"))
+        self.assertIn("memory", r.manifest["sandbox"]["lost"][0])
+        self.assertNotIn("memory", r.manifest["sandbox"]["enforced"])
+        self.assertEqual(json.loads(r.bytes("evidence", "sandbox.json"))["lost"][0]["guarantee"], "memory")
+
+
+if __name__ == "__main__":
+    unittest.main()
