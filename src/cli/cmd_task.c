@@ -11,11 +11,11 @@
 #include "cli/text.h"
 #include "run/definition.h"
 
-static const char *const actions[] = { "check", "render", NULL };
+static const char *const actions[] = { "check", "render", "seed", NULL };
 
 static const struct positional positionals[] = {
-    { "ACTION", "check: is it right? render: what would be sent?", .complete = COMPLETE_WORDS,
-      .words = actions },
+    { "ACTION", "check: is it right? render: what would be sent? seed: a file of overrides",
+      .complete = COMPLETE_WORDS, .words = actions },
     { "TASK", "a task file (*.yaml, *.yml, *.json), or the goal in words", .optional = true,
       .complete = COMPLETE_FILE },
     { 0 },
@@ -188,6 +188,20 @@ static void print_render(struct cli *cli, const struct json *d)
     cli_print(cli, &out);
 }
 
+/* --- seed --- */
+
+static int print_seed(struct cli *cli, const struct definition *d, struct err *e)
+{
+    const struct json *overrides = json_get(d->settings->prompt, "overrides");
+    const char *tag = json_cstring(json_get(overrides, "tag"), "latest");
+    if (d->sections == NULL) {
+        return ERR(e, ERR_CONFIG,
+                   "only the texts of sections can be overridden, and there are none");
+    }
+    cli_print_json(cli, section_tree_seed(d->sections, tag, cli->arena));
+    return 0;
+}
+
 static int look(struct cli *cli, struct definition *d, bool render, struct err *e)
 {
     struct json *shown = NULL;
@@ -218,8 +232,9 @@ static int run_task(struct cli *cli, const struct options *opt, struct err *e)
     struct definition d = { 0 };
     const char *action = options_arg(opt, 0);
     bool render = strcmp(action, "render") == 0;
-    if (!render && strcmp(action, "check") != 0) {
-        return ERR(e, ERR_USAGE, "no action '%.80s'; there is check and render", action);
+    bool seed = strcmp(action, "seed") == 0;
+    if (!render && !seed && strcmp(action, "check") != 0) {
+        return ERR(e, ERR_USAGE, "no action '%.80s'; there is check, render and seed", action);
     }
     int r = request_read(cli->arena, opt, options_arg(opt, 1), &in, e);
     if (r == 0) {
@@ -229,14 +244,15 @@ static int run_task(struct cli *cli, const struct options *opt, struct err *e)
         r = definition_open(&d, cli->arena, &s, e);
     }
     if (r == 0) {
-        r = look(cli, &d, render, e);
+        r = seed ? print_seed(cli, &d, e) : look(cli, &d, render, e);
     }
     definition_done(&d);
     return r;
 }
 
 static const char *const usage[] = { "check [OPTIONS of cinch run] TASK",
-                                     "render [OPTIONS of cinch run] TASK", NULL };
+                                     "render [OPTIONS of cinch run] TASK",
+                                     "seed [OPTIONS of cinch run] TASK", NULL };
 
 static const char *const description[] = {
     "Looks at a task without running it. Nothing is started and nothing is written.",
@@ -244,6 +260,8 @@ static const char *const description[] = {
     "and says what is in it, or what is wrong and where. render prints the prompt, the tools and "
     "the command line that a run would send; what only a run knows is called RUN there. With "
     "--quiet, render prints the prompt alone, and check nothing: its exit status says it.",
+    "seed prints the texts of the sections and tools as a file of overrides, with the hashes that "
+    "tie them to the task: edit it, drop what stays, and put it where docs/prompt.md says.",
     NULL,
 };
 
@@ -251,6 +269,8 @@ static const struct command_example examples[] = {
     { "cinch task check task.yaml", "is it right?" },
     { "cinch task render task.yaml --param repo=cinch", "what would be asked?" },
     { "cinch task render --quiet task.yaml > prompt.md", "the prompt as it is" },
+    { "cinch task seed task.yaml > overrides/demo/review/latest.json",
+      "begin a file of overrides" },
     { 0 },
 };
 

@@ -55,6 +55,13 @@ static int adopt_package(struct definition *d, const struct skill *s, struct err
                    "skill package '%s' has an output schema of its own: leave output.schema out",
                    s->name);
     }
+    if (json_len(s->manifest->required_servers) > 0) {
+        definition_warn(
+            d,
+            "skill '%s' wants MCP servers of the harness' own ('%s' …): they must be in "
+            "its configuration",
+            s->name, json_cstring(json_item(s->manifest->required_servers, 0), ""));
+    }
     d->package = s;
     d->engine = skill_engine_name(d->settings->adapter == NULL ? "command" : d->settings->adapter);
     return 0;

@@ -163,6 +163,23 @@ class Render(Task):
         self.assertEqual((r.code, r.result["output"]), (0, {"findings": 0, "verdict": "good"}), r.stderr)
         self.assertIn(b"2 files were read", r.bytes("artifacts", "review.md"))
 
+    def test_seeded_overrides(self):
+        path = self.task("""
+            prompt:
+              ns: demo
+              key: seed
+              overrides: {dir: overrides, tag: mine}
+              sections: [{key: a, title: A, body: "Original."}]
+            """)
+        seed = json.loads(self.cinch("task", "seed", path).stdout)
+        self.assertEqual(seed["sections"]["a"]["body"], "Original.")
+        seed["sections"]["a"]["body"] = "Edited."
+        self.write("overrides/demo/seed/mine.json", json.dumps(seed))
+        r = self.run_cinch(path, "--", self.agent)
+        self.assertIn(b"Edited.", r.bytes("stdout.log"))
+        self.assertEqual(r.events("run.warning"), [])
+        self.assert_failed(self.cinch("task", "seed", self.task("prompt: x\n")), 65, "sections")
+
     def test_every_key_is_read_and_recorded(self):
         path = self.task(WHOLE)
         r = self.run_cinch(path, "--set", "output.schema=null", "--set", "agent.command=[\"true\"]")

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "base/schema_convert.h"
+
 struct fixture {
     struct arena *arena;
     struct schema *person; /* {"name": string}, nothing else */
@@ -174,6 +176,23 @@ static void test_array_in_items(void **state)
     expect(f, "```json\n{\"items\":[3]}\n```", "[3]", "fence");
 }
 
+/* Asked in the strict form, a model writes null for what it leaves out. */
+static void test_nulls_of_the_strict_form(void **state)
+{
+    struct fixture *f = *state;
+    CLEANUP(schema) struct schema *s = NULL;
+    f->options.wanted = tree(f, "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":"
+                                "{\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"integer\"}},"
+                                "\"required\":[\"a\"]}}");
+    assert_int_equal(schema_compile(f->options.wanted, NULL, &s, NULL), 0);
+    f->options.schema = s;
+    assert_int_equal(parse(f, "{\"items\":[{\"a\":1,\"b\":null}]}"), -ERR_PARSE);
+    f->options.strict = schema_wrap(f->arena, f->options.wanted);
+    expect(f, "{\"items\":[{\"a\":1,\"b\":null}]}", "[{\"a\":1}]", "none");
+    expect(f, "Look: {\"items\":[{\"a\":1,\"b\":2}]}", "[{\"a\":1,\"b\":2}]", "balanced");
+    assert_int_equal(parse(f, "{\"items\":[{\"a\":null,\"b\":2}]}"), -ERR_PARSE);
+}
+
 static void expect_failure(struct fixture *f, const char *text, const char *message)
 {
     assert_int_equal(parse(f, text), -ERR_PARSE);
@@ -287,6 +306,7 @@ int main(void)
         TEST(test_without_schema),
         TEST(test_scalars_by_schema),
         TEST(test_array_in_items),
+        TEST(test_nulls_of_the_strict_form),
         TEST(test_failures),
         TEST(test_best_reason),
         TEST(test_accept),

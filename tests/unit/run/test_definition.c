@@ -154,13 +154,14 @@ static void test_contract_is_told_unless_native(void **state)
     struct json *args = json_array(arena);
     json_push(arena, args, json_cstr(arena, "--schema={output_schema}"));
     struct profile_args group = { .args = args };
-    struct profile native = { .argv = &group, .argv_len = 1 };
+    struct profile native = { .driver = "oneshot", .argv = &group, .argv_len = 1 };
     assert_true(definition_native_schema(&native));
     settings.profile = &native;
     assert_int_equal(definition_prompt(&d, &place, &text, &e), 0);
     assert_true(str_eqc(text, "x"));
-    assert_true(definition_native_schema(&(struct profile) { .schema_native = true }));
-    assert_false(definition_native_schema(&(struct profile) { .argv_len = 0 }));
+    assert_true(
+        definition_native_schema(&(struct profile) { .driver = "oneshot", .schema_native = true }));
+    assert_false(definition_native_schema(&(struct profile) { .driver = "oneshot" }));
     assert_false(definition_native_schema(NULL));
 }
 
