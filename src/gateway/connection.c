@@ -22,7 +22,8 @@ enum connection_state {
     CONNECTION_OVER,
 };
 
-/* Small pieces of an answer leave together, at the end of the round of the loop in which they came. */
+/* Small pieces of an answer leave together, at the end of the round of the loop in which they
+ * came. */
 #define BATCH_MAX ((size_t)32 << 10)
 /* What waits for a client that reads slowly: beyond the mark the upstream is held back. */
 #define CONGESTION_MARK ((size_t)256 << 10)

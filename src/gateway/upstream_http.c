@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A client of HTTP/1.1. A link is a connection, with a call on it or idle in the list of spare ones;
- * a call has a link once it is connected.
+ * A client of HTTP/1.1. A link is a connection, with a call on it or idle in the list of spare
+ * ones; a call has a link once it is connected.
  */
 #include "gateway/upstream_http.h"
 
