@@ -32,6 +32,7 @@
     X(config)           \
     X(recover)          \
     X(cassette)         \
+    X(gateway)          \
     X(adapters)         \
     X(doctor)           \
     X(completion)       \

@@ -22,6 +22,9 @@ enum connection_state {
     CONNECTION_OVER,
 };
 
+/* Small pieces of an answer leave together, at the end of the round of the loop in which they
+ * came. */
+#define BATCH_MAX ((size_t)32 << 10)
 /* What waits for a client that reads slowly: beyond the mark the upstream is held back. */
 #define CONGESTION_MARK ((size_t)256 << 10)
 #define QUEUE_MAX       ((size_t)8 << 20)
@@ -41,9 +44,11 @@ struct connection {
     struct buf pending;
     struct exchange *exchange;
     struct tunnel *tunnel;
-    struct buf head; /* of the answer, until it goes out with the first bytes */
-    bool consuming;  /* consume() is running: it goes on by itself */
-    bool refused;    /* the answer came before the request was complete */
+    struct buf head;  /* of the answer, until it goes out with the first bytes */
+    struct buf batch; /* of its body */
+    bool flush_posted;
+    bool consuming; /* consume() is running: it goes on by itself */
+    bool refused;   /* the answer came before the request was complete */
     bool keep_alive;
     bool is_head; /* HEAD: no body in the answer */
     bool chunked;
@@ -92,6 +97,7 @@ static void destroy(void *arg)
     c->http = http_free(c->http);
     buf_done(&c->pending);
     buf_done(&c->head);
+    buf_done(&c->batch);
     free(c);
 }
 
@@ -119,20 +125,69 @@ static void close_connection(struct connection *c)
 
 /* --- answers --- */
 
-static void flush_head(struct connection *c)
+/* Sends the head, if it is still there, what was batched, and `more`, as one chunk; `last` ends a
+ * chunked body. */
+static int write_out(struct connection *c, struct str more, bool last)
 {
-    if (c->head.len > 0 && c->state != CONNECTION_OVER) {
-        const struct str piece = buf_str(&c->head);
-        if (stream_write(c->stream, &piece, 1, NULL) < 0) {
-            LOG_DEBUG("gateway", "queue_full");
-        }
-        buf_reset(&c->head);
+    char size[HTTP_CHUNK_HEAD_LEN];
+    struct str pieces[6];
+    size_t n = 0;
+    size_t len = c->batch.len + more.len;
+    if (c->head.len > 0) {
+        pieces[n++] = buf_str(&c->head);
     }
+    if (c->chunked && len > 0) {
+        pieces[n++] = http_chunk_head(len, size);
+    }
+    if (c->batch.len > 0) {
+        pieces[n++] = buf_str(&c->batch);
+    }
+    if (more.len > 0) {
+        pieces[n++] = more;
+    }
+    if (c->chunked && len > 0) {
+        pieces[n++] = HTTP_CHUNK_TAIL;
+    }
+    if (c->chunked && last) {
+        pieces[n++] = HTTP_CHUNK_LAST;
+    }
+    int rc = stream_write(c->stream, pieces, n, NULL);
+    buf_reset(&c->head);
+    buf_reset(&c->batch);
+    return rc;
+}
+
+/* False: the client is too far behind, the connection was cut. */
+static bool flush(struct connection *c, struct str more, bool last)
+{
+    if (c->state == CONNECTION_OVER) {
+        return false;
+    }
+    if (write_out(c, more, last) < 0) {
+        connection_cut(c); /* whoever produces did not stop: an answer with a hole is none */
+        return false;
+    }
+    if (stream_queued(c->stream) > 0 && !timer_armed(c->deadline)) {
+        timer_arm(c->deadline, clock_now() + c->g->opts.limits.stall);
+    }
+    return true;
 }
 
 static void flush_later(void *arg)
 {
-    flush_head(arg);
+    struct connection *c = arg;
+    c->flush_posted = false;
+    if (c->head.len > 0 || c->batch.len > 0) {
+        (void)flush(c, STR_EMPTY, false);
+    }
+}
+
+static void post_flush(struct connection *c)
+{
+    if (!c->flush_posted) {
+        c->flush_posted = true;
+        loop_post(c->g->loop, flush_later, c);
+    }
 }
 
 static bool closes(const struct connection *c)
@@ -173,41 +228,25 @@ void connection_head(struct connection *c, int status, const struct http_fields 
         connection_cut(c);
         return;
     }
-    /* Most often data follow at once, and then leave in the same packet. */
-    loop_post(c->g->loop, flush_later, c);
+    post_flush(c);
 }
 
 void connection_data(struct connection *c, struct str bytes)
 {
-    char size[HTTP_CHUNK_HEAD_LEN];
-    struct str pieces[4];
-    size_t n = 0;
     if (c->state == CONNECTION_OVER || bytes.len == 0 || c->is_head) {
         return;
     }
-    if (c->head.len > 0) {
-        pieces[n++] = buf_str(&c->head);
-    }
-    if (c->chunked) {
-        pieces[n++] = http_chunk_head(bytes.len, size);
-    }
-    pieces[n++] = bytes;
-    if (c->chunked) {
-        pieces[n++] = HTTP_CHUNK_TAIL;
-    }
-    if (stream_write(c->stream, pieces, n, NULL) < 0) {
-        connection_cut(c); /* whoever produces did not stop: an answer with a hole is none */
+    if (c->batch.len + bytes.len > BATCH_MAX) {
+        (void)flush(c, bytes, false);
         return;
     }
-    buf_reset(&c->head);
-    if (stream_queued(c->stream) > 0 && !timer_armed(c->deadline)) {
-        timer_arm(c->deadline, clock_now() + c->g->opts.limits.stall);
-    }
+    buf_add(&c->batch, bytes);
+    post_flush(c);
 }
 
 bool connection_congested(const struct connection *c)
 {
-    return c->state != CONNECTION_OVER && stream_queued(c->stream) > CONGESTION_MARK;
+    return c->state != CONNECTION_OVER && stream_queued(c->stream) + c->batch.len > CONGESTION_MARK;
 }
 
 static void resume_requests(void *arg)
@@ -227,15 +266,9 @@ void connection_end(struct connection *c)
     if (c->state == CONNECTION_OVER) {
         return;
     }
-    if (c->chunked && !c->is_head) {
-        const struct str pieces[] = { buf_str(&c->head), HTTP_CHUNK_LAST };
-        if (stream_write(c->stream, pieces, 2, NULL) < 0) {
-            connection_cut(c);
-            return;
-        }
-        buf_reset(&c->head);
+    if (!flush(c, STR_EMPTY, true)) {
+        return;
     }
-    flush_head(c);
     c->exchange = NULL;
     if (closes(c)) {
         stream_finish(c->stream);
@@ -257,7 +290,9 @@ void connection_cut(struct connection *c)
             exchange_abort(x);
         }
     }
-    flush_head(c); /* the client shall see that an answer began */
+    if (c->state != CONNECTION_OVER) {
+        (void)!write_out(c, STR_EMPTY, false); /* the client shall see what there was */
+    }
     close_connection(c);
 }
 
@@ -455,6 +490,7 @@ void connection_start(struct gateway *g, int fd)
     c->g = g;
     buf_init(&c->pending, PENDING_MAX);
     buf_init(&c->head, BUF_TEXT);
+    buf_init(&c->batch, BUF_TEXT);
     int rc = timer_new(g->loop, on_deadline, c, &c->deadline, &e);
     rc = rc < 0 ? rc : stream_new(g->loop, fd, &o, &c->stream, &e);
     if (rc < 0) {

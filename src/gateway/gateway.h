@@ -15,7 +15,7 @@
  *   POST /v1/messages, /v1/responses, /v1/chat/completions, /v1beta/models/M:generateContent …
  *                             by the route of the model: unchanged when the upstream speaks the
  *                             client's format, else translated
- *   …/count_tokens, :countTokens, /v1/models      the provider's answer, or an estimate, or the routes
+ *   …/count_tokens, :countTokens, /v1/models      the provider's answer, an estimate, the routes
  *   CONNECT host:port, GET http://host/…           if `egress` allows it
  *   /healthz, /metrics                             for whoever watches
  *   mounts                                         other protocols on the same door: /mcp

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a provider would be asked and the gateway can say by itself: the models that its routes name,
- * and how many tokens a request has, about.
+ * What a provider would be asked and the gateway can say by itself: the models that its routes
+ * name, and how many tokens a request has, about.
  */
 #include <stdio.h>
 

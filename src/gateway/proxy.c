@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The proxy: CONNECT and absolute-form requests to hosts that the rules allow. The name is looked up
- * here, the address is checked, and that very address is connected to: what the name points at a
+ * The proxy: CONNECT and absolute-form requests to hosts that the rules allow. The name is looked
+ * up here, the address is checked, and that very address is connected to: what the name points at a
  * moment later does not matter.
  *
  * An absolute-form request is sent on with "Connection: close" and its answer passed back unread,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * struct routes: the table from models to upstreams, together with the upstreams, which it opens and
- * owns.
+ * struct routes: the table from models to upstreams, together with the upstreams, which it opens
+ * and owns.
  *
  *   struct routes *r = routes_new(loop, &(struct routes_opts){ .variable = lookup });
- *   routes_upstream(r, "anthropic", &(struct routing_words){ .upstream = "https://api.anthropic.com" }, e);
+ *   routes_upstream(r, "claude", &(struct routing_words){ .upstream = "https://…" }, e);
  *   routes_upstream(r, "local", &(struct routing_words){ .upstream = "http://127.0.0.1:8000/v1",
  *                                                        .format = "chat" }, e);
- *   routes_add(r, "claude-*", "anthropic", NULL, e);
+ *   routes_add(r, "claude-*", "claude", NULL, e);
  *   routes_add(r, "*", "local", "qwen3:8b", e);              whatever is asked for becomes qwen3:8b
  *   opts.routes = routes_list(r, &opts.n_routes);            for gateway_open()
  *   routes_free(r);                                          after the gateway

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking into request bodies. A cursor over JSON text that knows strings, nesting and nothing else.
+ * Looking into request bodies. A cursor over JSON text that knows strings, nesting and nothing
+ * else.
  */
 #include "gateway/scan.h"
 

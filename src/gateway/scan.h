@@ -6,7 +6,7 @@
  * with every other byte left as it is.
  *
  *   struct scan s;
- *   if (!scan_request(body, &s)) …                    not an object, or not safe to judge: see below
+ *   if (!scan_request(body, &s)) …                    not an object, or not safe to judge
  *   scan_set_model(body, &s, STR("other"), &out, e);
  *
  * What another reader of the body could take for something else is refused: a member that matters
@@ -39,7 +39,8 @@ struct scan {
 
 bool scan_request(struct str body, struct scan *ret);
 /* The body with another model, or with another limit of output: appended to `out`. The member is
- * `name` where there is none so far; for Gemini "maxOutputTokens", which goes into generationConfig. */
+ * `name` where there is none so far; for Gemini "maxOutputTokens", which goes into
+ * generationConfig. */
 int scan_set_model(struct str body, const struct scan *s, struct str model, struct buf *out,
                    struct err *e) MUST_USE;
 int scan_set_max(struct str body, const struct scan *s, const char *name, int64_t max,

@@ -2,8 +2,8 @@
  *
  * Requests and answers between two formats, through the canonical form of llm. The answer is
  * translated as it comes. What a format cannot say is refused or noted as a loss, which the event
- * of the call carries. The head of our answer waits for its first bytes: until then an upstream that
- * talks nonsense can still be told as an error.
+ * of the call carries. The head of our answer waits for its first bytes: until then an upstream
+ * that talks nonsense can still be told as an error.
  */
 #include <stdlib.h>
 

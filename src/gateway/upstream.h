@@ -11,8 +11,8 @@
  *       → on_end()                                    the answer is complete …
  *       or on_error(error) at any time                … or there will be none, or no rest of it
  *
- * Exactly one of on_end and on_error comes, and nothing after it; the call is then over and must not
- * be touched. All callbacks come from the loop. An answer with status 429 or 500 is an answer
+ * Exactly one of on_end and on_error comes, and nothing after it; the call is then over and must
+ * not be touched. All callbacks come from the loop. An answer with status 429 or 500 is an answer
  * (on_head …): on_error is for what never became HTTP. on_error after on_head is a cut stream.
  *
  *   up->ops->cancel(call)                             no callback from here on, the call is over
@@ -74,7 +74,7 @@ struct upstream_port {
 };
 
 struct upstream_ops {
-    /* On failure there is no call: the request cannot even be begun (ERR_CONFIG, ERR_SECRET …). */
+    /* On failure there is no call: the request cannot even be begun (ERR_CONFIG, ERR_SECRET). */
     int (*start)(struct upstream *up, const struct upstream_request *r,
                  const struct upstream_port *port, struct upstream_call **ret, struct err *e);
     void (*cancel)(struct upstream_call *call);

@@ -14,6 +14,8 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/macro.h"
+#include "gateway/provider.h"
+#include "gateway/upstream_http.h"
 #include "io/loop.h"
 #include "io/timer.h"
 #include "io/watch.h"
@@ -28,10 +30,8 @@ struct curl_upstream {
     CURLM *multi;
     struct timer *timer;
     bool kick_posted;
-    char *name, *key, *unix_socket, *ca_file;
-    char *origin; /* "https://host:port" */
-    char *path;   /* of the base URL, without a slash at the end */
-    bool loopback;
+    char *name, *unix_socket, *ca_file;
+    struct provider provider;
     nsec connect, first_byte, idle;
     CURL *spare[SPARE_MAX];
     size_t n_spare;
@@ -363,24 +363,10 @@ static void add_field(struct upstream_call *c, struct str name, struct str value
 static void add_key(struct upstream_call *c, enum llm_format format)
 {
     CLEANUP(buf) struct buf value = BUF_INIT(BUF_TEXT);
-    const char *key = c->up->key;
-    if (key == NULL) {
-        return;
-    }
-    switch (format) {
-    case LLM_ANTHROPIC:
-        add_field(c, STR("x-api-key"), str_of(key));
-        break;
-    case LLM_GEMINI:
-        add_field(c, STR("x-goog-api-key"), str_of(key));
-        break;
-    case LLM_RESPONSES:
-    case LLM_CHAT:
-    case LLM_FORMAT_MAX:
-        buf_addf(&value, "Bearer %s", key);
-        add_field(c, STR("Authorization"), buf_str(&value));
+    struct str name;
+    if (provider_key_field(&c->up->provider, format, &name, &value)) {
+        add_field(c, name, buf_str(&value));
         explicit_bzero(value.ptr, value.len);
-        break;
     }
 }
 
@@ -405,21 +391,6 @@ static void set_fields(struct upstream_call *c, const struct upstream_request *r
     }
 }
 
-/* "…/v1" and "/v1/messages": one of them. */
-static void write_url(const struct curl_upstream *up, struct str target, struct buf *out)
-{
-    struct str base = str_of(up->path);
-    struct str rest = str_slice(target, 1, target.len);
-    struct str first = str_split(&rest, '/');
-    struct str tail =
-        str_slice(base, base.len > first.len ? base.len - first.len - 1 : 0, base.len);
-    bool twice = first.len > 1 && first.ptr[0] == 'v' && tail.len == first.len + 1 &&
-                 tail.ptr[0] == '/' && str_eq(str_slice(tail, 1, tail.len), first);
-    buf_adds(out, up->origin);
-    buf_add(out, twice ? str_slice(base, 0, base.len - tail.len) : base);
-    buf_add(out, target);
-}
-
 static void set_method(struct upstream_call *c, const struct upstream_request *r)
 {
     CURL *h = c->easy;
@@ -442,7 +413,8 @@ static void set_options(struct upstream_call *c, const struct upstream_request *
     struct curl_upstream *up = c->up;
     CURL *h = c->easy;
     CLEANUP(buf) struct buf url = BUF_INIT(BUF_TEXT);
-    write_url(up, r->target, &url);
+    buf_adds(&url, up->provider.origin);
+    provider_target(&up->provider, r->target, &url);
     (void)curl_easy_setopt(h, CURLOPT_URL, url.ptr);
     (void)curl_easy_setopt(h, CURLOPT_PRIVATE, c);
     (void)curl_easy_setopt(h, CURLOPT_ERRORBUFFER, c->error);
@@ -464,7 +436,7 @@ static void set_options(struct upstream_call *c, const struct upstream_request *
     if (up->ca_file != NULL) {
         (void)curl_easy_setopt(h, CURLOPT_CAINFO, up->ca_file);
     }
-    if (up->loopback) {
+    if (up->provider.loopback) {
         (void)curl_easy_setopt(h, CURLOPT_PROXY, "");
     }
     set_method(c, r);
@@ -542,15 +514,10 @@ static void destroy(void *arg)
         drop_watch(up->watches);
     }
     up->timer = timer_free(up->timer);
-    if (up->key != NULL) {
-        explicit_bzero(up->key, strlen(up->key));
-    }
-    free(up->key);
+    provider_done(&up->provider);
     free(up->name);
     free(up->unix_socket);
     free(up->ca_file);
-    free(up->origin);
-    free(up->path);
     free(up);
 }
 
@@ -576,51 +543,26 @@ static char *copy(const char *s)
     return s == NULL ? NULL : xstrdup(s);
 }
 
-static int take_url(struct curl_upstream *up, const char *text, struct err *e)
+/* Nothing needs libcurl there: no TLS, and no proxy stands between. */
+static bool is_plain(const struct upstream_curl_opts *o)
 {
-    CURLU *url = curl_url();
-    char *scheme = NULL, *host = NULL, *port = NULL, *path = NULL, *user = NULL, *query = NULL;
-    bool good = url != NULL && curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
-                curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
-                curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
-                curl_url_get(url, CURLUPART_PATH, &path, 0) == CURLUE_OK &&
-                (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0) &&
-                curl_url_get(url, CURLUPART_USER, &user, 0) != CURLUE_OK &&
-                curl_url_get(url, CURLUPART_QUERY, &query, 0) != CURLUE_OK;
-    if (good) {
-        CLEANUP(buf) struct buf origin = BUF_INIT(BUF_TEXT);
-        buf_addf(&origin, "%s://%s", scheme, host);
-        if (curl_url_get(url, CURLUPART_PORT, &port, 0) == CURLUE_OK) {
-            buf_addf(&origin, ":%s", port);
-        }
-        up->origin = xstrdup(origin.ptr);
-        up->path = xstrdup(path);
-        size_t len = strlen(up->path);
-        while (len > 0 && up->path[len - 1] == '/') {
-            up->path[--len] = '\0';
-        }
-        up->loopback = strcmp(host, "127.0.0.1") == 0 || strcmp(host, "localhost") == 0 ||
-                       strcmp(host, "[::1]") == 0 || up->unix_socket != NULL;
-    }
-    curl_free(scheme);
-    curl_free(host);
-    curl_free(port);
-    curl_free(path);
-    curl_free(user);
-    curl_free(query);
-    curl_url_cleanup(url);
-    return good ? 0
-                : ERR(e, ERR_CONFIG,
-                      "'%.100s' is no base URL: http:// or https://, a host, perhaps a path", text);
+    struct provider p;
+    bool plain = provider_init(&p, o->url, NULL, NULL) == 0 && !p.tls &&
+                 (p.loopback || o->unix_socket != NULL ||
+                  (getenv("http_proxy") == NULL && getenv("all_proxy") == NULL));
+    provider_done(&p);
+    return plain;
 }
 
 int upstream_curl_new(struct loop *l, const struct upstream_curl_opts *o, struct upstream **ret,
                       struct err *e)
 {
+    if (is_plain(o)) {
+        return upstream_http_new(l, o, ret, e);
+    }
     struct curl_upstream *up = xcalloc(1, sizeof *up);
     up->loop = l;
     up->name = xstrdup(o->name);
-    up->key = copy(o->key);
     up->unix_socket = copy(o->unix_socket);
     up->ca_file = copy(o->ca_file);
     up->connect = o->connect != 0 ? o->connect : 15 * NSEC_PER_SEC;
@@ -633,7 +575,7 @@ int upstream_curl_new(struct loop *l, const struct upstream_curl_opts *o, struct
                                    .any_format = o->any_format };
     int rc =
         curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ? ERR(e, ERR_SYS, "set up libcurl") : 0;
-    rc = rc < 0 ? rc : take_url(up, o->url, e);
+    rc = rc < 0 ? rc : provider_init(&up->provider, o->url, o->key, e);
     rc = rc < 0 ? rc : timer_new(l, on_timer, up, &up->timer, e);
     up->multi = rc < 0 ? NULL : curl_multi_init();
     if (rc == 0 && up->multi == NULL) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A provider over HTTP or HTTPS as an upstream, by libcurl. Any base URL that speaks one of the four
- * formats: a provider, a compatible server, another cinch gateway.
+ * A provider over HTTP or HTTPS as an upstream, by libcurl. Any base URL that speaks one of the
+ * four formats: a provider, a compatible server, another cinch gateway.
  *
- *   upstream_curl_new(loop, &(struct upstream_curl_opts){ .name = "anthropic", .format = LLM_ANTHROPIC,
- *                     .url = "https://api.anthropic.com", .key = key }, &up, e);
+ *   const struct upstream_curl_opts o = { .name = "anthropic", .format = LLM_ANTHROPIC,
+ *                                         .url = "https://api.anthropic.com", .key = key };
+ *   upstream_curl_new(loop, &o, &up, e);
  *   …
  *   up->ops->free(up);
  *

@@ -157,7 +157,7 @@ int listener_bind_unix(const char *path, int *ret_fd, struct err *e)
     }
     memcpy(addr.sun_path, path, len + 1);
     CLEANUP(fd) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* Before bind(): the file is made with this mode, there is no moment when others can connect. */
+    /* Before bind(): the file is made with this mode; others can connect at no moment. */
     if (fd < 0 || fchmod(fd, 0600) != 0) {
         return ERR_SYS(e, "create a socket");
     }

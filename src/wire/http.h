@@ -6,7 +6,7 @@
  *   struct http *h = http_new(HTTP_REQUESTS);
  *   struct str in = bytes, body;
  *   while ((r = http_next(h, &in, &body, e)) > HTTP_EV_MORE) {      in shrinks by what was used
- *       HTTP_EV_HEAD: http_head(h)     HTTP_EV_BODY: a piece of it     HTTP_EV_END: the message is complete
+ *       HTTP_EV_HEAD: http_head(h)   HTTP_EV_BODY: a piece of it   HTTP_EV_END: it is complete
  *   }
  *   if (http_end(h, e) < 0) …                                    the peer has closed
  *   http_free(h);
@@ -56,7 +56,7 @@ const struct str *http_find(const struct http_fields *f, const char *name);
 size_t http_count(const struct http_fields *f, const char *name);
 /* Is the word one of the comma-separated values of the fields of this name? Without case. */
 bool http_has_word(const struct http_fields *f, const char *name, struct str word);
-/* Concerns one connection only (RFC 9110, 7.6.1): Connection, what it names, Transfer-Encoding … */
+/* Concerns one connection only (RFC 9110, 7.6.1): Connection and what it names, and some more. */
 bool http_is_hop_by_hop(const struct http_fields *f, struct str name);
 /* "key" of "/path?a=b&key=value": the raw value; false when it is not there. */
 bool http_query_find(struct str target, const char *key, struct str *ret);
@@ -85,8 +85,8 @@ enum http_event {
 
 struct http *http_new(enum http_kind kind);
 struct http *http_free(struct http *h); /* accepts NULL, returns NULL */
-/* An enum http_event, or -code. Nothing is read beyond HTTP_EV_END of a message: what is left of the
- * input belongs to the next one, or, after a CONNECT, to the tunnel. */
+/* An enum http_event, or -code. Nothing is read beyond HTTP_EV_END of a message: what is left of
+ * the input belongs to the next one, or, after a CONNECT, to the tunnel. */
 int http_next(struct http *h, struct str *input, struct str *ret_body, struct err *e) MUST_USE;
 /* The peer will send no more. 0 between messages; 1 when that completes a response whose body ran
  * until the end; ERR_PROTO in the midst of a message. */

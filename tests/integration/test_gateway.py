@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: MIT
+"""The gateway against a foreign server: bytes pass unchanged, formats are translated, keys are swapped,
+routes are followed, the proxy goes where it may and nowhere else."""
+
+import base64
+import http.client
+import json
+import os
+import socket
+import threading
+
+import gateway
+import harness
+
+
+class Echo(gateway.Handler):
+    """Keeps what it was sent; answers in the format of the path, as a stream when asked to."""
+
+    def do_POST(self):
+        body = self.read_body()
+        up = self.server.upstream
+        up.seen.append((self.command, self.path, dict(self.headers), body))
+        if self.path.startswith("/v1/chat"):
+            self.answer(200, json.dumps({
+                "id": "c1", "object": "chat.completion", "created": 1, "model": "chat-test",
+                "choices": [{"index": 0, "message": {"role": "assistant", "content": "from chat"},
+                             "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}}).encode())
+            return
+        if b'"stream": true' in body or b'"stream":true' in body:
+            self.start_stream()
+            sent = b""
+            for data in gateway.anthropic_events([f"word {i} " for i in range(50)]):
+                self.chunk(data)
+                sent += data
+            self.end_stream()
+            up.sent = sent
+            return
+        up.sent = json.dumps({
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-test",
+            "content": [{"type": "text", "text": "h\u00e9llo"}], "stop_reason": "end_turn",
+            "usage": {"input_tokens": 11, "output_tokens": 7}, "unknown": {"kept": [1, 2.50, None]}},
+            indent=3).encode()
+        self.answer(200, up.sent, [("request-id", "req_1"), ("anthropic-ratelimit-requests-limit", "50")])
+
+    def do_GET(self):
+        self.server.upstream.seen.append((self.command, self.path, dict(self.headers), b""))
+        self.answer(200, b'{"data":[{"id":"claude-test","type":"model"}],"has_more":false}')
+
+
+class Failing(gateway.Handler):
+    """The first `bad` requests get a 529, the next ones an answer."""
+
+    bad = 2
+
+    def do_POST(self):
+        self.read_body()
+        up = self.server.upstream
+        up.seen.append(self.path)
+        if len(up.seen) <= self.bad:
+            self.answer(529, b'{"type":"error","error":{"type":"overloaded_error","message":"busy"}}',
+                        [("retry-after", "0")])
+        else:
+            self.answer(200, b'{"id":"m","type":"message","role":"assistant","model":"x","content":[],'
+                             b'"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}')
+
+
+MESSAGE = {"model": "claude-test", "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}
+ODD = (b'{ "model":"claude-test",\n\t"max_tokens" : 1e2, "x-unknown": {"z": [1.0, 1e400, "\\u00e9"]},\n'
+       b'"messages":[{"role":"user","content":"\xc3\xa9\\n"}]   }\n')
+
+
+class PassThrough(gateway.Case):
+    def start_one(self):
+        up = self.upstream(Echo)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic,key=REAL_KEY",
+                         env={"REAL_KEY": "sk-real-key"})
+        return up, g
+
+    def test_bodies_pass_byte_for_byte(self):
+        up, g = self.start_one()
+        a = g.request("POST", "/v1/messages?beta=true", ODD, {
+            "anthropic-version": "2023-06-01", "anthropic-beta": "b1,b2", "x-custom": "kept",
+            "Connection": "keep-alive, X-Hop", "X-Hop": "1", "Accept-Encoding": "gzip, br",
+            "Cookie": "c=1"})
+        self.assertEqual(a.status, 200)
+        method, path, fields, body = up.seen[0]
+        self.assertEqual((method, path), ("POST", "/v1/messages?beta=true"))
+        self.assertEqual(gateway.sha(body), gateway.sha(ODD))
+        self.assertEqual(gateway.sha(a.body), gateway.sha(up.sent))
+        fields = {k.lower(): v for k, v in fields.items()}
+        self.assertEqual(fields["anthropic-beta"], "b1,b2")
+        self.assertEqual(fields["x-custom"], "kept")
+        self.assertEqual(fields["x-api-key"], "sk-real-key")
+        self.assertEqual(fields["accept-encoding"], "identity")
+        self.assertEqual(fields["host"], f"127.0.0.1:{up.port}")
+        for gone in ("authorization", "x-hop", "connection", "cookie"):
+            self.assertNotIn(gone, fields)
+        self.assertNotIn(g.token, json.dumps(fields))
+        self.assertEqual(a.fields["request-id"], "req_1")
+        self.assertEqual(a.fields["anthropic-ratelimit-requests-limit"], "50")
+        self.stop(g)
+
+    def test_a_stream_passes_byte_for_byte_and_is_metered(self):
+        up, g = self.start_one()
+        body = json.dumps({**MESSAGE, "stream": True}).encode()
+        a = g.request("POST", "/v1/messages", body)
+        self.assertEqual(a.fields["content-type"], "text/event-stream")
+        self.assertEqual(gateway.sha(a.body), gateway.sha(up.sent))
+        m = g.metrics()
+        self.assertEqual(m['cinch_tokens_total{kind="input"}'], 11)
+        self.assertEqual(m['cinch_tokens_total{kind="output"}'], 7)
+        self.assertEqual(m['cinch_requests_total{format="anthropic",status="2xx"}'], 1)
+        self.stop(g)
+
+    def test_every_way_to_show_the_token(self):
+        up, g = self.start_one()
+        for fields in ({"Authorization": "Bearer " + g.token}, {"x-api-key": g.token},
+                       {"x-goog-api-key": g.token}):
+            a = g.request("POST", "/v1/messages", json.dumps(MESSAGE).encode(), fields, token=False)
+            self.assertEqual(a.status, 200)
+        a = g.request("POST", f"/v1/messages?key={g.token}&beta=true", json.dumps(MESSAGE).encode(),
+                      token=False)
+        self.assertEqual(a.status, 200)
+        self.assertEqual(up.seen[-1][1], "/v1/messages?beta=true")
+        self.stop(g)
+
+    def test_one_connection_carries_many_requests(self):
+        up, g = self.start_one()
+        c = g.client()
+        for _ in range(20):
+            c.request("POST", "/v1/messages", json.dumps(MESSAGE), {"x-api-key": g.token})
+            self.assertEqual(gateway.sha(c.getresponse().read()), gateway.sha(up.sent))
+        c.close()
+        self.assertLessEqual(g.metrics()["cinch_connections_total"], 2)
+        self.stop(g)
+
+    def test_models_and_counts_are_asked_of_the_provider(self):
+        up, g = self.start_one()
+        a = g.request("GET", "/v1/models", fields={"anthropic-version": "2023-06-01"})
+        self.assertEqual(a.json()["data"][0]["id"], "claude-test")
+        g.request("POST", "/v1/messages/count_tokens", json.dumps(MESSAGE).encode())
+        self.assertEqual(up.seen[-1][1], "/v1/messages/count_tokens")
+        self.stop(g)
+
+    def test_a_large_body_passes(self):
+        up, g = self.start_one()
+        body = json.dumps({**MESSAGE, "pad": "x" * (20 << 20)}).encode()
+        self.assertEqual(g.request("POST", "/v1/messages", body).status, 200)
+        self.assertEqual(gateway.sha(up.seen[0][3]), gateway.sha(body))
+        self.stop(g)
+
+
+class Routing(gateway.Case):
+    def test_routes_choose_upstream_format_and_model(self):
+        first, second = self.upstream(Echo), self.upstream(Echo)
+        g = self.gateway("--upstream", f"one={first.url},format=anthropic",
+                         "--upstream", f"two={second.url}/v1,format=chat",
+                         "--route", "claude-*=one", "--route", "small=one:claude-renamed",
+                         "--route", "gpt-*=two")
+        a = g.request("POST", "/v1/messages", json.dumps(MESSAGE).encode())
+        self.assertEqual(a.status, 200)
+        body = b'{ "model" : "small", "keep": [1.0], "messages":[] }'
+        g.request("POST", "/v1/messages", body)
+        self.assertEqual(first.seen[-1][3], body.replace(b'"small"', b'"claude-renamed"'))
+        a = g.request("POST", "/v1/messages", json.dumps({**MESSAGE, "model": "gpt-5"}).encode())
+        self.assertEqual(a.json()["content"][0]["text"], "from chat")
+        self.assertEqual(a.json()["type"], "message")
+        self.assertEqual(second.seen[-1][1], "/v1/chat/completions")
+        self.assertEqual(json.loads(second.seen[-1][3])["model"], "gpt-5")
+        a = g.request("POST", "/v1/messages", json.dumps({**MESSAGE, "model": "other"}).encode())
+        self.assertEqual(a.status, 404)
+        self.assertEqual(a.json()["error"]["type"], "not_found_error")
+        a = g.request("GET", "/v1/models", fields={"anthropic-version": "1"})
+        self.assertEqual([m["id"] for m in a.json()["data"]], ["claude-renamed", "small"][1:])
+        self.stop(g)
+
+    def test_a_stream_is_translated_as_it_comes(self):
+        up = self.upstream(Echo)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic")
+        a = g.request("POST", "/v1/chat/completions", json.dumps({
+            "model": "m", "stream": True, "stream_options": {"include_usage": True},
+            "messages": [{"role": "user", "content": "hi"}]}).encode())
+        events = a.events()
+        self.assertEqual(events[-1], "[DONE]")
+        chunks = [json.loads(e) for e in events[:-1]]
+        text = "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks if c["choices"])
+        self.assertEqual(text, "".join(f"word {i} " for i in range(50)))
+        self.assertEqual(chunks[-1]["usage"]["prompt_tokens"], 11)
+        self.assertEqual(json.loads(up.seen[0][3])["messages"][0]["role"], "user")
+        self.stop(g)
+
+    def test_a_busy_provider_is_tried_again_unseen(self):
+        up = self.upstream(Failing)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic")
+        a = g.request("POST", "/v1/messages", json.dumps(MESSAGE).encode())
+        self.assertEqual((a.status, len(up.seen)), (200, 3))
+        self.assertEqual(g.metrics()["cinch_retries_total"], 2)
+        self.stop(g)
+
+    def test_without_retries_the_error_is_passed_on_as_it_is(self):
+        up = self.upstream(Failing)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic", "--no-retries")
+        a = g.request("POST", "/v1/messages", json.dumps(MESSAGE).encode())
+        self.assertEqual(a.status, 529)
+        self.assertEqual(a.json()["error"]["message"], "busy")
+        self.stop(g)
+
+    def test_a_budget_of_ten_calls_lets_ten_of_thirty_two_through(self):
+        up = self.upstream(Echo)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic", "--max-calls", "10")
+        answers = []
+
+        def ask():
+            answers.append(g.request("POST", "/v1/messages", json.dumps(MESSAGE).encode()))
+
+        threads = [threading.Thread(target=ask) for _ in range(32)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        good = [a for a in answers if a.status == 200]
+        self.assertEqual((len(good), len(up.seen)), (10, 10))
+        refused = [a for a in answers if a.status != 200]
+        self.assertTrue(all(a.fields.get("x-should-retry") == "false" for a in refused))
+        self.assertTrue(all(a.json()["type"] == "error" for a in refused))
+        self.stop(g)
+
+
+class Errors(gateway.Case):
+    SHAPES = {
+        "/v1/messages": lambda e: e["error"]["type"],
+        "/v1/chat/completions": lambda e: e["error"]["type"],
+        "/v1/responses": lambda e: e["error"]["type"],
+        "/v1beta/models/m:generateContent": lambda e: e["error"]["status"],
+    }
+
+    def test_refusals_have_the_shape_of_the_format(self):
+        g = self.gateway("--upstream", "a=http://127.0.0.1:9,format=anthropic", "--no-retries")
+        for path, kind in self.SHAPES.items():
+            a = g.request("POST", path, b"{}", token=False)
+            self.assertEqual(a.status, 401, path)
+            self.assertTrue(kind(a.json()), path)
+        a = g.request("POST", "/v1/messages", json.dumps(MESSAGE).encode())
+        self.assertEqual(a.status, 502)
+        self.assertEqual(a.json()["error"]["type"], "api_error")
+        self.stop(g)
+
+    def test_unknown_paths_and_health(self):
+        g = self.gateway("--upstream", "a=http://127.0.0.1:9,format=anthropic")
+        self.assertEqual(g.request("HEAD", "/", token=False).status, 404)
+        self.assertEqual(g.request("GET", "/nowhere", token=False).status, 404)
+        self.assertEqual(g.request("GET", "/healthz", token=False).json(), {"status": "ok"})
+        self.assertEqual(g.request("GET", "/metrics", token=False).status, 401)
+        self.assertEqual(g.request("GET", "/metrics").status, 200)
+        self.stop(g)
+
+    def test_start_that_cannot_be(self):
+        for args, words in ((["--upstream", "ftp://x"], "address"),
+                            ([], "upstream"),
+                            (["--script", "missing.yaml"], "missing.yaml"),
+                            (["--upstream", "http://127.0.0.1:9", "--route", "x=nobody"], "nobody"),
+                            (["--upstream", "http://127.0.0.1:9", "--listen", "0.0.0.0:0"], "loopback"),
+                            (["--upstream", "https://api.anthropic.com"], "ANTHROPIC_API_KEY"),
+                            (["--upstream", "http://127.0.0.1:9", "--allow", "a b"], "a b")):
+            r = self.cinch("gateway", *args)
+            self.assertNotEqual(r.code, 0)
+            self.assertIn(words, r.stderr.decode())
+
+
+class Life(gateway.Case):
+    def test_a_unix_socket_and_its_end(self):
+        up = self.upstream(Echo)
+        path = os.path.join(self.dir, "g.sock")
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic", "--socket", path)
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        self.assertEqual(g.request("POST", "/v1/messages", json.dumps(MESSAGE).encode()).status, 200)
+        self.stop(g)
+        self.assertFalse(os.path.exists(path))
+
+    def test_variables_for_an_agent(self):
+        g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--env", "command")
+        env = g.told["env"]
+        self.assertEqual(env["ANTHROPIC_BASE_URL"], g.url)
+        self.assertEqual(env["OPENAI_BASE_URL"], g.url + "/v1")
+        self.assertEqual(env["ANTHROPIC_API_KEY"], g.token)
+        self.stop(g)
+
+    def test_a_stop_lets_answers_finish(self):
+        release = threading.Event()
+
+        class Slow(gateway.Handler):
+            def do_POST(self):
+                self.read_body()
+                self.start_stream()
+                self.chunk(b"data: one\n\n")
+                release.wait(harness.PATIENCE)
+                self.chunk(b"data: two\n\n")
+                self.end_stream()
+
+        up = self.upstream(Slow)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic")
+        c = g.client()
+        c.request("POST", "/v1/messages", json.dumps(MESSAGE), {"x-api-key": g.token})
+        response = c.getresponse()
+        self.assertEqual(response.read(11), b"data: one\n\n")
+        g.process.terminate()
+        harness.wait_until(lambda: refuses(g), "the listener to close")
+        release.set()
+        self.assertEqual(response.read(), b"data: two\n\n")
+        c.close()
+        self.stop(g)
+
+    def test_a_client_that_leaves_ends_the_call(self):
+        gone = threading.Event()
+
+        class Endless(gateway.Handler):
+            def do_POST(self):
+                self.read_body()
+                self.start_stream()
+                try:
+                    while True:
+                        self.chunk(b"data: more\n\n")
+                        gone.wait(0.01)
+                except OSError:
+                    gone.set()
+
+        up = self.upstream(Endless)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic")
+        c = g.client()
+        c.request("POST", "/v1/messages", json.dumps(MESSAGE), {"x-api-key": g.token})
+        c.getresponse().read(10)
+        c.close()
+        self.assertTrue(gone.wait(harness.PATIENCE))
+        self.stop(g)
+
+
+def refuses(g):
+    try:
+        g.connect(1).close()
+        return False
+    except OSError:
+        return True
+
+
+class Proxy(gateway.Case):
+    def auth(self, g):
+        import base64
+        return "Basic " + base64.b64encode(b"any:" + g.token.encode()).decode()
+
+    def test_absolute_form_to_a_listed_host(self):
+        up = self.upstream(Echo)
+        g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--allow", f"localhost:{up.port}")
+        c = g.client()
+        c.request("POST", f"http://localhost:{up.port}/v1/x?y", b"body", {"Proxy-Authorization": self.auth(g)})
+        a = gateway.Answer(c.getresponse())
+        self.assertEqual(a.status, 200)
+        method, path, fields, body = up.seen[0]
+        self.assertEqual((method, path, body), ("POST", "/v1/x?y", b"body"))
+        self.assertNotIn("Proxy-Authorization", fields)
+        c.close()
+        self.stop(g)
+
+    def test_connect_to_a_listed_host(self):
+        up = self.upstream(Echo)
+        g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--allow", f"127.0.0.1:{up.port}")
+        s = g.connect()
+        s.sendall(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: x\r\nProxy-Authorization: %s\r\n\r\n"
+                  % (up.port, self.auth(g).encode()))
+        head, _ = gateway.read_head(s)
+        self.assertEqual(gateway.status_of(head), 200)
+        c = http.client.HTTPConnection("x")
+        c.sock = s
+        for _ in range(3):
+            c.request("GET", "/through", headers={"Host": "x"})
+            self.assertEqual(c.getresponse().read()[:8], b'{"data":')
+        c.close()
+        self.stop(g)
+
+    def test_everything_else_is_refused(self):
+        up = self.upstream(Echo)
+        g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--allow", "example.test",
+                         "--allow", f"localhost.test:{up.port}")
+        auth = b"Proxy-Authorization: " + self.auth(g).encode() + b"\r\n"
+        for line, status in (
+                (b"CONNECT 127.0.0.1:%d HTTP/1.1" % up.port, 403),
+                (b"CONNECT 169.254.169.254:80 HTTP/1.1", 403),
+                (b"CONNECT [::1]:%d HTTP/1.1" % up.port, 403),
+                (b"CONNECT example.test:22 HTTP/1.1", 403),
+                (b"CONNECT other.test:443 HTTP/1.1", 403),
+                (b"CONNECT example.test HTTP/1.1", 400),
+                (b"CONNECT user@example.test:443 HTTP/1.1", 400),
+                (b"GET http://127.0.0.1:%d/ HTTP/1.1" % up.port, 403),
+                (b"GET http://2130706433/ HTTP/1.1", 403),
+                (b"GET http://127.1/ HTTP/1.1", 403),
+                (b"GET https://example.test/ HTTP/1.1", 400)):
+            answer = g.raw(line + b"\r\nHost: x\r\nConnection: close\r\n" + auth + b"\r\n")
+            self.assertEqual(gateway.status_of(answer), status, line)
+        answer = g.raw(b"CONNECT example.test:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        self.assertEqual(gateway.status_of(answer), 407)
+        self.assertEqual(up.seen, [])
+        self.assertEqual(g.metrics()["cinch_egress_denied_total"], 8)
+        self.stop(g)
+
+    def test_a_name_that_points_at_this_machine_is_refused(self):
+        up = self.upstream(Echo)
+        try:
+            socket.getaddrinfo("localhost", up.port)
+        except OSError:
+            self.skipTest("no name resolves to this machine here")
+        # Allowed by name, on this port; but only names of the world may lead anywhere.
+        g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--allow", f"*.localhost:{up.port}")
+        answer = g.raw(b"CONNECT rebind.localhost:%d HTTP/1.1\r\nHost: x\r\nProxy-Authorization: %s\r\n\r\n"
+                       % (up.port, self.auth(g).encode()))
+        self.assertIn(gateway.status_of(answer), (403, 502))  # 502: it does not resolve here
+        self.assertEqual(up.seen, [])
+        self.stop(g)
+
+
+if __name__ == "__main__":
+    harness.main()
