@@ -168,7 +168,7 @@ static int64_t text_tokens(struct str s)
     return (ascii + 2) / 3 + other * 2;
 }
 
-#define IMAGE_TOKENS   1600 /* the most that Anthropic charges for one; OpenAI's high detail: 1105 */
+#define IMAGE_TOKENS   1600 /* the most that Anthropic takes for one; OpenAI: 1105 */
 #define MESSAGE_TOKENS 8    /* role and marks around it */
 #define BASE64_BYTES   2    /* of a document, a token */
 #define TREE_DEPTH     256  /* as deep as json_parse() reads */

@@ -276,7 +276,7 @@ static void check_pair(enum llm_format from, enum llm_format to, bool stream_fro
                                "call c1 write {\"path\":1}\n"
                                "call c2 read {}\n"
                                "usage 1000 50\n"
-                               "stop tool \n"
+                               "stop tool\n"
                                "end\n";
     struct llm_reader_opts reader = { .format = from, .stream = stream_from };
     struct llm_writer_opts writer = {
