@@ -102,6 +102,9 @@ void llm_call_set_text(struct arena *a, struct llm_call *c, struct str text);
 void llm_call_set_input(struct arena *a, struct llm_call *c, struct json *input);
 /* The input as an object for formats that want one; text that is no JSON is {"input": text}. */
 struct json *llm_call_input(struct arena *a, const struct llm_call *c);
+/* A response object (Gemini's) as text: what tools put under "output" or "error" is it. */
+struct str llm_value_text(struct arena *a, const struct json *value);
+bool llm_value_is_error(const struct json *value); /* nothing but an "error" */
 /* "data:image/png;base64,AAAA" into mime and data; false if it is none. */
 bool llm_media_from_data_url(struct str url, struct llm_media *ret);
 struct str llm_media_data_url(struct arena *a, const struct llm_media *m);
