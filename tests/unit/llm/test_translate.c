@@ -355,6 +355,9 @@ static void test_losses(void **state)
     assert_null(json_get(v, "tools"));
     assert_null(json_get(v, "metadata"));
     assert_int_equal(json_len(json_get(v, "messages")), 3);
+    /* What one provider signed means nothing to another. */
+    struct str gemini = text_of_json(write_request(LLM_GEMINI, &r, NULL));
+    assert_true(str_find(gemini, STR("ignature")) == gemini.len);
     /* A body without anything special loses nothing. */
     r = read_request("/v1/messages", quoted("{'model':'m','max_tokens':9,'stream':false,"
                                             "'messages':[{'role':'user','content':'x'}]}"));
