@@ -428,6 +428,28 @@ static void test_media(void **state)
     assert_json(v, "/messages/2/content/1/source/data", "\"CCCC\"");
 }
 
+/* Compatible servers know one system message, no developer, and the old name of the limit. */
+static void test_compatible(void **state)
+{
+    struct llm_request r = read_request(
+        "/v1/responses",
+        quoted("{'model':'qwen','instructions':'a','max_output_tokens':7,'input':["
+               "{'role':'developer','content':'b'},{'role':'developer','content':[{'type':"
+               "'input_text','text':'c'}]},{'role':'user','content':'x'},"
+               "{'role':'developer','content':'d'}]}"));
+    struct json *v = write_request(LLM_CHAT, &r, NULL);
+    assert_json(v, "/messages",
+                quoted("[{'role':'system','content':'a\\n\\nb\\n\\nc'},"
+                       "{'role':'user','content':'x'},{'role':'system','content':'d'}]"));
+    assert_json(v, "/max_tokens", "7");
+    r.model = STR("gpt-5.5");
+    assert_json(write_request(LLM_CHAT, &r, NULL), "/max_completion_tokens", "7");
+    r.model = STR("o3");
+    assert_json(write_request(LLM_CHAT, &r, NULL), "/max_completion_tokens", "7");
+    r.model = STR("gpt-4o");
+    assert_json(write_request(LLM_CHAT, &r, NULL), "/max_tokens", "7");
+}
+
 /* --- names that other formats cannot write --- */
 
 static void test_namespaces(void **state)
@@ -490,6 +512,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_losses, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_refused, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_media, arena_setup, arena_teardown),
+        cmocka_unit_test_setup_teardown(test_compatible, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_namespaces, arena_setup, arena_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
