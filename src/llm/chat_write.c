@@ -295,21 +295,40 @@ static int foreign_user(struct writer *w, const struct llm_message *m, struct js
 static int write_system(struct writer *w, const struct llm_message *m, struct json *list,
                         struct err *e)
 {
-    struct json *v = add_message(w, list, m->developer ? "developer" : "system");
+    /* Only OpenAI's own servers know the role of a developer; the others would refuse it. */
+    struct json *v = add_message(w, list, m->developer && w->own ? "developer" : "system");
     int r = content(w, m->parts, m->n_parts, m->spelling, v, e);
     llm_put_rest(w->a, v, m->extra);
     return r;
+}
+
+/* One message for all system text at the head: the templates of many models take no second one.
+ * Returns how many messages it stands for. */
+static size_t write_head(struct writer *w, struct json *list)
+{
+    size_t n = w->own ? 0 : llm_leading_system(w->r);
+    LLM_LIST(struct llm_part) parts = { 0 };
+    for (size_t i = 0; i < w->r->n_system; i++) {
+        *LLM_ADD(w->a, &parts) = w->r->system[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct llm_message *m = &w->r->messages[i];
+        for (size_t j = 0; j < m->n_parts; j++) {
+            *LLM_ADD(w->a, &parts) = m->parts[j];
+        }
+    }
+    if (parts.n > 0) {
+        struct json *v = add_message(w, list, "system");
+        llm_set_str(w->a, v, "content", llm_join_text(w->a, parts.items, parts.n, "\n\n"));
+    }
+    return n;
 }
 
 static int write_messages(struct writer *w, struct json *body, struct err *e)
 {
     struct json *list = llm_set_array(w->a, body, "messages");
     int r = 0;
-    if (w->r->n_system > 0) {
-        struct json *v = add_message(w, list, "system");
-        llm_set_str(w->a, v, "content", llm_join_text(w->a, w->r->system, w->r->n_system, "\n\n"));
-    }
-    for (size_t i = 0; i < w->r->n_messages && r == 0; i++) {
+    for (size_t i = write_head(w, list); i < w->r->n_messages && r == 0; i++) {
         const struct llm_message *m = &w->r->messages[i];
         switch (m->role) {
         case LLM_USER:
@@ -457,13 +476,17 @@ static void write_stops(struct writer *w, struct json *body)
     }
 }
 
-/* The old name is the one that compatible servers know; reasoning models of OpenAI refuse it. */
+/* The old name is the one that compatible servers know; OpenAI's reasoning models (o1, o3 …, gpt-5
+ * and later) refuse it. */
 static const char *max_tokens_key(const struct writer *w)
 {
-    if (w->own) {
-        return (w->r->spelling & CHAT_LEGACY) != 0 ? "max_tokens" : "max_completion_tokens";
-    }
-    return w->r->reasoning.given ? "max_completion_tokens" : "max_tokens";
+    struct str model = w->r->model;
+    bool reasons =
+        (model.len > 1 && model.ptr[0] == 'o' && model.ptr[1] >= '1' && model.ptr[1] <= '9') ||
+        (str_starts(model, STR("gpt-")) && model.len > 4 && model.ptr[4] >= '5' &&
+         model.ptr[4] <= '9');
+    bool old = w->own ? (w->r->spelling & CHAT_LEGACY) != 0 : !reasons;
+    return old ? "max_tokens" : "max_completion_tokens";
 }
 
 static void write_sampling(struct writer *w, struct json *body)

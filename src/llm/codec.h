@@ -61,7 +61,7 @@ int llm_path(enum llm_format f, struct str model, bool stream, struct buf *out,
 /* ERR_PARSE with a JSON path for what is malformed. Bounds: those of json_parse(). */
 int llm_request_read(struct arena *a, const struct llm_endpoint *where, struct str body,
                      struct llm_request *ret, struct err *e) MUST_USE;
-/* Appends the body. ERR_UNSUPPORTED for what would change the meaning; the rest goes to `losses`. */
+/* Appends the body. ERR_UNSUPPORTED for what would change the meaning; the rest is in `losses`. */
 int llm_request_write(struct arena *a, enum llm_format f, const struct llm_request *r,
                       struct llm_losses *losses, struct buf *out, struct err *e) MUST_USE;
 
@@ -105,8 +105,8 @@ struct llm_writer_opts {
     uint64_t seed;             /* for ids */
     int64_t created;           /* seconds since 1970, where the format carries it */
     struct llm_losses *losses; /* may be NULL */
-    /* What the client asked, or NULL: tells which names were flattened for the upstream (namespaces,
-     * freeform tools), so that calls go back as the client knows them. Borrowed. */
+    /* What the client asked, or NULL: tells which names were flattened for the upstream
+     * (namespaces, freeform tools), so that calls go back as the client knows them. Borrowed. */
     const struct llm_request *request;
 };
 struct llm_writer *llm_writer_new(const struct llm_writer_opts *o);

@@ -69,6 +69,22 @@ struct json *llm_call_input(struct arena *a, const struct llm_call *c)
     return v;
 }
 
+bool llm_value_is_error(const struct json *value)
+{
+    return json_len(value) == 1 && json_is(json_get(value, "error"), JSON_STRING);
+}
+
+struct str llm_value_text(struct arena *a, const struct json *value)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT * 2);
+    const struct json *only = json_get(value, llm_value_is_error(value) ? "error" : "output");
+    if (json_len(value) == 1 && json_is(only, JSON_STRING)) {
+        return only->string;
+    }
+    return json_write(value, JSON_COMPACT, &text, NULL) < 0 ? STR_EMPTY
+                                                            : arena_str(a, buf_str(&text));
+}
+
 bool llm_media_from_data_url(struct str url, struct llm_media *ret)
 {
     if (!str_starts(url, STR("data:"))) {

@@ -201,22 +201,12 @@ static struct str answered(struct prepare *p, struct str name)
     return str_of(arena_printf(p->a, "call_%zu", p->ids++));
 }
 
-/* A response object as text: what tools put under "output" or "error" is the text itself. */
 static void value_as_text(struct prepare *p, struct llm_result *res)
 {
-    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT * 2);
     struct llm_part *part = ARENA_NEW(p->a, struct llm_part);
-    const struct json *output = json_get(res->value, "output");
-    const struct json *error = json_get(res->value, "error");
     part->kind = LLM_PART_TEXT;
-    if (json_len(res->value) == 1 && json_is(output, JSON_STRING)) {
-        part->text = output->string;
-    } else if (json_len(res->value) == 1 && json_is(error, JSON_STRING)) {
-        part->text = error->string;
-        res->is_error = true;
-    } else if (json_write(res->value, JSON_COMPACT, &text, NULL) == 0) {
-        part->text = arena_str(p->a, buf_str(&text));
-    }
+    part->text = llm_value_text(p->a, res->value);
+    res->is_error = res->is_error || llm_value_is_error(res->value);
     res->parts = part;
     res->n_parts = 1;
 }

@@ -9,8 +9,8 @@
  *   read         tree of a request -> llm_request; what it does not understand stays in `extra`
  *   write        llm_request -> tree. Foreign requests were prepared (codec_prepare.c): no foreign
  *                extras, no namespaces, custom tools only where they came from the same family, ids
- *                in all calls and results. Their losses are noted already; the codec adds those that
- *                only it can know
+ *                in all calls and results. Their losses are noted already; the codec adds those
+ *                that only it can know
  *   read_event   one SSE event -> llm_emit()…
  *   read_body    a whole answer -> the same llm_emit()…
  *   read_end     the stream has ended: a format without an end mark emits END here if it may
@@ -100,8 +100,11 @@ size_t llm_leading_system(const struct llm_request *r);
 /* JSON text as a call's input: sets text, and input if it parses as an object. */
 void llm_call_set_text(struct arena *a, struct llm_call *c, struct str text);
 void llm_call_set_input(struct arena *a, struct llm_call *c, struct json *input);
-/* The input as an object for formats that want one; text that is no JSON becomes {"input": text}. */
+/* The input as an object for formats that want one; text that is no JSON is {"input": text}. */
 struct json *llm_call_input(struct arena *a, const struct llm_call *c);
+/* A response object (Gemini's) as text: what tools put under "output" or "error" is it. */
+struct str llm_value_text(struct arena *a, const struct json *value);
+bool llm_value_is_error(const struct json *value); /* nothing but an "error" */
 /* "data:image/png;base64,AAAA" into mime and data; false if it is none. */
 bool llm_media_from_data_url(struct str url, struct llm_media *ret);
 struct str llm_media_data_url(struct arena *a, const struct llm_media *m);

@@ -3,7 +3,9 @@
  * struct llm_event: what a model answers, piece by piece, in no provider's words. A response, with
  * or without streaming, is this sequence:
  *
- *   START  ( TEXT | THINKING | SIGNATURE | REFUSAL | CALL_BEGIN CALL_DATA* CALL_END | USAGE | PING | OTHER )*
+ *   START
+ *   ( TEXT | THINKING | SIGNATURE | REFUSAL | CALL_BEGIN CALL_DATA* CALL_END |
+ *     USAGE | PING | OTHER )*
  *   STOP  END             or, at any place, ERROR END
  *
  * `block` numbers the pieces of content from 0 in the order in which they begin: a text, a thought

@@ -49,16 +49,7 @@ static void add_parts(struct buf *out, const struct llm_part *parts, size_t n)
     }
 }
 
-static void add_value(struct buf *out, const struct json *value)
-{
-    size_t before = out->len;
-    buf_adds(out, before > 0 ? "\n" : "");
-    if (json_write(value, JSON_COMPACT, out, NULL) < 0) {
-        out->len = before;
-    }
-}
-
-static void add_message(struct buf *out, const struct llm_message *m)
+static void add_message(struct arena *a, struct buf *out, const struct llm_message *m)
 {
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct llm_part *p = &m->parts[i];
@@ -67,7 +58,7 @@ static void add_message(struct buf *out, const struct llm_message *m)
         } else if (p->kind == LLM_PART_RESULT && p->result.n_parts > 0) {
             add_parts(out, p->result.parts, p->result.n_parts);
         } else if (p->kind == LLM_PART_RESULT && p->result.value != NULL) {
-            add_value(out, p->result.value);
+            add_line(out, llm_value_text(a, p->result.value));
         }
     }
 }
@@ -87,7 +78,7 @@ struct str llm_last_text(struct arena *a, const struct llm_request *r)
     }
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT * 2);
     for (size_t i = begin; i < end; i++) {
-        add_message(&out, &r->messages[i]);
+        add_message(a, &out, &r->messages[i]);
     }
     return arena_str(a, buf_str(&out));
 }
@@ -168,7 +159,7 @@ static int64_t text_tokens(struct str s)
     return (ascii + 2) / 3 + other * 2;
 }
 
-#define IMAGE_TOKENS   1600 /* the most that Anthropic charges for one; OpenAI's high detail: 1105 */
+#define IMAGE_TOKENS   1600 /* the most that Anthropic takes for one; OpenAI: 1105 */
 #define MESSAGE_TOKENS 8    /* role and marks around it */
 #define BASE64_BYTES   2    /* of a document, a token */
 #define TREE_DEPTH     256  /* as deep as json_parse() reads */

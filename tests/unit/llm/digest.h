@@ -116,7 +116,8 @@ static inline void digest_event(void *arg, const struct llm_event *ev)
         break;
     case LLM_EV_STOP:
         d->stopped = true;
-        buf_addf(&d->tail, "stop %s %.*s\n", stop_words[ev->stop], STR_ARG(ev->text));
+        buf_addf(&d->tail, "stop %s%s%.*s\n", stop_words[ev->stop], ev->text.len > 0 ? " " : "",
+                 STR_ARG(ev->text));
         break;
     case LLM_EV_ERROR:
         d->failed = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The examples in data/<format>: a request written again in its own format is what it was; an answer
- * gives its digest however it is cut, as a stream and as a body; and what a writer makes of its
- * events is read back as the same.
+ * The examples in data/<format>: a request written again in its own format is what it was; an
+ * answer gives its digest however it is cut, as a stream and as a body; and what a writer makes of
+ * its events is read back as the same.
  */
 #include <dirent.h>
 #include <fcntl.h>

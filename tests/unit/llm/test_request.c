@@ -173,6 +173,22 @@ static void test_reminders(void **state)
     assert_true(str_eqc(llm_last_text(arena, &r), "go"));
 }
 
+/* Results that are objects: the text is what the tool said. */
+static void test_values(void **state)
+{
+    struct llm_request r =
+        read_request("/v1beta/models/m:generateContent",
+                     "{\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"go\"}]},{\"role\":"
+                     "\"model\",\"parts\":[{"
+                     "\"functionCall\":{\"name\":\"f\",\"args\":{}}},{\"functionCall\":{\"name\":"
+                     "\"g\",\"args\":{}}}]},"
+                     "{\"role\":\"user\",\"parts\":[{\"functionResponse\":{\"name\":\"f\","
+                     "\"response\":{\"output\":\"ok\"}}},"
+                     "{\"functionResponse\":{\"name\":\"g\",\"response\":{\"a\":1}}}]}]}");
+    assert_true(str_eqc(llm_last_text(arena, &r), "ok\n{\"a\":1}"));
+    assert_int_equal(llm_turn(&r), 1);
+}
+
 static void test_tools(void **state)
 {
     struct llm_request r = read_request(
@@ -288,6 +304,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_malformed, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_turns, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_reminders, arena_setup, arena_teardown),
+        cmocka_unit_test_setup_teardown(test_values, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_tools, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_estimate, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_captures, arena_setup, arena_teardown),

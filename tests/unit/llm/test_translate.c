@@ -276,7 +276,7 @@ static void check_pair(enum llm_format from, enum llm_format to, bool stream_fro
                                "call c1 write {\"path\":1}\n"
                                "call c2 read {}\n"
                                "usage 1000 50\n"
-                               "stop tool \n"
+                               "stop tool\n"
                                "end\n";
     struct llm_reader_opts reader = { .format = from, .stream = stream_from };
     struct llm_writer_opts writer = {
@@ -355,6 +355,9 @@ static void test_losses(void **state)
     assert_null(json_get(v, "tools"));
     assert_null(json_get(v, "metadata"));
     assert_int_equal(json_len(json_get(v, "messages")), 3);
+    /* What one provider signed means nothing to another. */
+    struct str gemini = text_of_json(write_request(LLM_GEMINI, &r, NULL));
+    assert_true(str_find(gemini, STR("ignature")) == gemini.len);
     /* A body without anything special loses nothing. */
     r = read_request("/v1/messages", quoted("{'model':'m','max_tokens':9,'stream':false,"
                                             "'messages':[{'role':'user','content':'x'}]}"));
@@ -425,6 +428,28 @@ static void test_media(void **state)
     assert_json(v, "/messages/2/content/1/source/data", "\"CCCC\"");
 }
 
+/* Compatible servers know one system message, no developer, and the old name of the limit. */
+static void test_compatible(void **state)
+{
+    struct llm_request r = read_request(
+        "/v1/responses",
+        quoted("{'model':'qwen','instructions':'a','max_output_tokens':7,'input':["
+               "{'role':'developer','content':'b'},{'role':'developer','content':[{'type':"
+               "'input_text','text':'c'}]},{'role':'user','content':'x'},"
+               "{'role':'developer','content':'d'}]}"));
+    struct json *v = write_request(LLM_CHAT, &r, NULL);
+    assert_json(v, "/messages",
+                quoted("[{'role':'system','content':'a\\n\\nb\\n\\nc'},"
+                       "{'role':'user','content':'x'},{'role':'system','content':'d'}]"));
+    assert_json(v, "/max_tokens", "7");
+    r.model = STR("gpt-5.5");
+    assert_json(write_request(LLM_CHAT, &r, NULL), "/max_completion_tokens", "7");
+    r.model = STR("o3");
+    assert_json(write_request(LLM_CHAT, &r, NULL), "/max_completion_tokens", "7");
+    r.model = STR("gpt-4o");
+    assert_json(write_request(LLM_CHAT, &r, NULL), "/max_tokens", "7");
+}
+
 /* --- names that other formats cannot write --- */
 
 static void test_namespaces(void **state)
@@ -487,6 +512,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_losses, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_refused, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_media, arena_setup, arena_teardown),
+        cmocka_unit_test_setup_teardown(test_compatible, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_namespaces, arena_setup, arena_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
