@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "adapters/driver.h"
-#include "base/schema_convert.h"
 #include "llm/codec.h"
 #include "llm/loss.h"
 
@@ -124,15 +123,13 @@ static void set_sampling(struct api *p, const struct launch_spec *spec)
 
 static void set_contract(struct api *p, const struct launch_spec *spec)
 {
-    struct json *schema = NULL;
-    if (json_parse(p->arena, var(spec, "output_schema"), NULL, &schema, NULL) < 0) {
-        return;
+    if (spec->output_schema != NULL) {
+        p->request.output = (struct llm_output) {
+            .json = true,
+            .schema = json_copy(p->arena, spec->output_schema),
+            .name = STR("output"),
+        };
     }
-    p->request.output = (struct llm_output) {
-        .json = true,
-        .schema = schema_wrap(p->arena, schema),
-        .name = STR("output"),
-    };
 }
 
 static enum llm_format format_of(const struct launch_spec *spec)
@@ -169,7 +166,6 @@ static void *api_open(const struct launch_spec *spec, struct entry_sink sink)
     set_sampling(p, spec);
     set_contract(p, spec);
     add_message(p, LLM_USER, text_part(p->arena, spec->prompt), 1);
-    add_entry(p, "user_message", "text", spec->prompt);
     return p;
 }
 
@@ -529,7 +525,6 @@ static void api_close(void *self)
 
 const struct driver driver_api = {
     .name = "api",
-    .takes_schema = true,
     .open = api_open,
     .end = api_end,
     .close = api_close,

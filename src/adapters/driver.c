@@ -15,3 +15,9 @@ const struct driver *driver_find(const char *name)
     }
     return NULL;
 }
+
+bool driver_is_internal(const struct profile *p)
+{
+    const struct driver *driver = driver_find(p->driver);
+    return driver != NULL && driver->plan == NULL;
+}

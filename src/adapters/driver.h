@@ -17,6 +17,8 @@
  *       DRIVER_ASK:   send the question; answer() with bytes as they come; answered() once
  *       DRIVER_CALL:  run question.call with the tools of the spec; result() once
  *
+ * Its end() may come more than once.
+ *
  * To add one: write <name>.c with a const struct driver at its end and list it in driver.c.
  */
 #pragma once
@@ -72,7 +74,6 @@ struct driver_question {
 
 struct driver {
     const char *name;
-    bool takes_schema; /* the output contract goes to the model as such, not into the prompt */
     int (*plan)(struct arena *a, const struct launch_spec *spec, struct launch *ret, struct err *e);
     void *(*open)(const struct launch_spec *spec, struct entry_sink sink);
     void (*feed)(void *self, enum agent_stream stream, struct str bytes);
@@ -90,3 +91,5 @@ struct driver {
 extern const struct driver driver_api, driver_oneshot;
 
 const struct driver *driver_find(const char *name); /* NULL when there is none */
+/* The adapter starts no program: its driver talks to a model itself. */
+bool driver_is_internal(const struct profile *p);

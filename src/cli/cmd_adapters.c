@@ -62,7 +62,7 @@ static void find_availability(const struct profile *p, struct arena *a, struct a
     *ret = (struct availability) { 0 };
     if (driver_find(p->driver) == NULL) {
         ret->why = arena_printf(a, "this cinch has no driver '%s'", p->driver);
-    } else if (driver_find(p->driver)->plan == NULL) {
+    } else if (driver_is_internal(p)) {
         ret->available = true;
         ret->why = "built in";
     } else if (json_len(p->binary) == 0) {

@@ -27,6 +27,7 @@
 /* Order of the help. Each NAME is a `const struct command cmd_NAME`. */
 #define COMMAND_LIST(X) \
     X(run)              \
+    X(demo)             \
     X(show)             \
     X(task)             \
     X(config)           \

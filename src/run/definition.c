@@ -8,7 +8,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "adapters/driver.h"
 #include "base/file.h"
 #include "base/schema.h"
 #include "base/schema_convert.h"

@@ -32,7 +32,7 @@ static int check_prompt(const struct settings *s, const struct definition *d, st
     }
     bool asked = s->prompt_file != NULL || s->prompt_text.ptr != NULL || d->sections != NULL ||
                  d->package != NULL;
-    if (!asked && json_len(s->profile->binary) > 0) {
+    if (!asked && (json_len(s->profile->binary) > 0 || driver_is_internal(s->profile))) {
         return ERR(e, ERR_INPUT, "no prompt: give a goal, --prompt FILE or a task file");
     }
     return 0;
@@ -45,10 +45,6 @@ static int find_driver(struct run *run, struct err *e)
     if (run->driver == NULL) {
         return ERR(e, ERR_UNAVAILABLE, "adapter '%s' needs driver '%s', which this cinch lacks",
                    p->name, p->driver);
-    }
-    if (run->driver->plan == NULL) {
-        return ERR(e, ERR_UNAVAILABLE, "adapter '%s' needs a gateway, which this run has not",
-                   p->name);
     }
     return 0;
 }
@@ -65,6 +61,9 @@ static int find_program(struct run *run, struct err *e)
 {
     const struct json *candidates = run->settings.profile->binary;
     char found[PATH_MAX];
+    if (run->driver->plan == NULL) {
+        return 0; /* it starts none */
+    }
     int r = -ERR_USAGE;
     if (json_len(candidates) == 0) {
         const char *name = json_cstring(json_item(run->settings.command, 0), "");

@@ -153,6 +153,13 @@ static int put_prefix(struct run *run, struct err *e)
     return 0;
 }
 
+static void note_output(struct run *run, enum agent_stream stream, struct str bytes);
+
+static void on_own_output(void *owner, enum agent_stream stream, struct str bytes)
+{
+    note_output(owner, stream, bytes);
+}
+
 static int plan(struct run *run, struct launch_spec *spec, struct err *e)
 {
     *spec = (struct launch_spec) {
@@ -161,7 +168,11 @@ static int plan(struct run *run, struct launch_spec *spec, struct err *e)
         .prompt = run->prompt,
         .output_schema = run->definition.asked,
         .vars = execute_vars(run),
+        .output = { on_own_output, run },
     };
+    if (run->driver->plan == NULL) {
+        return 0;
+    }
     int r = run->driver->plan(run->arena, spec, &run->launch, e);
     if (r == 0) {
         r = gateway_environment(run, &spec->vars, run->launch.env, e);
@@ -205,6 +216,10 @@ static void stop(struct run *run, const char *why)
     timer_cancel(run->exec.total);
     timer_cancel(run->exec.first_output);
     timer_cancel(run->exec.idle);
+    if (run->exec.talk != NULL) {
+        talk_stop(run);
+        return;
+    }
     events_signal_sent(&run->record.events, "SIGTERM", "tree", why);
     proc_stop(run->exec.proc, run->settings.grace);
 }
@@ -243,6 +258,10 @@ static void on_idle(void *arg)
     nsec due = x->last_life + run->settings.idle;
     if (clock_now() < due) {
         timer_arm(x->idle, due);
+        return;
+    }
+    if (x->proc == NULL) {
+        deadline_passed(run, TIMEOUT_IDLE, run->settings.idle);
         return;
     }
     x->asked_cpu = true;
@@ -346,9 +365,8 @@ static void on_spawn_failed(void *arg, const struct err *why)
     run_fail_err(arg, why);
 }
 
-static void on_output(void *arg, enum proc_stream stream, struct str bytes)
+static void note_output(struct run *run, enum agent_stream stream, struct str bytes)
 {
-    struct run *run = arg;
     struct execution *x = &run->exec;
     x->last_life = clock_now();
     if (x->first_output_at == 0) {
@@ -357,8 +375,22 @@ static void on_output(void *arg, enum proc_stream stream, struct str bytes)
             timer_cancel(x->first_output);
         }
     }
-    logfile_write(stream == PROC_STDERR ? &run->record.err : &run->record.out, bytes);
-    run->driver->feed(run->session, stream == PROC_STDOUT ? AGENT_STDOUT : AGENT_STDERR, bytes);
+    logfile_write(stream == AGENT_STDERR ? &run->record.err : &run->record.out, bytes);
+}
+
+static void on_output(void *arg, enum proc_stream stream, struct str bytes)
+{
+    struct run *run = arg;
+    enum agent_stream of_agent = stream == PROC_STDOUT ? AGENT_STDOUT : AGENT_STDERR;
+    note_output(run, of_agent, bytes);
+    run->driver->feed(run->session, of_agent, bytes);
+}
+
+void execute_ended(struct run *run)
+{
+    struct execution *x = &run->exec;
+    x->ended = clock_now();
+    free_timers(x);
 }
 
 static void on_exit_of_program(void *arg, const struct proc_result *r)
@@ -406,6 +438,10 @@ static void on_done(void *arg, const struct proc_result *r)
 void execute_interrupt(struct run *run, bool at_once)
 {
     runtime_probe_interrupt(run);
+    if (run->exec.talk != NULL) {
+        stop(run, "interrupt");
+        return;
+    }
     if (run->exec.proc == NULL) {
         return; /* the phases see the cause and skip */
     }
@@ -479,7 +515,12 @@ int phase_execute(struct run *run, struct err *e)
     x->started = x->last_life = clock_now();
     gateway_clock(run);
     r = make_timers(run, e);
-    r = r < 0 ? r : confine_open(run, go_on, e);
+    if (r == 0 && run->driver->plan == NULL) {
+        r = talk_start(run, e);
+        arm_timers(run);
+    } else if (r == 0) {
+        r = confine_open(run, go_on, e);
+    }
     if (r < 0) {
         free_timers(x);
         return r;

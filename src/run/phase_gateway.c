@@ -128,6 +128,12 @@ static int plan_listed(struct run *run, struct err *e)
     return r;
 }
 
+/* Nothing behind such a route is ever asked, so its credential is not needed either. */
+static bool covers_all(const struct run_gateway *g)
+{
+    return g->len > 0 && strcmp(g->routes[g->len - 1].pattern, "*") == 0;
+}
+
 /* A scripted or recorded model answers everything; else the routes do, then the upstream. */
 static int plan_routes(struct run *run, struct err *e)
 {
@@ -146,7 +152,7 @@ static int plan_routes(struct run *run, struct err *e)
     if (r == 0 && s->upstream != NULL) {
         w.upstream = s->upstream;
         r = plan_route(run, "*", NULL, &w, e);
-    } else if (r == 0 && p->upstream != NULL) {
+    } else if (r == 0 && p->upstream != NULL && !covers_all(run->gateway)) {
         w = (struct routing_words) { p->upstream, p->format, p->key };
         r = plan_route(run, "*", NULL, &w, e);
     }

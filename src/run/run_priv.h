@@ -14,6 +14,7 @@
 #include "run/run.h"
 #include "run/secrets.h"
 
+struct talk;
 struct loop;
 struct proc;
 struct redactor;
@@ -75,7 +76,8 @@ struct answer {
 
 /* The child and its deadlines; written by phase_execute.c. */
 struct execution {
-    struct proc *proc;
+    struct proc *proc; /* NULL: nothing was started */
+    struct talk *talk; /* of a driver that talks to a model itself; else NULL */
     struct timer *total, *first_output, *idle, *heartbeat;
     bool launched; /* the program was really started */
     pid_t pid;
@@ -204,6 +206,12 @@ int gateway_file(struct run *run, const char *name, const struct json *tree, str
 void gateway_judge(struct run *run);
 void gateway_fill(const struct run *run, struct summary *s);
 void gateway_done(struct run *run); /* idempotent, accepts a run that never planned one */
+
+/* --- phase_talk.c: drivers that talk to a model themselves --- */
+
+int talk_start(struct run *run, struct err *e);
+void talk_stop(struct run *run);     /* at once; the phase ends soon */
+void execute_ended(struct run *run); /* the session is over: no deadline counts any more */
 
 /* Who speaks in events about the prompt. */
 struct event_prompt run_event_prompt(const struct run *run);

@@ -37,7 +37,6 @@ static void on_output(void *owner, enum agent_stream stream, struct str bytes)
 static const struct placeholder vars[] = {
     { .name = "model", .value = { "claude-x", 8 } },
     { .name = "system_prompt", .value = { "Think first.", 12 } },
-    { .name = "output_schema", .value = { "{\"type\":\"object\"}", 17 } },
     { .name = "temperature", .value = { "0.5", 3 } },
     { .name = "max_tokens", .value = { NULL, 0 } },
 };
@@ -53,7 +52,10 @@ static int setup(void **state)
     buf_init(&f.entries, BUF_TEXT);
     buf_init(&f.out, BUF_TEXT);
     buf_init(&f.err, BUF_TEXT);
+    struct json *schema = json_object(f.arena);
+    json_setc(f.arena, schema, "type", json_cstr(f.arena, "object"));
     f.spec = (struct launch_spec) {
+        .output_schema = schema,
         .prompt = STR("Say hello"),
         .vars = { vars, ARRAY_LEN(vars) },
         .tools = { tools, ARRAY_LEN(tools) },
@@ -196,7 +198,6 @@ static void test_loop_of_calls(void **state)
     assert_int_equal(f->report.usage.api_calls, 2);
     assert_int_equal(f->report.usage.output, 14);
     assert_string_equal(f->entries.ptr,
-                        "user_message {\"text\":\"Say hello\"}\n"
                         "tool_use {\"id\":\"t1\",\"name\":\"add\",\"input\":{\"a\":1}}\n"
                         "tool_use {\"id\":\"t2\",\"name\":\"unknown\",\"input\":{}}\n"
                         "tool_use {\"id\":\"t3\",\"name\":\"add\",\"input\":{}}\n"

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Phase execute for drivers that talk to a model themselves: their questions go to the run's own
+ * gateway, over its listener like those of any harness, so that budget, record and meter see them.
+ * Nothing is started; the deadlines are those of phase_execute.c.
+ */
+#include "gateway/upstream.h"
+#include "gateway/upstream_curl.h"
+#include "io/loop.h"
+#include "run/run_priv.h"
+
+struct talk {
+    struct run *run;
+    struct upstream *door;
+    struct upstream_call *call; /* NULL: none is under way */
+    struct upstream_request request;
+    struct http_field fields[2];
+    int status;
+    bool over;
+};
+
+/* --- the end --- */
+
+static void finish(void *arg)
+{
+    struct talk *x = arg;
+    struct run *run = x->run;
+    struct agent_report report;
+    x->door->ops->free(x->door);
+    x->door = NULL;
+    run->exec.talk = NULL;
+    execute_ended(run);
+    if (run->cause.reason == REASON_NONE) { /* else it was stopped, as a program would be */
+        run->driver->end(run->session, &report);
+        run->exec.exit = (struct engine_exit) { ENGINE_EXITED, report.failed ? 1 : 0 };
+    }
+    run_phase_done(run);
+}
+
+static void end(struct talk *x)
+{
+    if (!x->over) {
+        x->over = true;
+        loop_post(x->run->loop, finish, x);
+    }
+}
+
+void talk_stop(struct run *run)
+{
+    struct talk *x = run->exec.talk;
+    if (x->call != NULL) {
+        x->door->ops->cancel(x->call);
+        x->call = NULL;
+    }
+    end(x);
+}
+
+/* --- one question after the other --- */
+
+static void step(void *arg);
+
+static void answered(struct talk *x, const char *error)
+{
+    struct run *run = x->run;
+    x->call = NULL;
+    run->driver->answered(run->session, x->status, error);
+    loop_post(run->loop, step, x); /* not from inside of the callback */
+}
+
+static void on_head(void *arg, int status, const struct http_fields *fields)
+{
+    struct talk *x = arg;
+    x->status = status;
+    x->run->exec.last_life = clock_now();
+}
+
+static void on_data(void *arg, struct str bytes)
+{
+    struct talk *x = arg;
+    struct run *run = x->run;
+    run->exec.last_life = clock_now(); /* a model that thinks is not idle */
+    run->driver->answer(run->session, x->status, bytes);
+}
+
+static void on_end(void *arg)
+{
+    answered(arg, NULL);
+}
+
+static void on_error(void *arg, const struct upstream_error *error)
+{
+    answered(arg, error->message);
+}
+
+static int send_question(struct talk *x, const struct driver_question *q, struct err *e)
+{
+    struct upstream_port port = { on_head, on_data, on_end, on_error, x };
+    x->fields[0] = (struct http_field) { STR("Content-Type"), STR("application/json") };
+    x->fields[1] = (struct http_field) { STR("Anthropic-Version"), STR("2023-06-01") };
+    x->status = 0;
+    x->request = (struct upstream_request) {
+        .method = STR("POST"),
+        .target = q->target,
+        .endpoint = llm_endpoint_of(STR("POST"), q->target),
+        .fields = { x->fields, q->format == LLM_ANTHROPIC ? 2 : 1 },
+        .body = q->body,
+        .exchange = x->request.exchange + 1,
+        .attempt = 1,
+    };
+    return x->door->ops->start(x->door, &x->request, &port, &x->call, e);
+}
+
+static void step(void *arg)
+{
+    struct talk *x = arg;
+    struct run *run = x->run;
+    struct driver_question q;
+    struct err e = { 0 };
+    if (x->over) {
+        return;
+    }
+    int r = run->driver->ask(run->session, &q, &e);
+    while (r == DRIVER_CALL) { /* nothing is offered, so that this is a call that nobody may make */
+        run->driver->result(run->session, STR("there are no tools"), true);
+        r = run->driver->ask(run->session, &q, &e);
+    }
+    if (r == DRIVER_ASK) {
+        r = send_question(x, &q, &e);
+        if (r == 0) {
+            return;
+        }
+    }
+    if (r < 0) {
+        run_fail_err(run, &e);
+    }
+    end(x);
+}
+
+int talk_start(struct run *run, struct err *e)
+{
+    struct talk *x = ARENA_NEW(run->arena, struct talk);
+    x->run = run;
+    if (gateway_url(run) == NULL) {
+        return ERR(e, ERR_CONFIG,
+                   "adapter '%s' needs a model: name gateway.upstream, or gateway.script",
+                   run->settings.profile->name);
+    }
+    int r = upstream_curl_new(run->loop,
+                              &(struct upstream_curl_opts) { .name = "gateway",
+                                                             .url = gateway_url(run),
+                                                             .key = gateway_token(run),
+                                                             .format = LLM_ANTHROPIC },
+                              &x->door, e);
+    if (r < 0) {
+        return r;
+    }
+    run->exec.talk = x;
+    run->exec.launched = true;
+    loop_post(run->loop, step, x);
+    return 0;
+}
