@@ -355,8 +355,7 @@ int definition_bind(struct definition *d, struct err *e)
 
 bool definition_native_schema(const struct profile *p)
 {
-    const struct driver *driver = p == NULL || p->driver == NULL ? NULL : driver_find(p->driver);
-    if (p != NULL && (p->schema_native || (driver != NULL && driver->takes_schema))) {
+    if (p != NULL && p->schema_native) {
         return true;
     }
     for (size_t i = 0; p != NULL && i < p->argv_len; i++) {
