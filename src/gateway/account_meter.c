@@ -3,6 +3,7 @@
  * The meter as a filter: every model call that is over, priced and told.
  */
 #include "gateway/account_priv.h"
+#include "gateway/side.h"
 
 /* The price follows the model that was asked for; an answer names its dated version. */
 static struct str model_of(const struct exchange_view *x, const struct filter_done *d)
@@ -28,7 +29,9 @@ static void on_done(void *arg, const struct exchange_view *x, void **slot,
         .complete = d->complete,
         .first_byte = d->first_byte,
         .took = d->took,
+        .side = side_kind(&x->client, x->client_body),
     };
+    call.metered.side = call.side != NULL;
     call.metered.usage = account_usage(x, d, x->max_output, &call.metered.estimated);
     call.cost = meter_add(acc->meter, &call.metered);
     if (acc->opts.port.on_call != NULL) {

@@ -4,7 +4,7 @@
  * refused.
  *
  *   struct proxy_rules *rules = proxy_rules_new();
- *   proxy_rules_add(rules, "registry.npmjs.org", e);    ports 80 and 443
+ *   proxy_rules_add(rules, "packages.example.org", e);    ports 80 and 443
  *   proxy_rules_add(rules, "*.example.org:8443", e);    every name below, not example.org itself
  *   proxy_rules_add(rules, "10.1.0.0/16:*", e);         addresses, any port
  *   proxy_rules_allow_host(rules, host, port)           before the name is looked up

@@ -67,7 +67,7 @@ static bool add_texts(struct buf *b, const struct llm_part *parts, size_t n)
 }
 
 /* The system prompt, which OpenAI's formats send as messages, and what is added to it later. */
-static struct str join_system(const struct llm_request *r, struct arena *a)
+struct str script_system_text(const struct llm_request *r, struct arena *a)
 {
     CLEANUP(buf) struct buf b = BUF_INIT(BUF_TEXT);
     bool room = add_texts(&b, r->system, r->n_system);
@@ -88,7 +88,7 @@ void script_scene_init(struct script_scene *c, struct script *s, const struct sc
         .turn = llm_turn(r->llm),
         .results = count_results(r->llm),
         .last = llm_last_text(a, r->llm),
-        .system = join_system(r->llm, a),
+        .system = script_system_text(r->llm, a),
     };
     c->side = s->side_off ? NULL : script_side_kind(r->llm, c->system, c->last);
     c->number = c->side != NULL ? s->requests : s->requests + 1;

@@ -117,6 +117,8 @@ void script_scene_init(struct script_scene *c, struct script *s, const struct sc
                        struct arena *a);
 /* The step that fits, in `c->step`; ERR_CONFIG names the nearest. */
 int script_choose(struct script_scene *c, struct err *e) MUST_USE;
+/* The system prompt, wherever a format puts it. */
+struct str script_system_text(const struct llm_request *r, struct arena *a);
 /* "title", "topic" …, or NULL when the request belongs to the conversation. */
 const char *script_side_kind(const struct llm_request *r, struct str system, struct str last);
 /* A value that the schema accepts, for stock answers; small and dull. */

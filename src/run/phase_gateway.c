@@ -159,28 +159,10 @@ static int plan_routes(struct run *run, struct err *e)
     return r;
 }
 
-static bool is_wanted(const struct settings *s)
-{
-    const struct gateway_settings *g = &s->gateway;
-    return s->profile != NULL && (g->upstream != NULL || g->script != NULL || g->cassette != NULL ||
-                                  json_len(g->routes) > 0 || s->profile->gateway.upstream != NULL);
-}
-
-static bool has_limits(const struct budget_settings *b)
-{
-    return b->tokens_input > 0 || b->tokens_output > 0 || b->tokens_total > 0 || b->usd > 0 ||
-           b->calls > 0;
-}
-
 void gateway_plan(struct run *run)
 {
     struct run_gateway *g = run->gateway = ARENA_NEW(run->arena, struct run_gateway);
-    if (!is_wanted(&run->settings)) {
-        if (has_limits(&run->settings.budget)) {
-            (void)ERR(&g->error, ERR_UNSUPPORTED,
-                      "a budget needs a gateway: name gateway.upstream, or use an adapter that has "
-                      "one");
-        }
+    if (!settings_gateway(&run->settings) || run->settings.profile == NULL) {
         if (run->settings.sandbox.hosts != NULL) {
             g->token = make_token(run->arena);
             secrets_add(run->arena, &run->secrets, TOKEN_NAME, str_of(g->token));
@@ -565,7 +547,7 @@ void gateway_done(struct run *run)
 
 const char *gateway_url(const struct run *run)
 {
-    return run->gateway == NULL ? NULL : run->gateway->url; /* a preview has none */
+    return run->gateway == NULL ? NULL : run->gateway->url;
 }
 
 const char *gateway_token(const struct run *run)
@@ -671,10 +653,12 @@ void gateway_judge(struct run *run)
             run_fail(run, REASON_RATE_LIMITED,
                      "the provider limits the rate, or the quota is used");
             break;
+        case ACCOUNT_UNREACHABLE: /* the code for what may work at another time */
+            run_fail(run, REASON_RATE_LIMITED, "the provider cannot be reached, or keeps failing");
+            break;
         case ACCOUNT_FINE:
         case ACCOUNT_BUDGET:
         case ACCOUNT_DEADLINE:
-        case ACCOUNT_UNREACHABLE:
             break;
         }
     }

@@ -350,6 +350,13 @@ int settings_adapter(const struct settings *s, struct err *e)
     return profile_require(&s->profiles, str_of(s->adapter), &unused, e);
 }
 
+bool settings_gateway(const struct settings *s)
+{
+    const struct gateway_settings *g = &s->gateway;
+    return g->upstream != NULL || g->script != NULL || g->cassette != NULL ||
+           json_len(g->routes) > 0 || (s->profile != NULL && s->profile->gateway.upstream != NULL);
+}
+
 struct json *settings_task(struct arena *a, const struct settings *s)
 {
     struct json *task = json_copy(a, s->tree);

@@ -179,6 +179,9 @@ int settings_load(struct arena *a, const struct settings_input *in, struct setti
 /* The profile, or why there is none. */
 int settings_adapter(const struct settings *s, struct err *e) MUST_USE;
 
+/* Does the run have a gateway, because the task or the adapter names something behind it? */
+bool settings_gateway(const struct settings *s);
+
 /* Which layer gave section.key (key NULL: the section as a whole). */
 struct settings_origin settings_origin(const struct settings *s, struct arena *a,
                                        const char *section, const char *key);

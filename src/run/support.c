@@ -43,6 +43,22 @@ static bool asks(const struct settings *s, const struct row *row)
     return false;
 }
 
+/* Model calls are counted at the gateway and nowhere else. */
+static int check_budget(struct arena *a, const struct settings *s, struct err *e)
+{
+    static const char *const limits[] = { "tokens_input", "tokens_output", "tokens_total", "usd",
+                                          "calls" };
+    for (size_t i = 0; i < ARRAY_LEN(limits) && !settings_gateway(s); i++) {
+        if (asks(s, &(struct row) { "limits", limits[i], NULL })) {
+            return ERR(e, ERR_UNSUPPORTED,
+                       "%s: 'limits.%s' needs a gateway that counts: name gateway.upstream, or use "
+                       "an adapter that has one",
+                       settings_origin(s, a, "limits", limits[i]).file, limits[i]);
+        }
+    }
+    return 0;
+}
+
 int support_check(struct arena *a, const struct settings *s, struct err *e)
 {
     for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
@@ -56,7 +72,7 @@ int support_check(struct arena *a, const struct settings *s, struct err *e)
                        row->harmless == NULL ? "" : row->harmless);
         }
     }
-    return 0;
+    return check_budget(a, s, e);
 }
 
 const char *support_warning(struct arena *a, const struct settings *s, size_t i)

@@ -42,7 +42,8 @@ class Transparent(Case):
             url = p.url
         agent = ["/usr/bin/python3", self.agent, "1", "1", "{}"]
         r = self.run_command(*agent, options=["--upstream", url, *QUICK])
-        self.assertEqual(r.reason, "failure")
+        self.assertEqual((r.code, r.reason), (75, "rate_limited"))
+        self.assertIn("cannot be reached", r.result["error"])
         self.assertEqual([e["context"]["kind"] for e in r.events("prompt.throttled")], ["timeout"] * 5)
         last = r.events("prompt.throttled")[-1]["context"]
         self.assertEqual((last["delay_ms"], last["retry_safe"]), (None, False))

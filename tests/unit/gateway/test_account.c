@@ -308,6 +308,25 @@ static void the_last_call_decides_about_the_credential(void **state)
     account_free(acc);
 }
 
+static void side_requests_are_marked(void **state)
+{
+    struct told told = { 0 };
+    struct account *acc = open_account(&told, (struct budget_limits) { 0 });
+    struct trip t;
+    begin(&t, acc, LLM_CALL_GENERATE);
+    t.view.client_body =
+        STR("{\"model\":\"m\",\"max_tokens\":9,\"system\":\"You are a title generator.\","
+            "\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}");
+    (void)ask(&t);
+    finish(&t,
+           (struct filter_done) {
+               .status = 200, .served = true, .complete = true, .usage = { 5, 1, -1, -1, -1 } });
+    assert_string_equal(told.call.side, "title");
+    assert_int_equal(meter_sum(account_meter(acc))->side, 1);
+    assert_int_equal(meter_sum(account_meter(acc))->usage.input, 5);
+    account_free(acc);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +339,7 @@ int main(void)
         cmocka_unit_test(failures_are_tried_again_and_told),
         cmocka_unit_test(a_refusal_above_is_ours_and_never_tried_again),
         cmocka_unit_test(the_last_call_decides_about_the_credential),
+        cmocka_unit_test(side_requests_are_marked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
