@@ -271,6 +271,7 @@ static const struct command_example examples[] = {
 const struct command cmd_cassette = {
     .name = "cassette",
     .summary = "look at recorded model traffic",
+    .minor = true,
     .description = description,
     .examples = examples,
     .options = options,

@@ -42,6 +42,7 @@ static const struct command_example examples[] = {
 const struct command cmd_completion = {
     .name = "completion",
     .summary = "print a completion script for a shell",
+    .minor = true,
     .description = description,
     .examples = examples,
     .positionals = positionals,

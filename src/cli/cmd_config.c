@@ -91,6 +91,7 @@ static const struct command_example examples[] = {
 const struct command cmd_config = {
     .name = "config",
     .summary = "show the settings of a run and their origin",
+    .minor = true,
     .usage = usage,
     .description = description,
     .examples = examples,

@@ -61,6 +61,7 @@ static const struct command_example examples[] = {
 const struct command cmd_help = {
     .name = "help",
     .summary = "explain a command",
+    .minor = true,
     .description = description,
     .examples = examples,
     .options = options,

@@ -50,6 +50,7 @@ static const struct positional positionals[] = {
 const struct command cmd_recover = {
     .name = "recover",
     .summary = "close the record of a run that died",
+    .minor = true,
     .usage = usage,
     .description = description,
     .positionals = positionals,

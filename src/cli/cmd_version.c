@@ -24,5 +24,6 @@ static int run_version(struct cli *cli, const struct options *opt, struct err *e
 const struct command cmd_version = {
     .name = "version",
     .summary = "print the version",
+    .minor = true,
     .run = run_version,
 };

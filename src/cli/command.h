@@ -48,6 +48,7 @@ struct command_example {
 struct command {
     const char *name;
     const char *summary;                    /* at most 48 columns: `cinch --help` is one screen */
+    bool minor;                             /* the overview has its name only */
     const char *const *usage;               /* without "cinch NAME"; NULL-terminated; NULL: none */
     const char *const *description;         /* paragraphs; NULL-terminated */
     const struct command_example *examples; /* ends with line NULL; may be NULL */

@@ -144,8 +144,16 @@ static void add_command_list(struct buf *out, struct help_style style)
         widest = w > widest ? w : widest;
     }
     add_heading(out, style, "Commands:");
+    CLEANUP(buf) struct buf more = BUF_INIT(BUF_TEXT);
     for (const struct command *const *c = command_all(); *c != NULL; c++) {
-        add_item(out, style, widest, (*c)->name, (*c)->summary);
+        if ((*c)->minor) {
+            buf_addf(&more, "%s%s", more.len == 0 ? "" : ", ", (*c)->name);
+        } else {
+            add_item(out, style, widest, (*c)->name, (*c)->summary);
+        }
+    }
+    if (more.len > 0) {
+        add_item(out, style, widest, "and", more.ptr);
     }
 }
 
