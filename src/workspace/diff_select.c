@@ -63,10 +63,15 @@ static void leave_out_odd(struct diff *d, struct diff_side *side)
     for (size_t i = 0; i < side->len; i++) {
         struct diff_entry *x = &side->items[i];
         const char *why = x->dropped ? NULL : reason_of(x, max);
-        if (why != NULL) {
-            d->result->large += S_ISREG(x->st.st_mode);
-            diff_leave_out(d, x->path, why, x->st.st_size);
+        if (why == NULL) {
+            continue;
+        }
+        diff_leave_out(d, x->path, why, x->st.st_size);
+        if (S_ISREG(x->st.st_mode)) {
+            d->result->large++;
             drop(d, x->path);
+        } else { /* a file that became a fifo is at least gone */
+            x->dropped = true;
         }
     }
 }
