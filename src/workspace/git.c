@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One call of git: a loop of its own for the time that it takes.
+ */
+#include "workspace/git.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "io/loop.h"
+#include "proc/proc.h"
+
+#define GIT_TIMEOUT (600 * NSEC_PER_SEC)
+enum { COMPLAINT_MAX = 4096, ENV_MAX = 32, ARGS_MAX = 64 };
+
+struct running {
+    const struct git_call *call;
+    struct loop *loop;
+    struct proc *proc;
+    struct buf complaint; /* standard error */
+    int64_t written;
+    int result; /* exit status or -code */
+    struct err *e;
+};
+
+static void give_up(struct running *g, int r)
+{
+    g->result = r;
+    proc_kill(g->proc);
+}
+
+static void take_output(struct running *g, struct str bytes)
+{
+    const struct git_call *c = g->call;
+    if (g->result < 0) {
+        return;
+    }
+    if (c->out != NULL) {
+        int r = buf_append(c->out, bytes, g->e);
+        if (r < 0) {
+            give_up(g, r);
+        }
+        return;
+    }
+    if (c->out_fd <= 0) {
+        return;
+    }
+    g->written += (int64_t)bytes.len;
+    if (c->out_max > 0 && g->written > c->out_max) {
+        give_up(g, ERR(g->e, ERR_LIMIT, "git %s: more than %lld bytes", c->args[0],
+                       (long long)c->out_max));
+        return;
+    }
+    int r = file_write_all(c->out_fd, bytes, g->e);
+    if (r < 0) {
+        give_up(g, r);
+    }
+}
+
+static void on_output(void *arg, enum proc_stream stream, struct str bytes)
+{
+    struct running *g = arg;
+    if (stream == PROC_STDERR) {
+        (void)!buf_append(&g->complaint, str_slice(bytes, 0, COMPLAINT_MAX - 1 - g->complaint.len),
+                          NULL);
+    } else {
+        take_output(g, bytes);
+    }
+}
+
+static void on_spawn_failed(void *arg, const struct err *why)
+{
+    struct running *g = arg;
+    g->result =
+        ERR(g->e, why->code == ERR_NOTFOUND ? ERR_UNAVAILABLE : why->code, "git: %s", why->msg);
+}
+
+static int judge(struct running *g, const struct proc_result *r)
+{
+    const struct git_call *c = g->call;
+    if (!r->exit_known || r->signaled) {
+        return ERR(g->e, r->stopped ? ERR_TIMEOUT : ERR_SYS, "git %s %s", c->args[0],
+                   r->stopped ? "took too long" : "was killed");
+    }
+    if (r->value != 0 && r->value != c->ok_status) {
+        struct str why = str_trim(buf_str(&g->complaint));
+        return ERR(g->e, ERR_SYS, "git %s exited with %d: %.*s", c->args[0], r->value,
+                   STR_ARG(str_slice(why, 0, 300)));
+    }
+    return r->value;
+}
+
+static void on_done(void *arg, const struct proc_result *r)
+{
+    struct running *g = arg;
+    if (g->result == 0) {
+        g->result = judge(g, r);
+    }
+    g->proc = proc_free(g->proc);
+    loop_stop(g->loop);
+}
+
+struct environment {
+    const char *items[ENV_MAX];
+    size_t len;
+};
+
+static void set(struct arena *a, struct environment *v, const char *name, const char *value)
+{
+    if (value != NULL) {
+        v->items[v->len++] = arena_printf(a, "%s=%s", name, value);
+    }
+}
+
+/* A list with colons between, whose members may be quoted. */
+static const char *quote(struct arena *a, const char *path)
+{
+    if (strpbrk(path, ":\"\\") == NULL) {
+        return path;
+    }
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    buf_adds(&out, "\"");
+    for (; *path != '\0'; path++) {
+        buf_addf(&out, *path == '"' || *path == '\\' ? "\\%c" : "%c", *path);
+    }
+    buf_adds(&out, "\"");
+    return arena_dup(a, buf_str(&out));
+}
+
+static void make_environment(struct arena *a, const struct git_call *c, struct environment *v)
+{
+    static const char *const fixed[][2] = {
+        { "LC_ALL", "C" },
+        { "GIT_CONFIG_NOSYSTEM", "1" },
+        { "GIT_ATTR_NOSYSTEM", "1" },
+        { "GIT_TERMINAL_PROMPT", "0" },
+        { "GIT_OPTIONAL_LOCKS", "0" },
+        { "GIT_NO_REPLACE_OBJECTS", "1" },
+        { "GIT_PAGER", "cat" },
+        { "GIT_EDITOR", "false" },
+        { "GIT_ASKPASS", "false" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
+        set(a, v, fixed[i][0], fixed[i][1]);
+    }
+    const char *path = getenv("PATH");
+    set(a, v, "PATH", path == NULL ? "/usr/bin:/bin" : path);
+    if (c->user_config) {
+        set(a, v, "HOME", getenv("HOME"));
+        set(a, v, "XDG_CONFIG_HOME", getenv("XDG_CONFIG_HOME"));
+    } else {
+        set(a, v, "HOME", "/nonexistent");
+        set(a, v, "GIT_CONFIG_GLOBAL", "/dev/null");
+    }
+    set(a, v, "GIT_DIR", c->git_dir);
+    set(a, v, "GIT_WORK_TREE", c->work_tree);
+    set(a, v, "GIT_INDEX_FILE", c->index);
+    if (c->objects != NULL) {
+        set(a, v, "GIT_ALTERNATE_OBJECT_DIRECTORIES", quote(a, c->objects));
+    }
+}
+
+/* Also against what the configuration of a repository that we must look into may say. */
+static void make_arguments(const struct git_call *c, const char **argv)
+{
+    static const char *const fixed[] = {
+        "git",
+        "-c",
+        "core.hooksPath=/dev/null",
+        "-c",
+        "core.fsmonitor=false",
+        "-c",
+        "core.untrackedCache=false",
+        "-c",
+        "core.pager=cat",
+        "-c",
+        "core.attributesFile=/dev/null",
+        "-c",
+        "core.quotePath=true",
+        "-c",
+        "core.precomposeUnicode=false",
+        "-c",
+        "diff.ignoreSubmodules=all",
+        "-c",
+        "submodule.recurse=false",
+        "-c",
+        "commit.gpgSign=false",
+        "-c",
+        "gc.auto=0",
+        "-c",
+        "maintenance.auto=false",
+        "-c",
+        "safe.directory=*",
+    };
+    size_t n = 0;
+    for (; n < ARRAY_LEN(fixed); n++) {
+        argv[n] = fixed[n];
+    }
+    for (size_t i = 0; c->args[i] != NULL && n < ARGS_MAX; i++) {
+        argv[n++] = c->args[i];
+    }
+    argv[n] = NULL;
+}
+
+int git_run(const struct git_call *c, struct err *e)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    CLEANUP(loop) struct loop *loop = NULL;
+    const char *argv[ARGS_MAX + 1];
+    struct err own = { 0 };
+    struct environment env = { 0 };
+    struct running g = { .call = c, .complaint = BUF_INIT(COMPLAINT_MAX) };
+    g.e = e == NULL ? &own : e;
+    int r = loop_new(&loop, g.e);
+    if (r < 0) {
+        return r;
+    }
+    g.loop = loop;
+    make_environment(a, c, &env);
+    make_arguments(c, argv);
+    struct proc_opts opts = {
+        .argv = argv,
+        .envp = env.items,
+        .cwd = c->cwd == NULL ? "/" : c->cwd,
+        .stdin_mode = c->input_fd > 0    ? PROC_STDIN_FD
+                      : c->input.len > 0 ? PROC_STDIN_BYTES
+                                         : PROC_STDIN_CLOSED,
+        .stdin_fd = c->input_fd,
+        .stdin_bytes = c->input,
+        .stdin_max = c->input.len + 1,
+        .deadline = clock_now() + (c->timeout == 0 ? GIT_TIMEOUT : c->timeout),
+        .port = { .on_spawn_failed = on_spawn_failed,
+                  .on_output = on_output,
+                  .on_done = on_done,
+                  .arg = &g },
+    };
+    r = proc_start(loop, &opts, &g.proc, g.e);
+    if (r == 0) {
+        loop_run(loop);
+        r = g.result;
+    } else if (r == -ERR_NOTFOUND) {
+        g.e->code = ERR_UNAVAILABLE;
+        r = -ERR_UNAVAILABLE;
+    }
+    buf_done(&g.complaint);
+    return r;
+}
+
+int git_make_repo(const char *dir, const char *objects, bool sha256, struct err *e)
+{
+    static const char *const dirs[] = { "objects/info", "objects/pack", "refs/heads", "info" };
+    char path[PATH_MAX];
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(dirs); i++) {
+        r = path_join(dir, dirs[i], path, sizeof path, e);
+        r = r < 0 ? r : file_mkdirs(AT_FDCWD, path, 0700, e);
+    }
+    CLEANUP(fd) int fd = r < 0 ? r : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return r < 0 ? r : ERR_SYS(e, "open '%s'", dir);
+    }
+    struct str config =
+        sha256 ? STR("[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n"
+                     "\tobjectformat = sha256\n")
+               : STR("[core]\n\trepositoryformatversion = 0\n\tbare = true\n");
+    r = file_write_atomic(fd, "HEAD", STR("ref: refs/heads/none\n"), 0600, e);
+    r = r < 0 ? r : file_write_atomic(fd, "config", config, 0600, e);
+    if (r == 0 && objects != NULL) {
+        CLEANUP(buf) struct buf text = BUF_INIT(PATH_MAX * 2);
+        r = buf_printf(&text, e, "%s\n", objects);
+        r = r < 0 ? r : file_write_atomic(fd, "objects/info/alternates", buf_str(&text), 0600, e);
+    }
+    return r;
+}

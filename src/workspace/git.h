@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Running git on the host, so that nothing a workspace holds is executed: no hooks, no fsmonitor,
+ * no filters, external diffs, pagers, editors or prompts; the environment is made here, and the
+ * configuration of system, user and repository is out of reach unless a call asks for the user's.
+ *
+ *   struct git_call c = { .args = (const char *const[]){ "write-tree", NULL }, .git_dir = dir };
+ *   CLEANUP(buf) struct buf out = BUF_INIT(4096);
+ *   c.out = &out;
+ *   git_run(&c, e);                       ERR_SYS with git's own words when it exits with non-zero
+ *
+ * Blocks until git is gone. It runs under proc, so it dies with this process.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+struct git_call {
+    const char *const *args; /* after "git"; NULL-terminated */
+    const char *cwd;         /* NULL: "/" */
+    const char *git_dir;     /* NULL: found from cwd */
+    const char *work_tree;   /* NULL: none */
+    const char *index;       /* NULL: the git directory's */
+    /* Directory of the user's objects that may be read, too. Only for calls that write none: git
+     * refreshes the time of an object that it would have written and finds there. */
+    const char *objects;
+    struct str input; /* standard input, or … */
+    int input_fd;     /* … a file that stands at its beginning; 0: none */
+    struct buf *out;  /* standard output, appended; ERR_LIMIT beyond its maximum */
+    int out_fd;       /* or into a file; 0: none */
+    int64_t out_max;  /* bytes into the file; 0: no bound */
+    bool user_config; /* who asked for it is the user, and it is the user's own repository */
+    int ok_status;    /* another exit status that is fine (1 of check-ignore) */
+    nsec timeout;     /* 0: 10 minutes */
+};
+
+/* The exit status, 0 or ok_status; ERR_UNAVAILABLE when there is no git. */
+int git_run(const struct git_call *c, struct err *e) MUST_USE;
+
+/* A repository of our own without configuration, hooks or refs; `objects` (may be NULL) is a
+ * directory of objects that it borrows. Made without starting git. */
+int git_make_repo(const char *dir, const char *objects, bool sha256, struct err *e) MUST_USE;

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What came of a view: its delta, and from that the patch.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "workspace/workspace_priv.h"
+
+/* The tree's own git directory is passed over, however much an agent committed. */
+bool workspace_skip(void *arg, const char *path)
+{
+    const struct workspace *w = arg;
+    return strcmp(path, ".git") == 0 || (w->inner != NULL && strcmp(path, w->inner) == 0);
+}
+
+static int find_delta(struct workspace *w, struct delta *d, struct err *e)
+{
+    struct delta_filter skip = { workspace_skip, w };
+    if (w->layered) {
+        return delta_of_upper(d, w->tree_fd, w->base_fd, w->marks, &skip, e);
+    }
+    CLEANUP(buf) struct buf text = BUF_INIT(SIZE_MAX);
+    CLEANUP(baseline) struct baseline b = { 0 };
+    int r = file_read(w->dir_fd, "baseline", SIZE_MAX, &text, e);
+    r = r < 0 ? r : baseline_parse(&b, buf_str(&text), e);
+    return r < 0 ? r : delta_of_copy(d, w->tree_fd, &b, &skip, e);
+}
+
+static const char *const *hidden_list(const struct workspace *w, struct arena *a)
+{
+    size_t n = json_len(w->hidden);
+    const char **list = arena_array(a, n + 1, sizeof *list);
+    size_t len = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *path = json_cstring(json_item(w->hidden, i), NULL);
+        if (path != NULL) {
+            list[len++] = path;
+        }
+    }
+    return list;
+}
+
+int workspace_diff(struct workspace *w, struct arena *a, const struct workspace_diff_opts *o,
+                   struct diff_result *ret, struct err *e)
+{
+    CLEANUP(delta) struct delta d;
+    delta_init(&d);
+    bool live = strcmp(w->base, w->source) == 0 && w->kind != WORKSPACE_IN_PLACE;
+    struct diff_opts opts = {
+        .delta = &d,
+        .base_fd = w->base_fd,
+        .base_commit = w->baseline_commit,
+        .new_fd = w->tree_fd,
+        .repo = w->has_repo ? &w->repo : NULL,
+        .base_git = w->kind == WORKSPACE_IN_PLACE ? workspace_place(w, "git") : NULL,
+        .scratch = workspace_place(w, "scratch"),
+        .hidden = hidden_list(w, a),
+        .patch_fd = o->patch_fd,
+        .nested_dir = o->nested_dir,
+        .max_file = o->max_file,
+        .changed_since = live ? w->created : 0,
+    };
+    int r = find_delta(w, &d, e);
+    return r < 0 ? r : diff_make(a, &opts, ret, e);
+}

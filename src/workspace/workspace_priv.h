@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Between workspace.c (kinds, life), workspace_git.c (what needs git), workspace_inject.c (files of
+ * ours in the view) and workspace_diff.c (what came of it).
+ */
+#pragma once
+
+#include "workspace/baseline.h"
+#include "workspace/repo.h"
+#include "workspace/tree.h"
+#include "workspace/workspace.h"
+
+struct workspace {
+    struct arena *arena;
+    enum workspace_kind kind;
+    bool layered; /* an overlay over `base`, whose upper layer is `tree` */
+    const char *source;
+    const char *path;   /* inside */
+    const char *dir;    /* private */
+    const char *inner;  /* the run's directory relative to the source, when it lies in there */
+    const char *within; /* the agent's directory below path, when the view is more than that */
+    const char *ref;
+    const char *base;            /* the tree before: source, or what was checked out */
+    const char *tree;            /* what is written to: upper layer, copy, clone, or source */
+    const char *baseline_commit; /* contents before, where there is no directory that has them */
+    char head[REPO_ID_MAX];
+    int dir_fd, base_fd, tree_fd;
+    enum node_marks marks;
+    int64_t created;
+    bool has_repo;
+    struct repo repo;
+    struct json *hidden; /* list of paths */
+    struct tree_stats copied;
+    const char *lowers[2];
+    struct sandbox_view view;
+};
+
+/* For delta_filter. */
+bool workspace_skip(void *arg, const char *path);
+int workspace_save(const struct workspace *w, struct err *e) MUST_USE;
+const char *workspace_place(const struct workspace *w, const char *name);
+int workspace_note_baseline(struct workspace *w, struct err *e) MUST_USE;
+
+/* base and base_fd: the commit of ref, or HEAD, in a repository of its own. */
+int workspace_checkout(struct workspace *w, struct err *e) MUST_USE;
+/* baseline_commit: the source as it is now, in a repository in the private directory. */
+int workspace_snapshot_commit(struct workspace *w, struct err *e) MUST_USE;
+/* A worktree's or submodule's .git file leads to the user's repository, which must not be written:
+ * the view gets a git directory of its own that borrows the objects. */
+int workspace_graft_git(struct workspace *w, struct err *e) MUST_USE;
