@@ -89,10 +89,11 @@ int confine_admit(struct run *run, struct err *e)
     const struct profile_sandbox *of = &run->settings.profile->sandbox;
     struct confinement *c = &run->confine;
     const char *path = json_cstring(json_get(run->settings.env_set, "PATH"), NULL);
+    bool starts_nothing = run->driver->plan == NULL; /* then there is nothing to confine */
     (void)e;
     sandbox_policy_init(&c->policy);
     c->policy = (struct sandbox_policy) {
-        .mode = mode_of(s->mode),
+        .mode = starts_nothing ? SANDBOX_OFF : mode_of(s->mode),
         .read = joined(run, paths_of(run, s->read, NULL), existing(run, of->read)),
         .write = joined(run, paths_of(run, s->write, NULL), existing(run, of->write)),
         .deny = paths_of(run, s->deny, NULL),
