@@ -448,7 +448,7 @@ static const struct command_example examples[] = {
     { "cinch gateway --script hello.yaml --env command", "a scripted model for any program" },
     { "cinch gateway -u local=http://127.0.0.1:8000/v1,format=chat -r '*=local:qwen3'",
       "any client on a local model" },
-    { "cinch gateway -u https://api.openai.com --allow '*.example.org'", "also a proxy for these hosts" },
+    { "cinch gateway -u https://api.openai.com --allow '*.example.org'", "and a proxy" },
     { 0 },
 };
 

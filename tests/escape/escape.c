@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * escape ATTEMPT [ARG…]: tries one way out of a sandbox from inside. Exit code 0: held, 10: escaped,
- * 77: cannot be tried here. `escape list` prints the attempts.
+ * escape ATTEMPT [ARG…]: tries one way out of a sandbox from inside. Exit code 0: held, 10:
+ * escaped, 77: cannot be tried here. `escape list` prints the attempts.
  *
  * The test copies this static program into the workspace and runs each attempt twice: without a
  * sandbox, where it must get out (else it proves nothing), and with one, where it must not.

@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "escape.h"
@@ -216,7 +217,8 @@ static enum verdict daemonise(char **args)
             (void)n;
             (void)close(fd);
         }
-        (void)usleep(100000);
+        struct timespec pause_time = { .tv_nsec = 100000000 };
+        (void)nanosleep(&pause_time, NULL);
     }
     _exit(0);
 }

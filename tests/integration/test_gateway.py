@@ -345,7 +345,6 @@ def refuses(g):
 
 class Proxy(gateway.Case):
     def auth(self, g):
-        import base64
         return "Basic " + base64.b64encode(b"any:" + g.token.encode()).decode()
 
     def test_absolute_form_to_a_listed_host(self):
