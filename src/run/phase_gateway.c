@@ -545,6 +545,7 @@ void gateway_done(struct run *run)
 
 /* --- what the child gets --- */
 
+/* `cinch task render` asks for a run that is none, and has no gateway. */
 const char *gateway_url(const struct run *run)
 {
     return run->gateway == NULL ? NULL : run->gateway->url;
