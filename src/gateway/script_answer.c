@@ -217,9 +217,10 @@ static int play(struct writing *w, const struct script_step *t, struct err *e)
 {
     struct script_scene *c = w->scene;
     struct str model = w->manner->model.len > 0 ? w->manner->model : c->request->llm->model;
-    int r = add(
-        w, (struct llm_event) { .kind = LLM_EV_START, .model = model, .usage = usage_before(w) },
-        e);
+    int r = add(w, (struct llm_event) { .kind = LLM_EV_START, .model = model }, e);
+    /* what went in is known from the start, and Anthropic says it there */
+    r = r < 0 ? r
+              : add(w, (struct llm_event) { .kind = LLM_EV_USAGE, .usage = usage_before(w) }, e);
     if (r == 0 && t == NULL) {
         struct str stock =
             c->side != NULL ? script_side_text(c->request->llm, c->side, c->arena) : STR("Done.");

@@ -232,6 +232,20 @@ static void slow_drip(void **state)
     assert_true(str_eq(all_bytes(c, p), str_slice(whole, 0, 10)));
 }
 
+static void usage_is_told_where_the_format_tells_it(void **state)
+{
+    struct script_case *c = *state;
+    load(c, "steps: [{say: x, usage: {input: 1234, output: 56, cache_read: 78}}]");
+    struct str body = bytes_of(c, MESSAGES, requests[0].body);
+    size_t start = str_find(body, STR("\n\n")); /* message_start */
+    assert_true(str_find(str_slice(body, 0, start), STR("\"input_tokens\":1234")) < start);
+    assert_true(str_find(str_slice(body, 0, start), STR("\"cache_read_input_tokens\":78")) < start);
+    assert_holds(body.ptr, "\"output_tokens\":56");
+    assert_holds(bytes_of(c, RESPONSES, requests[2].body).ptr, "\"input_tokens\":1312");
+    assert_holds(bytes_of(c, CHAT, requests[5].body).ptr, "\"completion_tokens\":56");
+    assert_holds(bytes_of(c, GEMINI, requests[6].body).ptr, "\"promptTokenCount\":1312");
+}
+
 static void pace_becomes_pauses(void **state)
 {
     struct script_case *c = *state;
@@ -257,6 +271,7 @@ int main(void)
         CASE_TEST(garbage),
         CASE_TEST(duplicate_event),
         CASE_TEST(slow_drip),
+        CASE_TEST(usage_is_told_where_the_format_tells_it),
         CASE_TEST(pace_becomes_pauses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
