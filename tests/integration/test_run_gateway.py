@@ -19,7 +19,7 @@ class Secrets(Case):
 
     def test_the_credential_stays_with_cinch(self):
         """Not in the child's environment, even if it is asked for; not in any file; only at the provider."""
-        spy = self.write("spy.py", "import os, runpy, sys\nprint(dict(os.environ), file=sys.stderr)\n"
+        spy = self.write("ws/spy.py", "import os, runpy, sys\nprint(dict(os.environ), file=sys.stderr)\n"
                                    "runpy.run_path(sys.argv.pop(1))\n")
         for more in ([], ["--inherit-env"], ["--env", "PROVIDER_KEY"], ["--secret", "PROVIDER_KEY"]):
             with self.subTest(more), Provider() as p:
@@ -41,7 +41,7 @@ class Secrets(Case):
         self.assertIn("PROVIDER_KEY", r.result["error"])
 
     def test_the_token_is_needed_and_never_recorded(self):
-        agent = self.write("thief.py", "import os, urllib.request, urllib.error\n"
+        agent = self.write("ws/thief.py", "import os, urllib.request, urllib.error\n"
                                        "print(os.environ['CINCH_GATEWAY_TOKEN'])\n"
                                        "try:\n"
                                        "    urllib.request.urlopen(urllib.request.Request(\n"
@@ -106,7 +106,7 @@ class Record(Case):
 
     def test_a_killed_run_keeps_what_was_counted(self):
         """kill -9 of cinch: the calls that were told are in the metrics of the recovered record."""
-        agent = self.write("slow.py", AGENT.replace("sys.exit(0", "print(flush=True)\nimport time\ntime.sleep(600)\nsys.exit(0"))
+        agent = self.write("ws/slow.py", AGENT.replace("sys.exit(0", "print(flush=True)\nimport time\ntime.sleep(600)\nsys.exit(0"))
         with Provider(Say(usage=(100, 20))) as p:
             process, r = self.start("--upstream", p.url, "--", "/usr/bin/python3", agent, "3", "1", "{}")
             harness.wait_until(lambda: r.exists("events.jsonl") and len(r.events("model.call")) == 3, "three calls")
