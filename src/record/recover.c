@@ -167,6 +167,30 @@ static const char *find_run_id(struct leftovers *l)
     return l->run_id[0] != '\0' ? l->run_id : id_new(l->run_id);
 }
 
+/* The wire was counted call by call; what the harness might have told died with the run. */
+static void fill_calls(const struct leftovers *l, struct summary *s)
+{
+    s->calls.total = l->calls.total;
+    s->calls.failed = l->calls.failed;
+    s->calls.refused = l->calls.refused;
+    s->calls.side = l->calls.side;
+    s->calls.estimated = l->calls.estimated;
+    if (l->calls.total == 0 || s->tokens.source != TOKENS_NONE) {
+        return;
+    }
+    s->tokens.input = l->calls.input;
+    s->tokens.output = l->calls.output;
+    s->tokens.cache_read = l->calls.cache_read;
+    s->tokens.cache_creation = l->calls.cache_write;
+    s->tokens.reasoning = l->calls.reasoning;
+    s->tokens.source = TOKENS_WIRE;
+    s->api_calls = l->calls.total;
+    if (!l->calls.unpriced) {
+        s->cost_usd = l->calls.cost_usd;
+        s->cost_source = COST_TABLE;
+    }
+}
+
 static void summarise(struct leftovers *l, const struct rundir *d, struct summary *s)
 {
     *s = (struct summary) { .run_id = find_run_id(l), .recovered = true, .repair_level = -1 };
@@ -187,6 +211,7 @@ static void summarise(struct leftovers *l, const struct rundir *d, struct summar
     decide(l, s);
     summary_adopt(s, l->metrics, l->result, l->arena);
     summary_adopt_phases(s, l->phase_ms, l->arena);
+    fill_calls(l, s);
 }
 
 static int write_views(struct leftovers *l, const struct rundir *d, const struct summary *s,

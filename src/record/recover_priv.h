@@ -27,6 +27,12 @@ struct leftovers {
     struct json *phase_ms;   /* object: phase -> milliseconds */
     struct engine_exit exit; /* of the harness */
     const char *program;     /* that was started, or NULL */
+    struct {                 /* sums of the model calls that were told */
+        int64_t input, output, cache_read, cache_write, reasoning;
+        int64_t total, failed, side, estimated, refused;
+        double cost_usd;
+        bool unpriced; /* of one at least the cost is not known */
+    } calls;
 
     /* from transcript.jsonl: the pair of start and stop that was open last */
     bool transcript_open;

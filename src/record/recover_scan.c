@@ -41,6 +41,40 @@ static void note_exit(struct leftovers *l, const struct json *context)
     }
 }
 
+/* Damaged numbers may be anything: a sum stops at its end. */
+static void add_count(int64_t *to, const struct json *context, const char *key)
+{
+    int64_t n = json_int(json_get(context, key), 0);
+    if (n > 0 && __builtin_add_overflow(*to, n, to)) {
+        *to = INT64_MAX / 4;
+    }
+}
+
+static void note_call(struct leftovers *l, const struct json *context)
+{
+    const struct json *cost = json_get(context, "cost_usd");
+    add_count(&l->calls.input, context, "input_tokens");
+    add_count(&l->calls.output, context, "output_tokens");
+    add_count(&l->calls.cache_read, context, "cache_read_tokens");
+    add_count(&l->calls.cache_write, context, "cache_write_tokens");
+    add_count(&l->calls.reasoning, context, "reasoning_tokens");
+    l->calls.total++;
+    l->calls.failed += json_int(json_get(context, "status"), 0) >= 400 ||
+                       !json_bool(json_get(context, "complete"), true);
+    l->calls.side += json_is(json_get(context, "side"), JSON_STRING);
+    l->calls.estimated += json_bool(json_get(context, "estimated"), false);
+    double usd = json_real(cost, 0);
+    l->calls.cost_usd += usd > 0 ? usd : 0;
+    l->calls.unpriced = l->calls.unpriced || json_is(cost, JSON_NULL);
+}
+
+/* By the budget; wrong tokens and hosts are refused, too, but were no calls. */
+static void note_refusal(struct leftovers *l, struct str kind)
+{
+    l->calls.refused +=
+        !str_eqc(kind, "token") && !str_eqc(kind, "egress") && !str_eqc(kind, "request");
+}
+
 static bool keep_event(void *ctx, const struct json *line, struct arena *a)
 {
     struct leftovers *l = ctx;
@@ -68,6 +102,10 @@ static bool keep_event(void *ctx, const struct json *line, struct arena *a)
     } else if (str_eqc(event, event_kind_info(EVENT_PROCESS_SPAWNED)->name)) {
         struct str program = json_str(json_get(context, "program"), STR_EMPTY);
         l->program = arena_dup(l->arena, path_base(program));
+    } else if (str_eqc(event, event_kind_info(EVENT_MODEL_CALL)->name)) {
+        note_call(l, context);
+    } else if (str_eqc(event, event_kind_info(EVENT_GATEWAY_REFUSED)->name)) {
+        note_refusal(l, json_str(json_get(context, "kind"), STR_EMPTY));
     }
     return true;
 }

@@ -14,7 +14,7 @@ FILE_TIMEOUT = 600
 class Case(harness.Case):
     def setUp(self):
         super().setUp()
-        self.agent = self.write("agent.py", AGENT)
+        self.agent = self.write("ws/agent.py", AGENT)
 
     def call(self, provider, *options, calls=1, parallel=1, how=None, **kw):
         """An agent that makes so many calls through the gateway."""
@@ -58,7 +58,7 @@ class Calls(Case):
         self.assertEqual(r.said["refused"]["x-should-retry"], "false")
 
     def test_a_harness_that_does_not_stop_is_stopped(self):
-        agent = self.write("stubborn.py", AGENT.replace("sys.exit(0", "import time\ntime.sleep(600)\nsys.exit(0"))
+        agent = self.write("ws/stubborn.py", AGENT.replace("sys.exit(0", "import time\ntime.sleep(600)\nsys.exit(0"))
         with Provider() as p:
             r = self.run_command("/usr/bin/python3", agent, "2", "1", options=[
                 "--upstream", p.url, "--max-calls", "1", "--grace", "1s"])
@@ -127,9 +127,9 @@ class Above(Case):
         text = "\n".join(["import os, subprocess, sys", f"line = {inner!r}",
                           "line = [w.replace('URL', os.environ['CINCH_GATEWAY_URL']) for w in line]",
                           "sys.exit(subprocess.run(line).returncode)"])
-        outer = self.write("outer.py", text)
+        outer = self.write("ws/outer.py", text)
         with Provider(Say(usage=(10, 5))) as p:
-            r = self.run_command("/usr/bin/python3", outer, options=["--upstream", p.url, "--max-calls", "3"])
+            r = self.run_command("/usr/bin/python3", outer, options=["--upstream", p.url, "--max-calls", "3", "--sandbox", "off"])
         inside = harness.Result(None, b"", b"", inner_out)
         self.assert_valid(inside)
         self.assertEqual(len(p.requests), 3)

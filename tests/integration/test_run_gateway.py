@@ -6,7 +6,7 @@ import json
 import os
 
 import harness
-from provider import Provider, Say
+from provider import AGENT, Provider, Say
 from test_budget import Case
 
 FILE_TIMEOUT = 600
@@ -19,7 +19,7 @@ class Secrets(Case):
 
     def test_the_credential_stays_with_cinch(self):
         """Not in the child's environment, even if it is asked for; not in any file; only at the provider."""
-        spy = self.write("spy.py", "import os, runpy, sys\nprint(dict(os.environ), file=sys.stderr)\n"
+        spy = self.write("ws/spy.py", "import os, runpy, sys\nprint(dict(os.environ), file=sys.stderr)\n"
                                    "runpy.run_path(sys.argv.pop(1))\n")
         for more in ([], ["--inherit-env"], ["--env", "PROVIDER_KEY"], ["--secret", "PROVIDER_KEY"]):
             with self.subTest(more), Provider() as p:
@@ -41,7 +41,7 @@ class Secrets(Case):
         self.assertIn("PROVIDER_KEY", r.result["error"])
 
     def test_the_token_is_needed_and_never_recorded(self):
-        agent = self.write("thief.py", "import os, urllib.request, urllib.error\n"
+        agent = self.write("ws/thief.py", "import os, urllib.request, urllib.error\n"
                                        "print(os.environ['CINCH_GATEWAY_TOKEN'])\n"
                                        "try:\n"
                                        "    urllib.request.urlopen(urllib.request.Request(\n"
@@ -103,6 +103,21 @@ class Record(Case):
         self.assertEqual(r.metrics["ext"]["calls"]["estimated"], 1)
         self.assertGreater(r.metrics["tokens_output"], 0)
         self.assertTrue(r.events("model.call")[0]["context"]["estimated"])
+
+    def test_a_killed_run_keeps_what_was_counted(self):
+        """kill -9 of cinch: the calls that were told are in the metrics of the recovered record."""
+        agent = self.write("ws/slow.py", AGENT.replace("sys.exit(0", "print(flush=True)\nimport time\ntime.sleep(600)\nsys.exit(0"))
+        with Provider(Say(usage=(100, 20))) as p:
+            process, r = self.start("--upstream", p.url, "--", "/usr/bin/python3", agent, "3", "1", "{}")
+            harness.wait_until(lambda: r.exists("events.jsonl") and len(r.events("model.call")) == 3, "three calls")
+            process.kill()
+            process.wait()
+        self.cinch("recover", r.output)
+        self.assert_valid(r)
+        m = r.metrics
+        self.assertEqual((m["api_calls"], m["tokens_input"], m["tokens_output"]), (3, 300, 60))
+        self.assertAlmostEqual(m["cost_usd"], (300 * 5 + 60 * 25) / 1e6)
+        self.assertEqual(m["ext"]["tokens_source"], "wire")
 
     def test_no_gateway_without_a_wish(self):
         r = self.run_command("sh", "-c", "env")

@@ -86,7 +86,7 @@ class Final(Case):
 
     def test_the_agent_may_succeed_all_the_same(self):
         """A failure that the harness survived is none of the run."""
-        agent = self.write("brave.py", "import subprocess, sys\nsubprocess.run(sys.argv[1:])\n")
+        agent = self.write("ws/brave.py", "import subprocess, sys\nsubprocess.run(sys.argv[1:])\n")
         with Provider(Fail(401), Say()) as p:
             r = self.run_command("/usr/bin/python3", agent, "/usr/bin/python3", self.agent, "2", "1", "{}",
                                  options=["--upstream", p.url])
