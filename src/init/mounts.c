@@ -57,37 +57,35 @@ static int make_parents(const char *path, struct err *e)
     return 0;
 }
 
+/* Makes the place of a mount. 1: it was made and is ours, 0: something is there. Optimistic: most
+ * places are missing and their parents are not, so that one call is enough. */
 static int make_target(const char *path, bool dir, struct err *e)
 {
-    int rc = make_parents(path, e);
-    if (rc < 0) {
-        return rc;
-    }
-    if (dir) {
-        return mkdir(path, 0755) == 0 ? 0 : ERR_SYS(e, "make '%s' in the view", path);
-    }
-    int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0) {
-        return ERR_SYS(e, "make '%s' in the view", path);
-    }
-    (void)close(fd);
-    return 0;
-}
-
-/* The place of a mount, made if it is missing. */
-static int open_target(const char *path, bool dir, int *ret_fd, struct err *e)
-{
-    int fd = open_how(AT_FDCWD, path, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
-    if (fd < 0 && errno == ENOENT) {
-        int rc = make_target(path, dir, e);
+    int rc = dir ? mkdir(path, 0755) : mknod(path, S_IFREG | 0644, 0);
+    if (rc != 0 && errno == ENOENT) {
+        rc = make_parents(path, e);
         if (rc < 0) {
             return rc;
         }
-        fd = open_how(AT_FDCWD, path, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+        rc = dir ? mkdir(path, 0755) : mknod(path, S_IFREG | 0644, 0);
     }
+    /* In a read-only tree the call says so before it says that the name is taken. */
+    bool taken = rc != 0 && (errno == EEXIST || errno == EROFS || errno == EACCES);
+    return rc == 0 ? 1 : taken ? 0 : ERR_SYS(e, "make '%s' in the view", path);
+}
+
+/* The place of a mount, made if it is missing; *ret_fd stays -1 when it was made, and the path is
+ * safe to use. */
+static int open_target(const char *path, bool dir, int *ret_fd, struct err *e)
+{
+    int rc = make_target(path, dir, e);
+    if (rc != 0) {
+        return rc < 0 ? rc : 0;
+    }
+    int fd = open_how(AT_FDCWD, path, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) != 0) {
-        int rc = ERR_SYS(e, "open '%s' of the view", path);
+        rc = ERR_SYS(e, "open '%s' of the view", path);
         cleanup_fd(&fd);
         return rc;
     }
@@ -102,10 +100,10 @@ static int open_target(const char *path, bool dir, int *ret_fd, struct err *e)
 
 static int attach(int tree, int target, const char *path, struct err *e)
 {
-    if (move_mount(tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) != 0) {
-        return ERR_SYS(e, "mount at '%s'", path);
-    }
-    return 0;
+    int rc = target < 0 ? move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH)
+                        : move_mount(tree, "", target, "",
+                                     MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+    return rc == 0 ? 0 : ERR_SYS(e, "mount at '%s'", path);
 }
 
 /* --- the root --- */
@@ -397,12 +395,34 @@ static int give(const struct plan_record *r, struct err *e)
                : ERR_SYS(e, "give '%s' away", r->to);
 }
 
+/* Tries, and once more when only the directories above were missing. */
+static int with_parents(const struct plan_record *r, int (*make)(const struct plan_record *r),
+                        struct err *e)
+{
+    int rc = make(r);
+    if (rc < 0 && errno == ENOENT) {
+        int made = make_parents(r->to, e);
+        if (made < 0) {
+            return made;
+        }
+        rc = make(r);
+    }
+    return rc < 0 && errno != EEXIST ? ERR_SYS(e, "make '%s' in the view", r->to) : 0;
+}
+
+static int make_dir(const struct plan_record *r)
+{
+    return mkdir(r->to, 0755);
+}
+
+static int make_symlink(const struct plan_record *r)
+{
+    return symlink(r->from, r->to);
+}
+
 static int do_dir(const struct plan_record *r, struct err *e)
 {
-    int rc = make_parents(r->to, e);
-    if (rc == 0 && mkdir(r->to, 0700) != 0 && errno != EEXIST) {
-        rc = ERR_SYS(e, "make '%s' in the view", r->to);
-    }
+    int rc = with_parents(r, make_dir, e);
     rc = rc < 0 ? rc : give(r, e);
     if (rc == 0 && chmod(r->to, r->paths.mode) != 0) {
         rc = ERR_SYS(e, "set the mode of '%s'", r->to);
@@ -412,24 +432,11 @@ static int do_dir(const struct plan_record *r, struct err *e)
 
 static int do_symlink(const struct plan_record *r, struct err *e)
 {
-    int rc = make_parents(r->to, e);
-    if (rc == 0 && symlink(r->from, r->to) != 0) {
-        rc = ERR_SYS(e, "make the link '%s' in the view", r->to);
-    }
-    return rc;
+    return with_parents(r, make_symlink, e);
 }
 
-static int do_file(const struct plan_record *r, struct err *e)
+static int write_file(int fd, const struct plan_record *r, struct err *e)
 {
-    int rc = make_parents(r->to, e);
-    if (rc < 0) {
-        return rc;
-    }
-    CLEANUP(fd)
-    int fd = open(r->to, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, r->paths.mode);
-    if (fd < 0) {
-        return ERR_SYS(e, "make '%s' in the view", r->to);
-    }
     for (size_t at = 0; at < r->bytes.len;) {
         ssize_t n = write(fd, r->bytes.ptr + at, r->bytes.len - at);
         if (n < 0) {
@@ -440,12 +447,23 @@ static int do_file(const struct plan_record *r, struct err *e)
     return give(r, e);
 }
 
+static int do_file(const struct plan_record *r, struct err *e)
+{
+    const int flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW;
+    CLEANUP(fd) int fd = open(r->to, flags, r->paths.mode);
+    if (fd < 0 && errno == ENOENT) {
+        int rc = make_parents(r->to, e);
+        if (rc < 0) {
+            return rc;
+        }
+        fd = open(r->to, flags, r->paths.mode);
+    }
+    return fd < 0 ? ERR_SYS(e, "make '%s' in the view", r->to) : write_file(fd, r, e);
+}
+
 static int do_devpts(const struct plan_record *r, struct err *e)
 {
-    int rc = make_parents(r->to, e);
-    if (rc == 0 && mkdir(r->to, 0755) != 0 && errno != EEXIST) {
-        rc = ERR_SYS(e, "make '%s' in the view", r->to);
-    }
+    int rc = with_parents(r, make_dir, e);
     if (rc == 0 && mount("devpts", r->to, "devpts", MS_NOSUID | MS_NOEXEC,
                          "newinstance,ptmxmode=0666,mode=0620") != 0) {
         rc = ERR_SYS_AS(e, ERR_UNSUPPORTED, "mount terminals at '%s'", r->to);
@@ -455,10 +473,7 @@ static int do_devpts(const struct plan_record *r, struct err *e)
 
 static int do_tmpfs(const struct plan_record *r, struct err *e)
 {
-    int rc = make_parents(r->to, e);
-    if (rc == 0 && mkdir(r->to, 0755) != 0 && errno != EEXIST) {
-        rc = ERR_SYS(e, "make '%s' in the view", r->to);
-    }
+    int rc = with_parents(r, make_dir, e);
     return rc < 0 ? rc : mount_tmpfs(r->to, &r->size, e);
 }
 

@@ -127,9 +127,11 @@ static int add_reach(struct compose *c, struct err *e)
     int rc = 0;
     reach_path(&r, c->arena, c->policy->path, home);
     reach_program(&r, c->arena, c->opts->program, home);
-    for (size_t i = 0; rc == 0 && i < r.n; i++) {
-        if (c->view == NULL || !below(r.paths[i], c->view->path)) {
-            rc = add_grant(c, r.paths[i], GRANT_READ, true, e);
+    for (size_t i = 0; rc == 0 && i < r.n + r.n_links; i++) {
+        bool link = i >= r.n;
+        const char *path = link ? r.links[i - r.n] : r.paths[i];
+        if (c->view == NULL || !below(path, c->view->path)) {
+            rc = add_grant(c, path, link ? GRANT_LINK : GRANT_READ, true, e);
         }
     }
     return rc;
@@ -144,16 +146,31 @@ static int by_path(const void *a, const void *b)
     return order != 0 ? order : (int)x->kind - (int)y->kind;
 }
 
-static void drop_doubles(struct compose *c)
+/* What was only guessed to be needed and is shown by something else costs a mount for nothing. */
+static bool is_needless(const struct compose *c, const struct compose_grant *g)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < c->n_grants; i++) {
-        bool covered = i + 1 < c->n_grants && strcmp(c->grants[i].path, c->grants[i + 1].path) == 0;
-        if (!covered) {
-            c->grants[kept++] = c->grants[i];
+    for (size_t i = 0; g->optional && g->kind == GRANT_READ && i < c->n_grants; i++) {
+        const struct compose_grant *other = &c->grants[i];
+        if (other->kind != GRANT_LINK && strcmp(other->path, g->path) != 0 &&
+            below(g->path, other->path)) {
+            return true;
         }
     }
-    c->n_grants = kept;
+    return false;
+}
+
+static void drop_doubles(struct compose *c)
+{
+    struct compose_grant kept[COMPOSE_GRANTS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_grants; i++) {
+        bool covered = i + 1 < c->n_grants && strcmp(c->grants[i].path, c->grants[i + 1].path) == 0;
+        if (!covered && !is_needless(c, &c->grants[i])) {
+            kept[n++] = c->grants[i];
+        }
+    }
+    memcpy(c->grants, kept, n * sizeof kept[0]);
+    c->n_grants = n;
 }
 
 static int gather(struct compose *c, struct err *e)
@@ -452,12 +469,31 @@ void draft_protect(struct draft *d)
     }
 }
 
+/* A link of a program, unless it is seen anyway. */
+static void draft_link(struct draft *d, const char *path)
+{
+    char target[PATH_MAX];
+    for (size_t i = 0; i < d->c->n_grants; i++) {
+        const struct compose_grant *g = &d->c->grants[i];
+        if (g->kind != GRANT_LINK && below(path, g->path)) {
+            return;
+        }
+    }
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n > 0) {
+        target[n] = '\0';
+        draft_symlink(d, target, path);
+    }
+}
+
 static void draft_grants(struct draft *d)
 {
     for (size_t i = 0; i < d->c->n_grants; i++) {
         const struct compose_grant *g = &d->c->grants[i];
         if (g->kind == GRANT_WORKSPACE) {
             draft_workspace(d);
+        } else if (g->kind == GRANT_LINK) {
+            draft_link(d, g->path);
         } else {
             draft_bind_shown(d, g->path, g->path,
                              (g->kind == GRANT_WRITE ? PLAN_WRITABLE : 0) |

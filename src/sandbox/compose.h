@@ -38,7 +38,7 @@ struct compose_who {
 /* What is made visible at the path that it has outside. */
 struct compose_grant {
     const char *path;
-    enum { GRANT_READ, GRANT_WRITE, GRANT_WORKSPACE } kind;
+    enum { GRANT_LINK, GRANT_READ, GRANT_WRITE, GRANT_WORKSPACE } kind;
     bool optional;
 };
 

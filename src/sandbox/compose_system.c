@@ -60,7 +60,6 @@ static void draft_tables(struct draft *d)
         "/etc/alternatives", "/etc/ssl/certs",   "/etc/ssl/openssl.cnf", "/etc/pki/tls",
         "/etc/pki/ca-trust", "/etc/ld.so.cache", "/etc/ld.so.conf",      "/etc/ld.so.conf.d",
         "/etc/services",     "/etc/protocols",   "/etc/mime.types",      "/etc/gitconfig",
-        "/etc/fonts",
     };
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
         struct stat st;

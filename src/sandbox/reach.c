@@ -4,10 +4,12 @@
  */
 #include "sandbox/reach.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/file.h"
@@ -38,6 +40,8 @@ int reach_is_system(const char *path)
     return 0;
 }
 
+static void add_dir(struct reach *r, struct arena *a, struct str dir, const char *home);
+
 static void add(struct reach *r, struct arena *a, const char *path)
 {
     struct stat st;
@@ -52,13 +56,33 @@ static void add(struct reach *r, struct arena *a, const char *path)
     r->paths[r->n++] = arena_dup(a, str_of(path));
 }
 
+/* A Python environment says where the Python is that it belongs to. */
+static void add_python(struct reach *r, struct arena *a, struct str prefix, const char *home)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(65536);
+    const char *file = arena_printf(a, "%.*s/pyvenv.cfg", STR_ARG(prefix));
+    if (file_read(AT_FDCWD, file, 65536, &text, NULL) < 0) {
+        return;
+    }
+    add(r, a, arena_dup(a, prefix));
+    struct str rest = buf_str(&text);
+    while (rest.ptr != NULL) {
+        struct str value = str_split(&rest, '\n');
+        struct str key = str_trim(str_split(&value, '='));
+        if (str_eqc(key, "home") && value.ptr != NULL) {
+            add_dir(r, a, str_of(arena_dup(a, str_trim(value))), home);
+        }
+    }
+}
+
 /* dir, and lib beside it when it is called bin. */
-static void add_pair(struct reach *r, struct arena *a, struct str dir)
+static void add_pair(struct reach *r, struct arena *a, struct str dir, const char *home)
 {
     add(r, a, arena_dup(a, dir));
     if (str_ends(dir, STR("/bin"))) {
         struct str above = str_slice(dir, 0, dir.len - 4);
         add(r, a, arena_printf(a, "%.*s/lib", STR_ARG(above)));
+        add_python(r, a, above, home);
     }
 }
 
@@ -72,7 +96,7 @@ static void add_of_home(struct reach *r, struct arena *a, struct str dir, struct
         shared = shared || str_eqc(first, shared_dirs[i]);
     }
     if (shared) {
-        add_pair(r, a, dir);
+        add_pair(r, a, dir, home.ptr);
     } else {
         add(r, a, arena_printf(a, "%.*s/%.*s", STR_ARG(home), STR_ARG(first)));
     }
@@ -96,7 +120,7 @@ static void add_dir(struct reach *r, struct arena *a, struct str dir, const char
     if (of_home && strcmp(name, home) != 0) {
         add_of_home(r, a, str_of(arena_dup(a, str_of(name))), str_of(home));
     } else if (!of_home) {
-        add_pair(r, a, str_of(arena_dup(a, str_of(name))));
+        add_pair(r, a, str_of(arena_dup(a, str_of(name))), home);
     }
 }
 
@@ -119,12 +143,26 @@ static void add_installation(struct reach *r, struct arena *a, const char *file,
     if (modules != NULL) {
         add(r, a, arena_dup(a, str_n(file, (size_t)(modules - file) + strlen("/node_modules"))));
     }
-    /* The file alone, too: a script somewhere is no reason to show all that lies around it. */
-    add(r, a, file);
     struct str dir = str_n(file, (size_t)(slash - file));
     if (str_ends(dir, STR("/bin"))) {
         add_dir(r, a, dir, home);
+    } else if (modules == NULL) {
+        add(r, a, file); /* a script somewhere is no reason to show all that lies around it */
     }
+}
+
+/* One step along a link; NULL: it is none. */
+static const char *next_of(struct arena *a, const char *path)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n <= 0) {
+        return NULL;
+    }
+    target[n] = '\0';
+    const char *slash = strrchr(path, '/');
+    return target[0] == '/' ? arena_dup(a, str_of(target))
+                            : arena_printf(a, "%.*s/%s", (int)(slash - path), path, target);
 }
 
 void reach_program(struct reach *r, struct arena *a, const char *program, const char *home)
@@ -133,8 +171,21 @@ void reach_program(struct reach *r, struct arena *a, const char *program, const 
     if (program == NULL || program[0] != '/') {
         return;
     }
-    add_installation(r, a, program, home);
-    if (realpath(program, real) != NULL && strcmp(real, program) != 0) {
-        add_installation(r, a, real, home);
+    const char *at = program;
+    for (int hops = 0; at != NULL && hops < 8; hops++) {
+        const char *next = next_of(a, at);
+        if (next != NULL && !reach_is_system(at) && r->n_links < REACH_MAX) {
+            r->links[r->n_links++] = arena_dup(a, str_of(at));
+        }
+        at = next;
+    }
+    if (realpath(program, real) == NULL) {
+        return;
+    }
+    add_installation(r, a, real, home);
+    /* Beside a link there may be what belongs to it: node_modules/.bin/x, venv/bin/x. */
+    if (strcmp(real, program) != 0 &&
+        (strstr(program, "/node_modules/") != NULL || strstr(program, "/bin/") != NULL)) {
+        add_installation(r, a, program, home);
     }
 }

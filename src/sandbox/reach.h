@@ -9,6 +9,10 @@
  *   /home/me/.local/bin                           that, and ~/.local/lib
  *   /home/me/go/bin                               /home/me/go/bin
  *   /srv/tools/bin                                /srv/tools/bin and /srv/tools/lib
+ *   /srv/venv/bin, of a Python environment        /srv/venv, and the Python that it is made of
+ *
+ * A program that is a symbolic link stays one: what it points to is made readable where it is, and
+ * the link is listed apart.
  */
 #pragma once
 
@@ -21,6 +25,8 @@ struct arena;
 struct reach {
     const char *paths[REACH_MAX];
     size_t n;
+    const char *links[REACH_MAX]; /* to be made as they are, unless a path shows them anyway */
+    size_t n_links;
 };
 
 /* Adds what the directories of `path` need. Relative ones, missing ones and those of the system are

@@ -116,7 +116,8 @@ class Dollars(Case):
 
 
 class Above(Case):
-    """A gateway behind a gateway: the inner run's upstream is the outer run's gateway."""
+    """A gateway behind a gateway: the inner run's upstream is the outer run's gateway. The outer run
+    has no sandbox, because the inner one makes its own."""
 
     def test_the_budget_above_holds_for_both(self):
         inner_out = self.path("inner")

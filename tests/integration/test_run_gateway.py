@@ -23,7 +23,7 @@ class Secrets(Case):
                                    "runpy.run_path(sys.argv.pop(1))\n")
         for more in ([], ["--inherit-env"], ["--env", "PROVIDER_KEY"], ["--secret", "PROVIDER_KEY"]):
             with self.subTest(more), Provider() as p:
-                r = self.run_cinch(*self.routes(p), *more, "--", "/usr/bin/python3", spy, self.agent, "1", "1",
+                r = self.run_cinch(*self.routes(p), *more, "--read", self.agent, "--", "/usr/bin/python3", spy, self.agent, "1", "1",
                                    env={"PROVIDER_KEY": KEY})
                 self.assertEqual(r.reason, "success", r.stderr)
                 self.assertIn(KEY, (p.requests[0].headers.get("x-api-key", ""),
@@ -88,7 +88,7 @@ class Record(Case):
         told = json.dumps({"type": "result", "text": "done", "in": 60, "out": 20, "usd": 0.25})
         with Provider(Say(usage=(50, 10))) as p:
             r = self.run_cinch("--adapter-dir", self.path("adapters"), "--adapter", "teller", "--upstream", p.url,
-                               "--", "sh", "-c", f"/usr/bin/python3 {self.agent} 3 1 '{{}}' >&2; echo '{told}'")
+                               "--read", self.agent, "--", "sh", "-c", f"/usr/bin/python3 {self.agent} 3 1 '{{}}' >&2; echo '{told}'")
         usage = r.metrics["ext"]["usage"]
         self.assertEqual((usage["wire"]["input"], usage["reported"]["input"], usage["difference"]["input"]),
                          (150, 60, 90))
