@@ -156,6 +156,7 @@ static void *api_open(const struct launch_spec *spec, struct entry_sink sink)
         .format = format_of(spec),
         .model = arena_str(p->arena, var(spec, "model")),
         .stream = true,
+        .include_usage = true,
         .tools = spec->tools.items,
         .n_tools = spec->tools.len,
     };
@@ -441,6 +442,19 @@ static void api_result(void *self, struct str text, bool is_error)
     p->next_call++;
 }
 
+/* In Chat every result is a message of its own; in the others they are parts of one. */
+static void add_results(struct api *p)
+{
+    bool apart = p->request.format == LLM_CHAT;
+    p->calls = NULL;
+    for (size_t i = 0; apart && i < p->n_results; i++) {
+        add_message(p, LLM_USER, &p->results[i], 1);
+    }
+    if (!apart) {
+        add_message(p, LLM_USER, p->results, p->n_results);
+    }
+}
+
 static bool is_offered(const struct api *p, struct str name)
 {
     return llm_tool_find(&p->request, name) != NULL;
@@ -491,8 +505,7 @@ static int api_ask(void *self, struct driver_question *ret, struct err *e)
         api_result(p, str_of(why), true);
     }
     if (p->calls != NULL) {
-        p->calls = NULL;
-        add_message(p, LLM_USER, p->results, p->n_results);
+        add_results(p);
     }
     return next_question(p, ret, e);
 }

@@ -89,11 +89,31 @@ class Asks(Case):
         self.assertEqual(kinds, ["user_message", "tool_use", "tool_result", "thinking", "assistant_message",
                                  "token_usage"])
 
+    def test_every_format(self):
+        """A profile may ask in any of the four formats; calls, thoughts and schemas go through all of them."""
+        calls = "[{tool: a, unchecked: true}, {tool: b, unchecked: true}]"
+        script = self.write("model.yaml", f"side: false\nturns:\n  - {{think: hm, call: {calls}}}\n"
+                                          "  - {think: so, output: {n: 4}, usage: {input: 20, output: 9}}\n")
+        for name in ("anthropic", "responses", "chat", "gemini"):
+            with self.subTest(name):
+                self.write(f"profiles/{name}.yaml", f"name: by-{name}\ndriver: api\nargv: []\n"
+                                                    f"gateway: {{format: {name}}}\n"
+                                                    "output_schema: {form: wrapped, native: true}\n")
+                task = self.write("task.yaml", json.dumps({
+                    "agent": {"adapter": f"by-{name}", "model": "m-1"}, "prompt": "Count",
+                    "gateway": {"script": script}, "output": {"schema": SCHEMA}}))
+                r = self.run_cinch("--adapter-dir", self.path("profiles"), task)
+                self.assertEqual((r.reason, r.result["output"]), ("success", {"n": 4}), r.stderr)
+                self.assertEqual(r.metrics["api_calls"], 2)
+                self.assertEqual(set(r.metrics["ext"]["usage"]["difference"].values()) - {None}, {0})
+                kinds = [e["entry_type"] for e in r.lines("transcript.jsonl") if e["event"] == "transcript.entry"]
+                self.assertEqual(kinds.count("tool_result"), 2)
+
 
 class Fails(Case):
     def test_refusals(self):
         for status, code, reason in ((401, 77, "auth"), (429, 75, "rate_limited"), (400, 1, "failure"),
-                                     (500, 1, "failure")):
+                                     (500, 75, "rate_limited")):
             with self.subTest(status), Provider(Fail(status)) as p:
                 r = self.ask("Go", *self.upstream(p))
                 self.assertEqual((r.code, r.reason), (code, reason), r.stderr)
