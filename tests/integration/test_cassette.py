@@ -20,6 +20,7 @@ steps:
   - {say: 'you said ${last}'}
 """
 KEY = "very-secret-key-4711"
+SHAPED = "sk" + "-proj-" + "A1b2C3d4" * 4  # as a provider shapes its keys
 
 
 def body(text, **more):
@@ -82,6 +83,27 @@ class Replays(Case):
         self.assertEqual(code, 65)
         self.assertIn("/temperature: added 1", text)
 
+    def test_the_whole_report_is_for_people(self):
+        self.record("hi")
+        process = subprocess.Popen([harness.CINCH, "gateway", "--cassette", self.path("c.cassette"), "--token",
+                                    gateway.TOKEN], env=self.env, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.reap, process)
+        url = process.stdout.readline().decode().split("'")[1]
+        g = gateway.Gateway(process, {"url": url, "token": gateway.TOKEN, "socket": None})
+        self.ask(g, "hi", **{f"field{i}": "x" * 100 for i in range(20)})
+        code, text = self.end_of(g)
+        self.assertEqual(code, 65)
+        for i in range(20):
+            self.assertIn(f"/field{i}: added", text)
+
+    def test_as_fast_as_recorded(self):
+        self.record("slow")
+        g = self.replay("--replay-speed", "1")
+        self.assertEqual(self.ask(g, "slow")[0], 200)
+        self.assertEqual(self.end_of(g)[0], 0)
+        self.assert_failed(self.cinch("gateway", "--cassette", self.path("c.cassette"), "--replay-speed", "x"), 64)
+
     def test_all_played(self):
         self.record("hi")
         g = self.replay()
@@ -113,11 +135,11 @@ class Contents(Case):
         up = self.upstream(Provider)
         g = self.gateway("--upstream", f"anthropic={up.url},format=anthropic,key=PROVIDER_KEY", "--record",
                          self.path("c.cassette"), env={"PROVIDER_KEY": KEY})
-        self.assertEqual(self.ask(g, "my key is sk-ant-REDACTED")[0], 200)
+        self.assertEqual(self.ask(g, "my key is " + SHAPED)[0], 200)
         self.stop(g)
         self.assertEqual(up.seen, [KEY])
         text = json.dumps(self.lines())
-        for secret in (KEY, g.token, "sk-ant-", "x-api-key", "set-cookie", "session=1"):
+        for secret in (KEY, g.token, SHAPED, "x-api-key", "set-cookie", "session=1"):
             self.assertNotIn(secret, text)
         self.assert_schema(self.lines())
         self.assertEqual([line["type"] for line in self.lines()][:4], ["cassette", "exchange", "request", "head"])
