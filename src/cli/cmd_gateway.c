@@ -11,9 +11,11 @@
 #include "adapters/expand.h"
 #include "adapters/profile.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/macro.h"
 #include "cli/command.h"
 #include "cli/request.h"
+#include "cli/text.h"
 #include "gateway/account.h"
 #include "gateway/cassette_upstream.h"
 #include "gateway/gateway.h"
@@ -23,6 +25,7 @@
 #include "io/listener.h"
 #include "io/loop.h"
 #include "io/sigwatch.h"
+#include "record/redact.h"
 
 static const struct option options[] = {
     { "listen", 'l', OPTION_STRING, .value = "ADDRESS:PORT", .shown = "127.0.0.1:0",
@@ -47,6 +50,8 @@ static const struct option options[] = {
       .help = "answers come from a script" },
     { "cassette", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
       .help = "answers come from a recording" },
+    { "replay-speed", 0, OPTION_STRING, .value = "FACTOR", .shown = "0",
+      .help = "of the recording: 1 is as recorded, 0 at once" },
     { "record", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
       .help = "record all model traffic into a new cassette" },
     { "allow", 'a', OPTION_STRING, .value = "HOST[:PORT]", .flags = OPTION_REPEAT,
@@ -79,6 +84,7 @@ struct server {
     struct proxy_rules *rules;
     struct account *account;
     struct cassette_writer *writer;
+    struct redactor *redactor; /* of the token and the keys of providers, for what is recorded */
     struct gateway *gateway;
     struct sigwatch *watches[2];
     struct filter filters[FILTERS];
@@ -93,10 +99,21 @@ struct server {
 
 /* --- upstreams and routes --- */
 
+/* A key that is too short to be recognised is none that a provider gave. */
+static void keep_secret(struct server *s, const char *name, const char *value)
+{
+    if (redactor_add(s->redactor, str_of(name), str_of(value), NULL) < 0) {
+        LOG_DEBUG("gateway", "secret_not_recognisable", LOG_STR("name", name));
+    }
+}
+
 static const char *variable(void *arg, const char *name)
 {
-    (void)arg;
-    return getenv(name);
+    const char *value = getenv(name);
+    if (value != NULL) {
+        keep_secret(arg, name, value);
+    }
+    return value;
 }
 
 /* "NAME=URL,format=F,key=V"; what stands before a '=' and has a colon is no name but a URL. */
@@ -150,7 +167,11 @@ static int add_file(struct server *s, const char *kind, struct err *e)
 
 static int open_routes(struct server *s, struct err *e)
 {
-    const struct routes_opts o = { .variable = variable };
+    struct routes_opts o = { .variable = variable, .arg = s };
+    const char *speed = options_string(s->opt, "replay-speed", "0");
+    if (!str_to_double(str_of(speed), &o.replay_speed) || o.replay_speed < 0) {
+        return ERR(e, ERR_USAGE, "--replay-speed %.40s: give a number such as 0, 1 or 2.5", speed);
+    }
     s->routes = routes_new(s->loop, &o);
     int rc = add_file(s, "script", e);
     rc = rc < 0 ? rc : add_file(s, "cassette", e);
@@ -198,7 +219,9 @@ static int open_filters(struct server *s, struct err *e)
     s->filters[s->n_filters++] = account_throttle_filter(s->account);
     const char *record = options_string(s->opt, "record", NULL);
     if (record != NULL) {
-        const struct cassette_writer_opts w = { 0 };
+        const struct cassette_writer_opts w = { .redactor = s->redactor };
+        keep_secret(s, "CINCH_GATEWAY_TOKEN", s->token);
+        redactor_compile(s->redactor);
         rc = cassette_writer_new(record, &w, &s->writer, e);
         if (rc < 0) {
             return rc;
@@ -361,6 +384,27 @@ static void on_signal(void *arg, int signo)
     gateway_stop(s->gateway, s->grace, on_stopped, s);
 }
 
+/* What went wrong meanwhile without stopping anything. */
+static int outcome(struct server *s, struct err *e)
+{
+    struct err first = { 0 };
+    struct str missed = routes_missed(s->routes);
+    struct str line = str_slice(missed, 0, str_find(missed, STR("\n")));
+    if (missed.len > line.len + 1 && s->cli->format == CLI_TEXT) {
+        CLEANUP(buf) struct buf report = BUF_INIT(BUF_TEXT);
+        text_clean(&report, missed, TEXT_BLOCK); /* too long for a message */
+        terminal_write(&s->cli->err, buf_str(&report));
+    }
+    if (missed.len > 0) {
+        struct str told = s->cli->format == CLI_TEXT ? line : missed;
+        return ERR(e, ERR_CONFIG, "%.*s", STR_ARG(told));
+    }
+    uint64_t lost = s->writer == NULL ? 0 : cassette_writer_lost(s->writer, &first);
+    return lost == 0 ? 0
+                     : ERR(e, ERR_OUTPUT, "%llu exchanges are not in the recording: %s",
+                           (unsigned long long)lost, first.msg);
+}
+
 static int serve(struct server *s, struct err *e)
 {
     struct json *variables;
@@ -393,8 +437,7 @@ static int serve(struct server *s, struct err *e)
         return rc;
     }
     loop_run(s->loop);
-    struct str missed = routes_missed(s->routes);
-    return missed.len == 0 ? 0 : ERR(e, ERR_CONFIG, "%.*s", STR_ARG(missed));
+    return outcome(s, e);
 }
 
 static void close_server(struct server *s)
@@ -406,6 +449,7 @@ static void close_server(struct server *s)
     s->loop = loop_free(s->loop);
     s->account = account_free(s->account);
     s->writer = cassette_writer_free(s->writer);
+    s->redactor = redactor_free(s->redactor);
     s->rules = proxy_rules_free(s->rules);
     if (s->fd >= 0 || s->socket != NULL) {
         cleanup_fd(&s->fd);
@@ -415,7 +459,7 @@ static void close_server(struct server *s)
 
 static int run_gateway(struct cli *cli, const struct options *opt, struct err *e)
 {
-    struct server s = { .cli = cli, .opt = opt, .fd = -1 };
+    struct server s = { .cli = cli, .opt = opt, .fd = -1, .redactor = redactor_new() };
     int rc = loop_new(&s.loop, e);
     rc = rc < 0 ? rc : choose_token(&s, e);
     rc = rc < 0 ? rc : open_routes(&s, e);

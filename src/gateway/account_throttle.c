@@ -172,7 +172,7 @@ static void on_answer(void *arg, const struct exchange_view *x, void **slot,
     nsec delay;
     struct throttle_moment at = { now, acc->budget.deadline, next_random(acc) };
     throttle_report(p->gate, &signal, now);
-    if (signal.kind == THROTTLE_NONE) {
+    if (signal.kind == THROTTLE_NONE || x->upstream->recorded) {
         note(acc, x, trouble);
     } else if (throttle_again(&acc->opts.throttle, &p->call, &signal, &at, &delay)) {
         ret->verdict = FILTER_WAIT;

@@ -20,6 +20,9 @@ static const char *const builtin_paths[] = {
     "/metadata/user_id", /* claude-code: device, account and session ids */
     "/client_metadata",  /* codex: installation and turn ids */
     "/prompt_cache_key", /* codex, opencode: session id */
+    /* gemini-cli: ids of calls, which the wire format lacks, from the clock */
+    "/contents/*/parts/*/functionCall/id",
+    "/contents/*/parts/*/functionResponse/id",
 };
 static const char *const builtin_patterns[] = {
     /* UUIDs: sessions, threads, installations */

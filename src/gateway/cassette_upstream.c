@@ -130,7 +130,9 @@ int cassette_upstream_new(struct loop *l, const char *path, const struct cassett
     u->loop = l;
     u->speed = o->speed;
     u->name = xstrdup(path);
-    u->base = (struct upstream) { .ops = &ops, .name = u->name, .any_format = true, .local = true };
+    u->base = (struct upstream) {
+        .ops = &ops, .name = u->name, .any_format = true, .local = true, .recorded = true
+    };
     *ret = &u->base;
     return 0;
 }

@@ -89,6 +89,7 @@ struct upstream {
     enum llm_format format; /* else: the one it speaks … */
     unsigned formats;       /* … and further ones, 1u << format each */
     bool local;             /* no provider behind it: it costs nothing and has no credential */
+    bool recorded;          /* its failures are those of a recording: nothing is tried again */
 };
 
 bool upstream_speaks(const struct upstream *up, enum llm_format f);
