@@ -182,7 +182,7 @@ int runtime_probe_start(struct run *run);
 void runtime_probe_interrupt(struct run *run);
 void runtime_probe_done(struct run *run);
 
-/* --- phase_gateway.c: the run's door to models --- */
+/* --- phase_gateway.c and gateway_*.c: the run's door to models --- */
 
 /* Before there is a record: routes, credentials, the token, which become secrets. */
 void gateway_plan(struct run *run);
