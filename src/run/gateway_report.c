@@ -162,6 +162,16 @@ static void fill_usage(const struct run *run, struct summary *s)
     json_setc(run->arena, s->usage, "difference", json_get(ledger, "difference"));
 }
 
+struct budget_left gateway_left(const struct run *run)
+{
+    if (run->gateway == NULL || run->gateway->account == NULL) {
+        struct budget none;
+        budget_init(&none, &(struct budget_limits) { 0 });
+        return budget_left(&none, 0);
+    }
+    return account_left(run->gateway->account);
+}
+
 void gateway_fill(const struct run *run, struct summary *s)
 {
     const struct run_gateway *g = run->gateway;
