@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/json.h"
 #include "gateway/account_priv.h"
 #include "llm/codec.h"
 
@@ -110,6 +111,24 @@ static nsec retry_after_of(const struct http_fields *fields)
     return t;
 }
 
+/* Gemini says it in the body: {error: {details: [{retryDelay: "34.5s"}]}}. */
+static nsec retry_delay_of(struct arena *a, struct str body)
+{
+    struct json *doc;
+    int64_t delay;
+    if (json_parse(a, body, NULL, &doc, NULL) < 0) {
+        return THROTTLE_UNSAID;
+    }
+    const struct json *details = json_pointer(doc, STR("/error/details"));
+    for (size_t i = 0; i < json_len(details); i++) {
+        const struct json *v = json_get(json_item(details, i), "retryDelay");
+        if (json_is(v, JSON_STRING) && str_to_duration(v->string, &delay)) {
+            return delay;
+        }
+    }
+    return THROTTLE_UNSAID;
+}
+
 static struct throttle_signal signal_of_answer(const struct exchange_view *x,
                                                const struct filter_outcome *o,
                                                enum account_trouble *ret_trouble)
@@ -120,7 +139,14 @@ static struct throttle_signal signal_of_answer(const struct exchange_view *x,
     if (error.kind == LLM_ERR_AUTH || error.kind == LLM_ERR_PERMISSION) {
         *ret_trouble = ACCOUNT_AUTH;
     }
-    return throttle_signal_of(&error, retry_after_of(o->fields));
+    nsec wait = retry_after_of(o->fields);
+    if (wait == THROTTLE_UNSAID && x->request->endpoint.format == LLM_GEMINI) {
+        wait = retry_delay_of(a, o->body);
+    }
+    struct throttle_signal signal = throttle_signal_of(&error, wait);
+    const struct str *advice = http_find(o->fields, "x-should-retry");
+    signal.retry_safe = signal.retry_safe && (advice == NULL || !str_eqc(*advice, "false"));
+    return signal;
 }
 
 static enum account_trouble trouble_of(const struct throttle_signal *signal)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "adapters/driver.h"
+#include "gateway/budget.h"
 #include "prompt/structured.h"
 #include "record/record.h"
 #include "run/confine.h"
@@ -182,7 +183,7 @@ int runtime_probe_start(struct run *run);
 void runtime_probe_interrupt(struct run *run);
 void runtime_probe_done(struct run *run);
 
-/* --- phase_gateway.c: the run's door to models --- */
+/* --- phase_gateway.c and gateway_*.c: the run's door to models --- */
 
 /* Before there is a record: routes, credentials, the token, which become secrets. */
 void gateway_plan(struct run *run);
@@ -205,6 +206,8 @@ int gateway_file(struct run *run, const char *name, const struct json *tree, str
 /* Parse: the traffic is over; why the agent failed is known better at the door. */
 void gateway_judge(struct run *run);
 void gateway_fill(const struct run *run, struct summary *s);
+/* Shares of budget and time that are left, for notices to the agent. */
+struct budget_left gateway_left(const struct run *run);
 void gateway_done(struct run *run); /* idempotent, accepts a run that never planned one */
 
 /* --- phase_talk.c: drivers that talk to a model themselves --- */

@@ -4,6 +4,7 @@
 what they report stands beside what the wire says. The profiles are as small as they can be."""
 
 import json
+import os
 
 import harness
 
@@ -84,10 +85,12 @@ OPENCODE = {
 
 class Real(harness.Case):
     def run_real(self, name, profile, *options):
-        program = self.real(name)
+        program = os.path.realpath(self.real(name))
+        installed = program.split("/node_modules/")[0]
         self.write("adapters/x.yaml", json.dumps({**profile, "binary": [program]}))
         return self.run_cinch("--adapter-dir", self.path("adapters"), "--adapter", "x", "--timeout", "100s",
-                              "--script", self.write("model.yaml", SCRIPT), *options, "run echo hi")
+                              "--set", f"sandbox.read=[{installed}]", "--script",
+                              self.write("model.yaml", SCRIPT), *options, "run echo hi")
 
     def check_budget(self, name, profile):
         r = self.run_real(name, profile, "--max-calls", "1")

@@ -126,6 +126,10 @@ class Record(Case):
         self.assertEqual(r.events("gateway.opened"), [])
         r = self.run_command("true", options=["--max-calls", "3"])
         self.assertEqual(r.code, 69)
+        for wrong in (("--max-usd", "cheap"), ("--max-calls", "0"), ("--replay-speed", "-1")):
+            r = self.cinch("run", f"{wrong[0]}={wrong[1]}", "--", "true")
+            self.assertEqual(r.code, 64, wrong)
+            self.assertIn(wrong[0].encode(), r.stderr)
 
 
 SCRIPT = """

@@ -108,16 +108,22 @@ static struct filter_answer ask(struct trip *t)
     return a;
 }
 
-static struct filter_answer answer(struct trip *t, int status, struct http_fields fields)
+static struct filter_answer answer_with(struct trip *t, int status, struct http_fields fields,
+                                        struct str body)
 {
     struct filter_answer a = { 0 };
-    struct filter_outcome o = { .status = status, .fields = &fields, .body = STR("{}") };
+    struct filter_outcome o = { .status = status, .fields = &fields, .body = body };
     for (int i = 0; i < 3 && a.verdict == FILTER_PASS; i++) {
         if (t->filters[i].on_answer != NULL) {
             t->filters[i].on_answer(t->filters[i].arg, &t->view, &t->slots[i], &o, &a);
         }
     }
     return a;
+}
+
+static struct filter_answer answer(struct trip *t, int status, struct http_fields fields)
+{
+    return answer_with(t, status, fields, STR("{}"));
 }
 
 static void finish(struct trip *t, struct filter_done d)
@@ -308,6 +314,32 @@ static void the_last_call_decides_about_the_credential(void **state)
     account_free(acc);
 }
 
+static void providers_say_when_in_their_own_ways(void **state)
+{
+    struct told told = { 0 };
+    struct account *acc = open_account(&told, (struct budget_limits) { 0 });
+    struct http_field no = { STR("x-should-retry"), STR("false") };
+    struct http_field ms = { STR("retry-after-ms"), STR("1500") };
+    struct trip t;
+    begin(&t, acc, LLM_CALL_GENERATE);
+    t.request.endpoint.format = LLM_GEMINI;
+    (void)ask(&t);
+    struct filter_answer a = answer_with(
+        &t, 429, no_fields,
+        STR("{\"error\":{\"code\":429,\"status\":\"RESOURCE_EXHAUSTED\",\"details\":[{},"
+            "{\"retryDelay\":\"3.5s\"}]}}"));
+    assert_int_equal(a.verdict, FILTER_WAIT);
+    assert_int_equal(told.signal.retry_after, 3500 * NSEC_PER_MS);
+    (void)ask(&t);
+    a = answer(&t, 500, (struct http_fields) { &ms, 1 });
+    assert_int_equal(told.signal.retry_after, 1500 * NSEC_PER_MS);
+    (void)ask(&t);
+    a = answer(&t, 500, (struct http_fields) { &no, 1 });
+    assert_int_equal(a.verdict, FILTER_PASS);
+    finish(&t, (struct filter_done) { .status = 500, .served = true, .usage = LLM_USAGE_NONE });
+    account_free(acc);
+}
+
 static void side_requests_are_marked(void **state)
 {
     struct told told = { 0 };
@@ -339,6 +371,7 @@ int main(void)
         cmocka_unit_test(failures_are_tried_again_and_told),
         cmocka_unit_test(a_refusal_above_is_ours_and_never_tried_again),
         cmocka_unit_test(the_last_call_decides_about_the_credential),
+        cmocka_unit_test(providers_say_when_in_their_own_ways),
         cmocka_unit_test(side_requests_are_marked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the gateway of a run tells: events while it works, then the reason, the ledger and the sums.
+ */
+#include "gateway/ledger.h"
+#include "gateway/price.h"
+#include "io/timer.h"
+#include "run/gateway_run_priv.h"
+
+/* --- while it works --- */
+
+static void on_call(void *arg, const struct exchange_view *x, const struct account_call *c)
+{
+    struct run *run = arg;
+    const struct meter_call *m = &c->metered;
+    struct event_model_call ev = {
+        .exchange = (int64_t)x->id,
+        .format = llm_format_name(x->client.format),
+        .model = m->model,
+        .upstream = x->upstream->name,
+        .status = c->status,
+        .attempts = m->attempts,
+        .complete = c->complete,
+        .translated = x->translated,
+        .side = c->side,
+        .input = m->usage.input,
+        .output = m->usage.output,
+        .cache_read = m->usage.cache_read,
+        .cache_write = m->usage.cache_write,
+        .reasoning = m->usage.reasoning,
+        .estimated = m->estimated,
+        .cost_usd = c->cost < 0 ? -1 : price_usd(c->cost),
+        .first_byte = c->first_byte,
+        .took = c->took,
+    };
+    events_model_call(&run->record.events, &ev);
+}
+
+/* A harness that understands the refusal ends by itself, and may still say something sensible; one
+ * that does not has the grace period. */
+static void on_refused(void *arg, const struct exchange_view *x, enum budget_kind why,
+                       const char *text)
+{
+    struct run *run = arg;
+    struct run_gateway *g = run->gateway;
+    const char *kind = why == BUDGET_NONE ? "above" : budget_kind_word(why);
+    g->refused++;
+    events_gateway_refused(&run->record.events, (int64_t)x->id, kind, text);
+    if (account_trouble(g->account) != ACCOUNT_BUDGET) {
+        return; /* the deadline has its own timer */
+    }
+    run_fail(run, REASON_BUDGET, "the budget is used up: %s", text);
+    if (!timer_armed(g->patience)) {
+        timer_arm(g->patience, clock_now() + run->settings.grace);
+    }
+}
+
+static void on_throttled(void *arg, const struct exchange_view *x,
+                         const struct account_throttled *t)
+{
+    struct run *run = arg;
+    struct event_prompt p = run_event_prompt(run);
+    struct event_throttle ev = {
+        .kind = throttle_kind_word(t->signal->kind),
+        .attempt = t->attempts,
+        .delay = t->delay,
+        .retry_after = t->signal->retry_after,
+        .retry_safe = t->signal->retry_safe,
+    };
+    events_throttled(&run->record.events, &p, &ev);
+}
+
+/* Harnesses ask for all sorts of paths to see what is there: no news. */
+static bool is_worth_telling(int status)
+{
+    return status < 500 && status != 404;
+}
+
+/* What the door itself refuses: a wrong token, a host that is not allowed. */
+static void on_event(void *arg, const struct gateway_event *ev)
+{
+    struct run *run = arg;
+    if (ev->kind == GATEWAY_EGRESS_DENIED) {
+        events_gateway_refused(&run->record.events, 0, "egress", ev->why);
+        confine_denied(run,
+                       arena_printf(run->arena, "connect to %.*s:%d", STR_ARG(ev->host), ev->port));
+    } else if (ev->kind == GATEWAY_REFUSED && ev->filter == NULL && is_worth_telling(ev->status)) {
+        int64_t exchange = ev->view == NULL ? 0 : (int64_t)ev->view->id;
+        events_gateway_refused(&run->record.events, exchange,
+                               ev->status == 401 || ev->status == 407 ? "token" : "request",
+                               ev->why);
+    }
+}
+
+struct account_port gateway_account_port(struct run *run)
+{
+    return (struct account_port) { on_call, on_refused, on_throttled, run };
+}
+
+struct gateway_port gateway_event_port(struct run *run)
+{
+    return (struct gateway_port) { on_event, run };
+}
+
+/* --- afterwards --- */
+
+static struct ledger_reported reported(const struct run *run)
+{
+    const struct agent_usage *u = &run->report.usage;
+    return (struct ledger_reported) {
+        .known = u->known || u->cost_known,
+        .usage = u->known ? (struct llm_usage) { u->input, u->output, u->cache_read, u->cache_write,
+                                                 u->reasoning }
+                          : LLM_USAGE_NONE,
+        .calls = u->api_calls > 0 ? u->api_calls : -1,
+        .cost_known = u->cost_known,
+        .cost_usd = u->cost_usd,
+    };
+}
+
+void gateway_judge(struct run *run)
+{
+    struct run_gateway *g = run->gateway;
+    if (g->account == NULL) {
+        return;
+    }
+    gateway_close(run);
+    if (run->cause.reason != REASON_NONE) { /* why the agent failed is known better here */
+        switch (account_trouble(g->account)) {
+        case ACCOUNT_AUTH:
+            run_fail(run, REASON_AUTH, "the provider does not accept the credential");
+            break;
+        case ACCOUNT_RATE_LIMITED:
+            run_fail(run, REASON_RATE_LIMITED,
+                     "the provider limits the rate, or the quota is used");
+            break;
+        case ACCOUNT_UNREACHABLE: /* the code for what may work at another time */
+            run_fail(run, REASON_RATE_LIMITED, "the provider cannot be reached, or keeps failing");
+            break;
+        case ACCOUNT_FINE:
+        case ACCOUNT_BUDGET:
+        case ACCOUNT_DEADLINE:
+            break;
+        }
+    }
+    struct ledger_reported told = reported(run);
+    struct err why;
+    struct json *ledger = ledger_json(run->arena, account_meter(g->account), &told);
+    if (record_write_json(&run->record, "evidence/ledger.json", ledger, &why) < 0) {
+        run_warn(run, "the ledger could not be written: %s", why.msg);
+    }
+}
+
+static void fill_usage(const struct run *run, struct summary *s)
+{
+    struct run_gateway *g = run->gateway;
+    struct ledger_reported told = reported(run);
+    struct json *ledger = ledger_json(run->arena, account_meter(g->account), &told);
+    s->usage = json_object(run->arena);
+    json_setc(run->arena, s->usage, "wire", json_get(ledger, "wire"));
+    json_setc(run->arena, s->usage, "reported", json_get(ledger, "reported"));
+    json_setc(run->arena, s->usage, "difference", json_get(ledger, "difference"));
+}
+
+struct budget_left gateway_left(const struct run *run)
+{
+    if (run->gateway == NULL || run->gateway->account == NULL) {
+        struct budget none;
+        budget_init(&none, &(struct budget_limits) { 0 });
+        return budget_left(&none, 0);
+    }
+    return account_left(run->gateway->account);
+}
+
+void gateway_fill(const struct run *run, struct summary *s)
+{
+    const struct run_gateway *g = run->gateway;
+    if (g == NULL || g->account == NULL) {
+        return;
+    }
+    const struct meter *m = account_meter(g->account);
+    const struct meter_sum *sum = meter_sum(m);
+    const struct price_table *prices = meter_prices(m);
+    fill_usage(run, s);
+    s->calls.total = sum->calls;
+    s->calls.failed = sum->failed;
+    s->calls.refused = g->refused;
+    s->calls.side = sum->side;
+    s->calls.estimated = sum->estimated;
+    if (sum->calls == 0) {
+        return;
+    }
+    s->api_calls = sum->calls;
+    s->tokens.input = sum->usage.input;
+    s->tokens.output = sum->usage.output;
+    s->tokens.cache_read = sum->usage.cache_read;
+    s->tokens.cache_creation = sum->usage.cache_write;
+    s->tokens.reasoning = sum->usage.reasoning;
+    s->tokens.source = TOKENS_WIRE;
+    if (sum->unpriced == 0 && prices != NULL) {
+        s->cost_usd = price_usd(sum->cost);
+        s->cost_source = COST_TABLE;
+        s->prices.version = prices->version;
+        s->prices.source = prices->source;
+    }
+    if (s->engine.model == NULL) {
+        s->engine.model = meter_row(m, 0)->model;
+    }
+    nsec first = meter_first_byte(m);
+    s->first_token = first > run->exec.started ? first - run->exec.started : 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct run_gateway: the gateway of one run. Shared by gateway_plan.c (what the settings ask for),
+ * phase_gateway.c (its life), gateway_child.c (what the harness gets) and gateway_report.c (what it
+ * tells the record).
+ */
+#pragma once
+
+#include "gateway/account.h"
+#include "gateway/gateway.h"
+#include "gateway/routing.h"
+#include "run/run_priv.h"
+
+/* Routes of a task are written by hand; the record lists them. */
+enum { ROUTES_MAX = 64 };
+
+#define TOKEN_NAME    "CINCH_GATEWAY_TOKEN"
+#define CASSETTE_NAME "evidence/traffic.cassette"
+
+/* One route, read from the settings. */
+struct planned {
+    const char *pattern, *model;
+    struct routing_target target;
+    const char *credential; /* NULL: none */
+    struct upstream *upstream;
+};
+
+struct run_gateway {
+    struct err error; /* told by phase admit, when there is a record */
+    struct planned routes[ROUTES_MAX];
+    struct gateway_route table[ROUTES_MAX];
+    size_t len;
+    const char *withheld[ROUTES_MAX + 1]; /* names of variables with credentials */
+    size_t n_withheld;
+    const char *token, *url;
+    struct proxy_rules *egress; /* NULL: there is no proxy */
+    struct price_table *prices;
+    struct account *account;
+    struct cassette_writer *recorder; /* NULL: nothing is recorded */
+    struct filter filters[FILTERS_MAX];
+    struct gateway *gateway;
+    struct timer *patience; /* of a harness that goes on after a refusal */
+    int64_t refused;        /* calls, by the budget */
+};
+
+/* What account and gateway tell while they work (gateway_report.c). */
+struct account_port gateway_account_port(struct run *run);
+struct gateway_port gateway_event_port(struct run *run);
+/* No traffic from here on (phase_gateway.c); idempotent. */
+void gateway_close(struct run *run);
