@@ -50,8 +50,8 @@ struct structured_options {
     /* the tree of the same schema; lets {"items": […]} stand for an array, as schema_wrap() asks
      * for. May be NULL */
     const struct json *wanted;
-    /* schema_wrap() of it, when it was asked for in the strict form of schema_to_strict(): nulls then
-     * stand for absent members. May be NULL */
+    /* schema_wrap() of it, when it was asked for in the strict form of schema_to_strict(): nulls
+     * then stand for absent members. May be NULL */
     const struct json *strict;
     const char *const *envelopes; /* JSON Pointers, in order of preference */
     size_t envelope_count;
