@@ -24,7 +24,8 @@ enum connection_state {
 
 /* Small pieces of an answer leave together, at the end of the round of the loop in which they
  * came. */
-#define BATCH_MAX ((size_t)32 << 10)
+#define BATCH_MAX  ((size_t)32 << 10)
+#define BATCH_KEPT ((size_t)4 << 10) /* by an idle connection */
 /* What waits for a client that reads slowly: beyond the mark the upstream is held back. */
 #define CONGESTION_MARK ((size_t)256 << 10)
 #define QUEUE_MAX       ((size_t)8 << 20)
@@ -270,6 +271,9 @@ void connection_end(struct connection *c)
         return;
     }
     c->exchange = NULL;
+    if (c->batch.cap > BATCH_KEPT) {
+        buf_done(&c->batch);
+    }
     if (closes(c)) {
         stream_finish(c->stream);
         stream_resume(c->stream);

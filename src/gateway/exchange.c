@@ -3,6 +3,7 @@
  * One request and its answer: what kind of request it is, who may ask it, and the end of it. What
  * lies between is in attempt.c (filters and upstream), passthrough.c and translate.c.
  */
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -167,6 +168,8 @@ void exchange_body(struct exchange *x, struct str bytes)
 
 /* --- the end --- */
 
+#define RELEASED_MAX ((size_t)16 << 20)
+
 static void destroy(void *arg)
 {
     struct exchange *x = arg;
@@ -205,6 +208,15 @@ static void tell_done(struct exchange *x)
     }
 }
 
+/* malloc() keeps what large bodies took. Once none is under way, that goes back to the system. */
+static void give_back(struct gateway *g)
+{
+    if (g->body_bytes == 0 && g->released > RELEASED_MAX) {
+        g->released = 0;
+        (void)malloc_trim(0);
+    }
+}
+
 /* After this only the memory is left, until the present batch of callbacks is over. */
 static void retire(struct exchange *x)
 {
@@ -219,7 +231,9 @@ static void retire(struct exchange *x)
     tell_done(x);
     x->c = NULL;
     x->g->body_bytes -= x->body.len;
+    x->g->released += x->body.len;
     buf_done(&x->body);
+    give_back(x->g);
     gateway_wake(x->g);
     loop_retire(x->g->loop, destroy, x);
 }

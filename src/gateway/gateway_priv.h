@@ -32,6 +32,7 @@ struct gateway {
     size_t n_connections;
     struct exchange *waiting; /* for others to end; a list */
     size_t body_bytes;        /* of all requests under way */
+    size_t released;          /* bytes of bodies since memory was last given back */
     uint64_t last_id;
     struct metrics metrics;
     bool need_scan; /* routes or filters depend on what stands in a body */

@@ -564,7 +564,7 @@ int upstream_curl_new(struct loop *l, const struct upstream_curl_opts *o, struct
     up->loop = l;
     up->name = xstrdup(o->name);
     up->unix_socket = copy(o->unix_socket);
-    up->ca_file = copy(o->ca_file);
+    up->ca_file = copy(o->ca_file != NULL ? o->ca_file : getenv("SSL_CERT_FILE"));
     up->connect = o->connect != 0 ? o->connect : 15 * NSEC_PER_SEC;
     up->first_byte = o->first_byte != 0 ? o->first_byte : 600 * NSEC_PER_SEC;
     up->idle = o->idle != 0 ? o->idle : 300 * NSEC_PER_SEC;

@@ -28,7 +28,7 @@ struct upstream_curl_opts {
     bool any_format;         /* all of them: another gateway */
     const char *key;         /* NULL: none is sent */
     const char *unix_socket; /* connect here instead of to the host of the URL; may be NULL */
-    const char *ca_file;     /* NULL: the system's */
+    const char *ca_file;     /* NULL: $SSL_CERT_FILE, else the system's */
     nsec connect;            /* 0: 15 s */
     nsec first_byte;         /* 0: 10 minutes; models think */
     nsec idle;               /* between two bytes; 0: 5 minutes */

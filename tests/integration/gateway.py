@@ -12,7 +12,9 @@ import hashlib
 import http.client
 import http.server
 import json
+import shutil
 import socket
+import ssl
 import subprocess
 import threading
 import urllib.parse
@@ -191,13 +193,17 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Upstream:
-    def __init__(self, handler):
+    def __init__(self, handler, tls=None):
         self.seen = []
         self.server = Server(("127.0.0.1", 0), handler)
         self.server.upstream = self
+        if tls is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"https://localhost:{self.port}" if tls else f"http://127.0.0.1:{self.port}"
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
         self.thread.start()
 
@@ -208,8 +214,8 @@ class Upstream:
 
 
 class Case(harness.Case):
-    def upstream(self, handler):
-        up = Upstream(handler)
+    def upstream(self, handler, tls=None):
+        up = Upstream(handler, tls)
         self.addCleanup(up.close)
         return up
 
@@ -225,6 +231,16 @@ class Case(harness.Case):
         if not told:
             self.fail("no gateway: " + process.stderr.read().decode(errors="replace"))
         return Gateway(process, json.loads(told))
+
+    def certificate(self):
+        """A certificate for localhost that only its owner trusts: (certificate, key)."""
+        if shutil.which("openssl") is None:
+            self.skipTest("openssl is not installed")
+        cert, key = self.path("cert.pem"), self.path("key.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                        "-nodes", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+                        "-days", "2", "-keyout", key, "-out", cert], check=True, capture_output=True)
+        return cert, key
 
     def stop(self, g):
         """Asks it to end, and expects that it does so well (a sanitizer would say otherwise)."""

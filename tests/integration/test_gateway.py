@@ -151,6 +151,123 @@ class PassThrough(gateway.Case):
         self.stop(g)
 
 
+class Tls(gateway.Case):
+    """Over TLS the way leads through libcurl."""
+
+    def start_one(self, handler=Echo, trusted=True, *args):
+        tls = self.certificate()
+        up = self.upstream(handler, tls)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic,key=REAL_KEY", *args,
+                         env={"REAL_KEY": "sk-real-key", **({"SSL_CERT_FILE": tls[0]} if trusted else {})})
+        return up, g
+
+    def test_bodies_and_streams_pass_byte_for_byte(self):
+        up, g = self.start_one()
+        for body in (ODD, json.dumps({**MESSAGE, "stream": True}).encode(),
+                     json.dumps({**MESSAGE, "pad": "x" * (5 << 20)}).encode()):
+            a = g.request("POST", "/v1/messages?beta=true", body, {"anthropic-beta": "b", "x-empty": ""})
+            self.assertEqual(a.status, 200)
+            _, path, fields, sent = up.seen[-1]
+            fields = {k.lower(): v for k, v in fields.items()}
+            self.assertEqual(path, "/v1/messages?beta=true")
+            self.assertEqual(gateway.sha(sent), gateway.sha(body))
+            self.assertEqual(gateway.sha(a.body), gateway.sha(up.sent))
+            self.assertEqual((fields["anthropic-beta"], fields["x-empty"]), ("b", ""))
+            self.assertEqual(fields["x-api-key"], "sk-real-key")
+            self.assertEqual(fields["accept-encoding"], "identity")
+            self.assertNotIn("authorization", fields)
+        self.stop(g)
+
+    def test_many_at_once(self):
+        up, g = self.start_one()
+        good = []
+
+        def ask():
+            body = json.dumps({**MESSAGE, "stream": True}).encode()
+            good.append(gateway.sha(g.request("POST", "/v1/messages", body).body) == gateway.sha(up.sent))
+
+        threads = [threading.Thread(target=ask) for _ in range(24)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(good, [True] * 24)
+        self.stop(g)
+
+    def test_a_certificate_that_nobody_vouches_for(self):
+        up, g = self.start_one(Echo, False, "--no-retries")
+        a = g.request("POST", "/v1/messages", json.dumps(MESSAGE).encode())
+        self.assertEqual(a.status, 502)
+        self.assertIn("certificate", a.json()["error"]["message"])
+        self.assertEqual(up.seen, [])
+        self.stop(g)
+
+    def test_a_slow_client_holds_the_upstream_back(self):
+        class Large(gateway.Handler):
+            def do_POST(self):
+                self.read_body()
+                self.start_stream()
+                for i in range(400):
+                    self.chunk(b"data: " + b"x" * 65528 + b"\n\n")
+                    self.server.upstream.sent = i
+                self.end_stream()
+
+        up, g = self.start_one(Large)
+        up.sent = 0
+        c = g.client()
+        c.request("POST", "/v1/messages", json.dumps(MESSAGE), {"x-api-key": g.token})
+        response = c.getresponse()
+        total = len(response.read(1000))
+        harness.wait_until(lambda: up.sent > 0, "the stream to begin")
+        self.assertLess(g.rss(), (1200 if harness.SANITIZED else 40) << 20)
+        while True:
+            piece = response.read(1 << 20)
+            if not piece:
+                break
+            total += len(piece)
+        self.assertEqual(total, 400 * 65536)
+        c.close()
+        self.stop(g)
+
+    def test_an_answer_that_breaks_off(self):
+        class Cut(gateway.Handler):
+            def do_POST(self):
+                self.read_body()
+                self.start_stream()
+                self.chunk(b"data: part\n\n")
+                self.close_connection = True
+
+        _, g = self.start_one(Cut, True, "--no-retries")
+        c = g.client()
+        c.request("POST", "/v1/messages", json.dumps(MESSAGE), {"x-api-key": g.token})
+        with self.assertRaises((http.client.IncompleteRead, ConnectionError)):
+            c.getresponse().read()
+        c.close()
+        self.stop(g)
+
+    def test_a_client_that_leaves(self):
+        gone = threading.Event()
+
+        class Endless(gateway.Handler):
+            def do_POST(self):
+                self.read_body()
+                self.start_stream()
+                try:
+                    while True:
+                        self.chunk(b"data: more\n\n")
+                        gone.wait(0.01)
+                except OSError:
+                    gone.set()
+
+        _, g = self.start_one(Endless)
+        c = g.client()
+        c.request("POST", "/v1/messages", json.dumps(MESSAGE), {"x-api-key": g.token})
+        c.getresponse().read(10)
+        c.close()
+        self.assertTrue(gone.wait(harness.PATIENCE))
+        self.stop(g)
+
+
 class Routing(gateway.Case):
     def test_routes_choose_upstream_format_and_model(self):
         first, second = self.upstream(Echo), self.upstream(Echo)
@@ -225,6 +342,36 @@ class Routing(gateway.Case):
         self.assertTrue(all(a.fields.get("x-should-retry") == "false" for a in refused))
         self.assertTrue(all(a.json()["type"] == "error" for a in refused))
         self.stop(g)
+
+
+class Chain(gateway.Case):
+    def test_a_gateway_behind_a_gateway_shares_its_budget(self):
+        up = self.upstream(Echo)
+        above = self.gateway("--upstream", f"a={up.url},format=anthropic", "--max-calls", "3",
+                             token="token-of-the-upper-one")
+        below = [self.gateway("--upstream", f"up={above.url},key=UPPER", env={"UPPER": above.token})
+                 for _ in range(2)]
+        body = json.dumps(MESSAGE).encode()
+        statuses = [below[i % 2].request("POST", "/v1/messages", body).status for i in range(5)]
+        self.assertEqual((statuses[:3], len(up.seen)), ([200] * 3, 3))
+        self.assertTrue(all(s >= 400 for s in statuses[3:]))
+        self.assertEqual(gateway.sha(up.seen[0][3]), gateway.sha(body))
+        refused = below[0].request("POST", "/v1/messages", body)
+        self.assertEqual(refused.fields["x-cinch-reason"], "budget")
+        for g in (*below, above):
+            self.stop(g)
+
+    def test_other_formats_pass_the_chain_to_be_translated_above(self):
+        up = self.upstream(Echo)
+        above = self.gateway("--upstream", f"a={up.url},format=anthropic")
+        below = self.gateway("--upstream", f"up={above.url},key=UPPER", env={"UPPER": above.token})
+        a = below.request("POST", "/v1beta/models/m:generateContent", json.dumps(
+            {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}).encode())
+        self.assertEqual(a.json()["candidates"][0]["content"]["parts"][0]["text"], "h\u00e9llo")
+        a = below.request("POST", "/v1/responses", json.dumps({"model": "m", "input": "hi"}).encode())
+        self.assertEqual(a.json()["output"][-1]["content"][0]["text"], "h\u00e9llo")
+        for g in (below, above):
+            self.stop(g)
 
 
 class Errors(gateway.Case):
