@@ -97,11 +97,16 @@ class Matrix(gateway.Case):
 
 def add(name, upstream):
     def direct(self):
-        self.check_all(name, self.script())
+        model = self.script()
+        self.check_all(name, model)
+        self.stop(model)
 
     def through(self):
         model = self.script()
-        self.check_all(name, self.between(model, upstream))
+        door = self.between(model, upstream)
+        self.check_all(name, door)
+        self.stop(door)
+        self.stop(model)
 
     suffix = f"to_{upstream}" if upstream else "direct"
     setattr(Matrix, f"test_{name}_{suffix}", through if upstream else direct)
