@@ -98,6 +98,9 @@ struct cassette_writer_opts {
     const struct json *volatile_rules; /* kept in the file, for a replay; may be NULL */
     struct str adapter;                /* for the reader; may be empty */
     const struct json *about;          /* of a copy: the first line as it was; may be NULL */
+    /* Names of directories that another run has elsewhere: { "home": "/x/out1/home" }; kept in the
+     * file and not compared by a replay that gives its own; may be NULL. */
+    const struct json *places;
 };
 
 struct cassette_request {
@@ -149,6 +152,11 @@ struct str cassette_clean_text(const struct redactor *r, struct arena *a, struct
 struct cassette_rules;
 int cassette_rules_new(const struct json *rules, struct cassette_rules **ret,
                        struct err *e) MUST_USE;
+/* The places of the recording and of this run: equal names stand for each other. Either may be
+ * NULL; paths shorter than four bytes are left alone. Also their form with '-' for all but letters
+ * and digits, by which claude-code names its files. */
+void cassette_rules_places(struct cassette_rules *r, const struct json *recorded,
+                           const struct json *now);
 struct cassette_rules *cassette_rules_free(
     struct cassette_rules *r); /* accepts NULL, returns NULL */
 /* The body as a tree; a string when it is no JSON. */
@@ -169,6 +177,8 @@ struct cassette_replay;
 int cassette_replay_new(struct cassette *c, const struct json *rules, const struct redactor *r,
                         struct cassette_replay **ret, struct err *e) MUST_USE; /* takes c over */
 struct cassette_replay *cassette_replay_free(struct cassette_replay *p);
+/* Where this run has what the recording had elsewhere: see cassette_writer_opts. */
+void cassette_replay_places(struct cassette_replay *p, const struct json *places);
 /* ERR_CONFIG when there is none: the message names the first difference to the one that was due,
  * cassette_replay_report() all of them. The exchange lives in *ret_arena, which the caller frees;
  * it is set on success only. */

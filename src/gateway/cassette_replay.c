@@ -66,6 +66,11 @@ struct cassette_replay *cassette_replay_free(struct cassette_replay *p)
     return NULL;
 }
 
+void cassette_replay_places(struct cassette_replay *p, const struct json *places)
+{
+    cassette_rules_places(p->rules, json_get(cassette_about(p->cassette), "places"), places);
+}
+
 struct str cassette_replay_report(const struct cassette_replay *p)
 {
     return buf_str(&p->report);

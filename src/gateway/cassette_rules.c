@@ -4,6 +4,7 @@
  * none if it stands at a volatile path, or if two texts are equal once volatile patterns and
  * redacted values are left out.
  */
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -13,7 +14,7 @@
 #include "gateway/cassette.h"
 
 /* Rules of a profile; more would be a mistake. */
-enum { RULES_MAX = 256 };
+enum { RULES_MAX = 256, PLACES_MAX = 16, PLACE_LEN_MIN = 4 };
 
 /* What changes with every start of the harnesses we know. */
 static const char *const builtin_paths[] = {
@@ -32,6 +33,18 @@ static const char *const builtin_patterns[] = {
     "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? [A-Z][a-z]{2,8} \\d{1,2},? \\d{4}",
     "cch=[0-9a-zA-Z]+",     /* claude-code: checksum in its billing header */
     "ses_[0-9a-zA-Z]{20,}", /* opencode: session */
+    "Chunk ID: [0-9a-f]+\\nWall time: [0-9.]+ seconds", /* codex: results of its shell */
+};
+
+/* A directory under the name that both sides know it by. */
+struct place {
+    struct str path;
+    char mark[4]; /* what stands for it in a comparison */
+};
+
+struct places {
+    struct place items[2 * PLACES_MAX];
+    size_t n;
 };
 
 struct cassette_rules {
@@ -40,6 +53,7 @@ struct cassette_rules {
     size_t n_paths;
     struct regex **patterns;
     size_t n_patterns;
+    struct places recorded, now;
 };
 
 /* --- rules --- */
@@ -107,6 +121,49 @@ struct cassette_rules *cassette_rules_free(struct cassette_rules *r)
     return NULL;
 }
 
+static int by_length(const void *a, const void *b)
+{
+    const struct place *x = a;
+    const struct place *y = b;
+    return (x->path.len < y->path.len) - (x->path.len > y->path.len);
+}
+
+static void add_place(struct places *p, struct str path, size_t number)
+{
+    p->items[p->n].path = path;
+    p->items[p->n].mark[0] = '\x02';
+    p->items[p->n].mark[1] = (char)('A' + number);
+    p->n++;
+}
+
+/* `names` is the side that gives the numbers: marks of equal names are equal. */
+static void set_places(struct cassette_rules *r, struct places *p, const struct json *paths,
+                       const struct json *names)
+{
+    p->n = 0;
+    for (size_t i = 0; json_is(names, JSON_OBJECT) && i < json_len(names) && i < PLACES_MAX; i++) {
+        const struct json *v = json_find(paths, names->object.members[i].key);
+        struct str path = arena_str(r->arena, json_str(v, STR_EMPTY));
+        if (path.len < PLACE_LEN_MIN) {
+            continue;
+        }
+        char *dashed = arena_dup(r->arena, path);
+        for (char *c = dashed; *c != '\0'; c++) {
+            *c = (char)(isalnum((unsigned char)*c) ? *c : '-');
+        }
+        add_place(p, path, i);
+        add_place(p, str_of(dashed), i);
+    }
+    qsort(p->items, p->n, sizeof *p->items, by_length); /* a home lies within the run's directory */
+}
+
+void cassette_rules_places(struct cassette_rules *r, const struct json *recorded,
+                           const struct json *now)
+{
+    set_places(r, &r->recorded, recorded, recorded);
+    set_places(r, &r->now, now, recorded);
+}
+
 /* Cuts the first step off "/a/b": "a". */
 static struct str next_step(struct str *path)
 {
@@ -145,6 +202,26 @@ static bool covers(struct str path, struct str pointer, unsigned depth)
 }
 
 /* --- texts --- */
+
+static struct str replace_places(const struct places *p, struct arena *a, struct str text)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT * 2);
+        struct str rest = text;
+        size_t at = str_find(rest, p->items[i].path);
+        while (at < rest.len) {
+            buf_add(&out, str_slice(rest, 0, at));
+            buf_adds(&out, p->items[i].mark);
+            rest = str_slice(rest, at + p->items[i].path.len, rest.len);
+            at = str_find(rest, p->items[i].path);
+        }
+        if (out.len > 0) {
+            buf_add(&out, rest);
+            text = arena_str(a, buf_str(&out));
+        }
+    }
+    return text;
+}
 
 /* The text with a mark in place of what each pattern matches. */
 static struct str scrub(const struct cassette_rules *r, struct arena *a, struct str text)
@@ -206,8 +283,10 @@ static bool is_volatile(void *arg, struct str pointer, const struct json *left,
     if (!json_is(left, JSON_STRING) || !json_is(right, JSON_STRING)) {
         return false;
     }
-    struct str recorded = scrub(q->rules, q->arena, left->string);
-    struct str now = scrub(q->rules, q->arena, right->string);
+    struct str recorded = replace_places(&q->rules->recorded, q->arena, left->string);
+    struct str now = replace_places(&q->rules->now, q->arena, right->string);
+    recorded = scrub(q->rules, q->arena, recorded);
+    now = scrub(q->rules, q->arena, now);
     return str_eq(recorded, now) || fits_redacted(recorded, now);
 }
 

@@ -127,6 +127,7 @@ int cassette_upstream_new(struct loop *l, const char *path, const struct cassett
         free(u);
         return err_wrap(e, "cassette '%s'", path);
     }
+    cassette_replay_places(u->replay, o->places);
     u->loop = l;
     u->speed = o->speed;
     u->name = xstrdup(path);

@@ -23,6 +23,7 @@ struct cassette_upstream_opts {
     double speed;                      /* 0: at once, 1: as recorded, 2: twice as fast */
     const struct json *volatile_rules; /* NULL: those that the file has */
     const struct redactor *redactor;   /* borrowed for life; may be NULL */
+    const struct json *places;         /* of this run, see cassette_writer_opts; may be NULL */
 };
 
 int cassette_upstream_new(struct loop *l, const char *path, const struct cassette_upstream_opts *o,

@@ -141,6 +141,9 @@ static int write_about(struct cassette_writer *w, const struct cassette_writer_o
     if (o->adapter.len > 0) {
         json_setc(a, about, "adapter", json_string(a, o->adapter));
     }
+    if (o->places != NULL) {
+        json_setc(a, about, "places", json_copy(a, o->places));
+    }
     if (o->volatile_rules != NULL) {
         json_setc(a, about, "volatile", json_copy(a, o->volatile_rules));
     }

@@ -43,6 +43,16 @@ static struct account *open_account(struct run *run)
     });
 }
 
+/* What prompts name and another run has elsewhere. */
+static struct json *places(struct run *run)
+{
+    struct json *o = json_object(run->arena);
+    json_setc(run->arena, o, "run", json_cstr(run->arena, run->record.dir.path));
+    json_setc(run->arena, o, "home", json_cstr(run->arena, run->paths.home));
+    json_setc(run->arena, o, "workspace", json_cstr(run->arena, run->settings.workspace));
+    return o;
+}
+
 static int open_script(struct run *run, const char *path, struct upstream **ret, struct err *e)
 {
     struct script *script;
@@ -53,7 +63,8 @@ static int open_script(struct run *run, const char *path, struct upstream **ret,
 static int open_cassette(struct run *run, const char *path, struct upstream **ret, struct err *e)
 {
     struct cassette_upstream_opts o = { .speed = run->settings.gateway.replay_speed,
-                                        .redactor = run->redactor };
+                                        .redactor = run->redactor,
+                                        .places = places(run) };
     return cassette_upstream_new(run->loop, path, &o, ret, e);
 }
 
@@ -89,7 +100,8 @@ static int open_recorder(struct run *run, struct err *e)
         return 0;
     }
     struct cassette_writer_opts o = { .redactor = run->redactor,
-                                      .adapter = str_of(run->settings.adapter) };
+                                      .adapter = str_of(run->settings.adapter),
+                                      .places = places(run) };
     const char *path = arena_printf(run->arena, "%s/%s", run->record.dir.path, CASSETTE_NAME);
     return cassette_writer_new(path, &o, &g->recorder, e);
 }

@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Recording through the real gateway and playing it again: the same bytes, no credential, and the first
 difference told by its place. The file is read by the zstd program and a foreign JSON Schema validator."""

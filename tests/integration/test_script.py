@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """A scripted model behind the real gateway, asked by foreign clients: curl and Python's own."""
 

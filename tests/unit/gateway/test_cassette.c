@@ -256,6 +256,13 @@ static void foreign_files_are_refused(void **state)
 
 /* --- replay --- */
 
+static void assert_holds(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL) {
+        fail_msg("'%s' is not in '%s'", part, text);
+    }
+}
+
 static struct cassette_replay *replay_of(struct scratch *s, const char *rules)
 {
     struct cassette_replay *p = NULL;
@@ -307,6 +314,29 @@ static void equal_requests_get_their_answers_in_order(void **state)
     assert_int_equal(cassette_replay_report(p).len, 0);
     assert_non_null(strstr(ask(s, p, "{\"q\":1}"), "all 4 recorded exchanges were played"));
     assert_true(cassette_replay_report(p).len > 0);
+}
+
+static void places_stand_for_each_other(void **state)
+{
+    struct scratch *s = *state;
+    struct cassette_writer *w = NULL;
+    struct json *was = json_object(s->arena);
+    struct json *is = json_object(s->arena);
+    json_setc(s->arena, was, "run", json_cstr(s->arena, "/tmp/out1"));
+    json_setc(s->arena, was, "home", json_cstr(s->arena, "/tmp/out1/home"));
+    json_setc(s->arena, is, "home", json_cstr(s->arena, "/var/h"));
+    json_setc(s->arena, is, "run", json_cstr(s->arena, "/elsewhere/out2"));
+    struct cassette_writer_opts opts = { .places = was };
+    assert_int_equal(cassette_writer_new(scratch_path(s, "c"), &opts, &w, NULL), 0);
+    record(w, 1, "{\"t\":\"in /tmp/out1/home/x and -tmp-out1-ws of /tmp/out1\"}",
+           (const char *const[]) { "yes", NULL }, CASSETTE_COMPLETE);
+    cassette_writer_free(w);
+    CLEANUP(cassette_replay) struct cassette_replay *p = replay_of(s, NULL);
+    cassette_replay_places(p, is);
+    assert_holds(ask(s, p, "{\"t\":\"in /tmp/out1/home/x and -tmp-out1-ws of /elsewhere/out2\"}"),
+                 "differs");
+    assert_string_equal(
+        ask(s, p, "{\"t\":\"in /var/h/x and -elsewhere-out2-ws of /elsewhere/out2\"}"), "yes");
 }
 
 static void a_miss_names_the_fields(void **state)
@@ -490,6 +520,7 @@ int main(void)
         SCRATCH_TEST(never_mixes_recordings),
         SCRATCH_TEST(foreign_files_are_refused),
         SCRATCH_TEST(equal_requests_get_their_answers_in_order),
+        SCRATCH_TEST(places_stand_for_each_other),
         SCRATCH_TEST(a_miss_names_the_fields),
         SCRATCH_TEST(another_target_is_another_request),
         SCRATCH_TEST(volatile_fields),
