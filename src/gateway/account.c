@@ -146,7 +146,7 @@ static void on_request(void *arg, const struct exchange_view *x, void **slot,
 {
     struct account *acc = arg;
     struct budget_claim claim;
-    if (!account_is_call(x)) {
+    if (!account_is_call(x) || *slot != NULL) {
         return;
     }
     switch (reserve(acc, x, &claim)) {

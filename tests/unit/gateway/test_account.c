@@ -94,7 +94,7 @@ static void begin(struct trip *t, struct account *acc, enum llm_call_kind call)
 static struct filter_answer ask(struct trip *t)
 {
     struct filter_answer a = { 0 };
-    for (int i = 0; i < 3 && a.verdict == FILTER_PASS; i++) {
+    for (int i = 0; i < 3 && a.verdict == FILTER_PASS && t->view.attempt == 0; i++) {
         if (t->filters[i].on_request != NULL) {
             t->filters[i].on_request(t->filters[i].arg, &t->view, &t->slots[i], &a);
         }
