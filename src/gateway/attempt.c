@@ -451,5 +451,7 @@ void attempt_begin(struct exchange *x)
         refuse_err(x, &e);
         return;
     }
+    x->in_flight = is_filtered(x);
+    x->g->metrics.in_flight += x->in_flight ? 1 : 0;
     go_on(x);
 }

@@ -33,6 +33,7 @@ enum connection_state {
 #define PENDING_MAX ((size_t)1 << 20)
 /* How long a refused client may go on sending before it must have read why. */
 #define DRAIN_TIME  (5 * NSEC_PER_SEC)
+#define BODY_TIME   (600 * NSEC_PER_SEC) /* of one request, however it drips */
 #define TUNNEL_IDLE (600 * NSEC_PER_SEC)
 
 struct connection {
@@ -53,6 +54,7 @@ struct connection {
     bool keep_alive;
     bool is_head; /* HEAD: no body in the answer */
     bool chunked;
+    nsec body_until;
     size_t queued_before; /* at the last look of the deadline */
 };
 
@@ -327,6 +329,7 @@ static void on_head(struct connection *c)
     c->keep_alive = head->keep_alive;
     c->is_head = str_eqc(head->method, "HEAD");
     c->chunked = c->refused = false;
+    c->body_until = clock_now() + BODY_TIME;
     enter(c, CONNECTION_BODY);
     c->exchange = exchange_new(c, c->g, head);
     bool has_body = head->chunked || head->length > 0;
@@ -344,8 +347,8 @@ static void on_head(struct connection *c)
 static void on_body(struct connection *c, struct str bytes)
 {
     exchange_body(c->exchange, bytes);
-    if (c->state == CONNECTION_BODY) {
-        enter(c, CONNECTION_BODY); /* there was progress: the deadline moves */
+    if (c->state == CONNECTION_BODY && clock_now() < c->body_until) {
+        enter(c, CONNECTION_BODY); /* there was progress: the deadline moves, up to a point */
     }
 }
 

@@ -186,6 +186,7 @@ static void tell_done(struct exchange *x)
 {
     struct gateway *g = x->g;
     struct filter_done *d = &x->done;
+    g->metrics.in_flight -= x->in_flight ? 1 : 0;
     d->status = x->told_status;
     d->took = clock_now() - x->view.began;
     d->attempts = x->view.attempt;

@@ -141,6 +141,7 @@ struct exchange {
     struct http_fields answer_fields; /* in the arena */
     struct buf gathered;
     bool paused;
+    bool in_flight;  /* counted as such */
     int told_status; /* of our answer; 0: none yet */
     struct filter_done done;
 };

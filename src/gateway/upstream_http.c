@@ -30,6 +30,7 @@ struct link {
     struct http *http;
     struct upstream_call *call; /* NULL: idle */
     bool reused;
+    bool dirty; /* more came than the answer: nobody knows what that belongs to */
 };
 
 struct http_upstream {
@@ -119,7 +120,7 @@ static void complete(struct upstream_call *c)
     const struct upstream_port port = c->port;
     struct link *k = c->link;
     struct http_upstream *up = c->up;
-    bool reusable = http_head(k->http)->keep_alive && c->sent == c->body.len &&
+    bool reusable = http_head(k->http)->keep_alive && c->sent == c->body.len && !k->dirty &&
                     stream_queued(k->stream) == 0 && up->n_idle < IDLE_MAX;
     if (reusable) {
         c->link = NULL;
@@ -151,26 +152,6 @@ static void take_event(struct upstream_call *c, int event, struct str body)
     }
 }
 
-static void on_bytes(void *arg, struct str in)
-{
-    struct link *k = arg;
-    struct upstream_call *c = k->call;
-    struct str body;
-    struct err e;
-    int event = HTTP_EV_MORE;
-    if (c == NULL) {
-        return; /* a server that talks unasked: found out when the link is taken again */
-    }
-    c->got_bytes = true;
-    timer_arm(c->deadline, clock_now() + c->up->idle_time);
-    while (!c->over && (event = http_next(k->http, &in, &body, &e)) > HTTP_EV_MORE) {
-        take_event(c, event, body);
-    }
-    if (!c->over && event < 0) {
-        tell_error(c, UPSTREAM_BROKEN, e.msg);
-    }
-}
-
 static void forget_idle(struct link *k)
 {
     struct link **at = &k->up->idle;
@@ -182,6 +163,28 @@ static void forget_idle(struct link *k)
         k->up->n_idle--;
     }
     drop_link(k);
+}
+
+static void on_bytes(void *arg, struct str in)
+{
+    struct link *k = arg;
+    struct upstream_call *c = k->call;
+    struct str body;
+    struct err e;
+    int event = HTTP_EV_MORE;
+    if (c == NULL) {
+        forget_idle(k); /* a server that talks unasked: the next call must not get that */
+        return;
+    }
+    c->got_bytes = true;
+    timer_arm(c->deadline, clock_now() + c->up->idle_time);
+    while (!c->over && (event = http_next(k->http, &in, &body, &e)) > HTTP_EV_MORE) {
+        k->dirty = in.len > 0;
+        take_event(c, event, body);
+    }
+    if (!c->over && event < 0) {
+        tell_error(c, UPSTREAM_BROKEN, e.msg);
+    }
 }
 
 static void on_end(void *arg, const struct err *why)

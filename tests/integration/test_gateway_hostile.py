@@ -331,21 +331,24 @@ class Upstreams(Case):
         stop = threading.Event()
         self.addCleanup(stop.set)
 
+        def answer_one(c):
+            with c:
+                c.settimeout(harness.PATIENCE)
+                try:
+                    c.recv(1 << 20)
+                    c.sendall(answer)
+                    if hold:
+                        stop.wait(harness.PATIENCE)
+                except OSError:
+                    pass
+
         def serve():
             while True:
                 try:
                     c, _ = server.accept()
                 except OSError:
                     return
-                with c:
-                    c.settimeout(harness.PATIENCE)
-                    try:
-                        c.recv(1 << 20)
-                        c.sendall(answer)
-                        if hold:
-                            stop.wait(harness.PATIENCE)
-                    except OSError:
-                        pass
+                threading.Thread(target=answer_one, args=(c,), daemon=True).start()
 
         threading.Thread(target=serve, daemon=True).start()
         self.g = self.gateway("--upstream", f"a=http://127.0.0.1:{server.getsockname()[1]},format=anthropic",
@@ -360,6 +363,16 @@ class Upstreams(Case):
             self.assertEqual(a.status, 502, answer[:60])
             self.assertEqual(a.json()["type"], "error")
             self.stop(self.g)
+
+    def test_more_than_one_answer_is_not_kept_for_the_next_call(self):
+        """What an upstream sends behind its answer must not become the answer to somebody else."""
+        first = b'{"id":"first","type":"message"}'
+        evil = b'{"id":"evil","type":"message"}'
+        one = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+        self.raw_upstream(one % (len(first), first) + one % (len(evil), evil), hold=True)
+        for _ in range(4):
+            self.assertEqual(self.ask().body, first)
+        self.stop(self.g)
 
     def test_an_answer_cut_short_is_not_taken_for_whole(self):
         for answer in (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"part\":",

@@ -211,6 +211,7 @@ static void on_event(void *arg, const struct gateway_event *ev)
 static void world_open(struct world *w, const struct filter *filters, size_t n)
 {
     static struct gateway_route route;
+    static struct gateway_mount mount;
     int fd;
     struct sockaddr_in to = { .sin_family = AF_INET };
     *w = (struct world) { .upstream = { .ops = &fake_ops, .name = "fake", .any_format = true },
@@ -220,6 +221,7 @@ static void world_open(struct world *w, const struct filter *filters, size_t n)
                           .body = BUF_INIT(BUF_TEXT),
                           .delay = NSEC_PER_MS };
     route = (struct gateway_route) { "*", &w->upstream, NULL };
+    mount = (struct gateway_mount) { "/mcp", &w->upstream };
     assert_int_equal(loop_new(&w->loop, NULL), 0);
     assert_int_equal(listener_bind_tcp("127.0.0.1", 0, &fd, &w->port, NULL), 0);
     const struct gateway_opts o = { .listeners = &fd,
@@ -227,6 +229,8 @@ static void world_open(struct world *w, const struct filter *filters, size_t n)
                                     .token = "secret",
                                     .routes = &route,
                                     .n_routes = 1,
+                                    .mounts = &mount,
+                                    .n_mounts = 1,
                                     .filters = filters,
                                     .n_filters = n,
                                     .port = { on_event, w } };
@@ -240,16 +244,21 @@ static void world_open(struct world *w, const struct filter *filters, size_t n)
 }
 
 /* Sends one request; returns when the gateway has closed the connection. */
-static void ask(struct world *w, const char *body)
+static void ask_at(struct world *w, const char *path, const char *token, const char *body)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
     buf_addf(&text,
-             "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nx-api-key: secret\r\n"
+             "POST %s HTTP/1.1\r\nHost: localhost\r\nx-api-key: %s\r\n"
              "Connection: close\r\nContent-Length: %zu\r\n\r\n%s",
-             strlen(body), body);
+             path, token, strlen(body), body);
     struct str piece = buf_str(&text);
     assert_int_equal(stream_write(w->client, &piece, 1, NULL), 0);
     loop_run(w->loop);
+}
+
+static void ask(struct world *w, const char *body)
+{
+    ask_at(w, "/v1/messages", "secret", body);
 }
 
 static void world_close(struct world *w)
@@ -404,6 +413,30 @@ static void test_closing_the_gateway_ends_what_is_under_way(void **state)
     world_close(&w);
 }
 
+static void ask_mount(const char *path, const char *token, const char *status, const char *log)
+{
+    struct world w;
+    struct filter f[2];
+    make_filters(&w, f);
+    world_open(&w, f, 2);
+    buf_adds(&w.log, "");
+    ask_at(&w, path, token, "any bytes");
+    assert_true(str_starts(str_slice(buf_str(&w.got), 9, w.got.len), str_of(status)));
+    assert_string_equal(w.log.ptr, log);
+    if (status[0] == '2') {
+        assert_true(str_eqc(buf_str(&w.body), "any bytes"));
+    }
+    world_close(&w);
+}
+
+static void test_a_mount_is_behind_the_token_and_beside_the_filters(void **state)
+{
+    ask_mount("/mcp", "secret", "200", "call1 ");
+    ask_mount("/mcp/below?x", "secret", "200", "call1 ");
+    ask_mount("/mcp", "wrong", "401", "event:refused ");
+    ask_mount("/mcpx", "secret", "404", "event:refused ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +448,7 @@ int main(void)
         cmocka_unit_test(test_a_budget_cuts_the_request),
         cmocka_unit_test(test_a_client_that_leaves_is_told_once),
         cmocka_unit_test(test_closing_the_gateway_ends_what_is_under_way),
+        cmocka_unit_test(test_a_mount_is_behind_the_token_and_beside_the_filters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
