@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/json.h"
 #include "gateway/account_priv.h"
+#include "llm/codec.h"
 
 struct account *account_new(const struct account_opts *o)
 {
@@ -93,36 +93,35 @@ struct llm_usage account_usage(const struct exchange_view *x, const struct filte
 
 /* --- the budget --- */
 
-/* An answer must have room for the thoughts that the request asks for. Looked up only when a
- * request has to be cut down: it costs reading the whole body. */
-static int64_t thinking_floor(const struct exchange_view *x)
+/* The size of a body is a rough measure: an image is long and costs little. And an answer must have
+ * room for the thoughts that the request asks for. Both are looked up only when the request does
+ * not simply fit: it costs reading the whole of it. */
+static void look_closer(const struct exchange_view *x, struct budget_ask *ask)
 {
-    if (x->client.format != LLM_ANTHROPIC) {
-        return 0;
-    }
     CLEANUP(arena) struct arena *a = arena_new();
-    struct json *body;
-    if (json_parse(a, x->client_body, NULL, &body, NULL) < 0) {
-        return 0;
+    struct llm_request request;
+    if (llm_request_read(a, &x->client, x->client_body, &request, NULL) < 0) {
+        return;
     }
-    int64_t budget = json_int(json_pointer(body, STR("/thinking/budget_tokens")), 0);
-    return budget > 0 && budget < INT64_MAX ? budget + 1 : 0;
+    int64_t tokens = llm_estimate_tokens(&request);
+    int64_t thoughts = x->client.format == LLM_ANTHROPIC ? request.reasoning.budget : 0;
+    ask->input = tokens > 0 && tokens < ask->input ? tokens : ask->input;
+    ask->floor = thoughts > 0 && thoughts < INT64_MAX ? thoughts + 1 : 0;
 }
 
 static enum budget_verdict reserve(struct account *acc, const struct exchange_view *x,
                                    struct budget_claim *ret)
 {
+    nsec now = account_now(acc);
     struct price_match match = { 0 };
     struct budget_ask ask = { .input = x->estimate, .output = x->max_output };
     if (price_find(acc->opts.prices, x->upstream_model, &match)) {
         ask.price = match.entry;
     }
-    enum budget_verdict v = budget_reserve(&acc->budget, &ask, account_now(acc), ret);
-    if (v == BUDGET_GRANTED && ret->cut && (ask.floor = thinking_floor(x)) > ret->output) {
-        budget_release(&acc->budget, ret);
-        v = budget_reserve(&acc->budget, &ask, account_now(acc), ret);
+    if (!budget_fits(&acc->budget, &ask, now)) {
+        look_closer(x, &ask);
     }
-    return v;
+    return budget_reserve(&acc->budget, &ask, now, ret);
 }
 
 static void refuse(struct account *acc, const struct exchange_view *x, enum budget_kind why,

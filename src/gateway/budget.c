@@ -154,6 +154,13 @@ static void grant(struct budget *b, const struct budget_ask *ask, int64_t fits,
     }
 }
 
+bool budget_fits(const struct budget *b, const struct budget_ask *ask, nsec now)
+{
+    enum budget_kind why;
+    int64_t most = ask->output > 0 ? ask->output : BUDGET_MODEL_OUTPUT;
+    return must_refuse(b, ask, now) == BUDGET_NONE && output_room(b, ask, false, &why) >= most;
+}
+
 enum budget_verdict budget_reserve(struct budget *b, const struct budget_ask *ask, nsec now,
                                    struct budget_claim *ret)
 {

@@ -93,6 +93,8 @@ struct budget_claim {
 void budget_init(struct budget *b, const struct budget_limits *limits);
 bool budget_limited(const struct budget *b); /* is there any limit but time? */
 
+/* Would it be granted at once, and as it is? */
+bool budget_fits(const struct budget *b, const struct budget_ask *ask, nsec now);
 enum budget_verdict budget_reserve(struct budget *b, const struct budget_ask *ask, nsec now,
                                    struct budget_claim *ret);
 /* Closes the claim; `usage` may be NULL (nothing was metered). Does nothing with a closed claim. */

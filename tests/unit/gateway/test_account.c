@@ -203,8 +203,26 @@ static void a_request_is_cut_down_but_never_below_its_thoughts(void **state)
     assert_int_equal(a.max_output, 40);
     finish(&t, (struct filter_done) { .usage = LLM_USAGE_NONE });
     begin(&t, acc, LLM_CALL_GENERATE);
-    t.view.client_body = STR("{\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":45}}");
+    t.view.client_body = STR("{\"model\":\"m\",\"max_tokens\":50,\"messages\":[],"
+                             "\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":45}}");
     assert_int_equal(ask(&t).verdict, FILTER_REFUSE);
+    account_free(acc);
+}
+
+static void an_image_is_not_counted_by_its_bytes(void **state)
+{
+    struct told told = { 0 };
+    struct account *acc = open_account(&told, (struct budget_limits) { .input = 10000 });
+    struct trip t;
+    begin(&t, acc, LLM_CALL_GENERATE);
+    t.view.estimate = 300000; /* a third of its bytes */
+    t.view.client_body =
+        STR("{\"model\":\"m\",\"max_tokens\":50,\"messages\":[{\"role\":\"user\",\"content\":["
+            "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\","
+            "\"data\":\"aGVsbG8=\"}}]}]}");
+    assert_int_equal(ask(&t).verdict, FILTER_PASS);
+    assert_true(account_budget(acc)->claimed[BUDGET_INPUT] < 10000);
+    finish(&t, (struct filter_done) { .usage = LLM_USAGE_NONE });
     account_free(acc);
 }
 
@@ -366,6 +384,7 @@ int main(void)
         cmocka_unit_test(counting_tokens_is_free),
         cmocka_unit_test(a_refusal_says_it_in_the_clients_words),
         cmocka_unit_test(a_request_is_cut_down_but_never_below_its_thoughts),
+        cmocka_unit_test(an_image_is_not_counted_by_its_bytes),
         cmocka_unit_test(what_told_no_usage_is_estimated),
         cmocka_unit_test(who_never_left_was_no_call),
         cmocka_unit_test(failures_are_tried_again_and_told),
