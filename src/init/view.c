@@ -40,10 +40,23 @@ int view_map_ids(const struct plan_ids *ids, struct err *e)
 
 static int do_namespaces(const struct plan_record *r, struct err *e)
 {
-    if (unshare((int)r->number) != 0) {
-        return ERR_SYS_AS(e, ERR_UNSUPPORTED, "leave the host's namespaces (0x%x)", r->number);
+    static const struct {
+        uint32_t flag;
+        const char *name;
+    } kinds[] = {
+        { CLONE_NEWUSER, "user" }, { CLONE_NEWNS, "mount" },      { CLONE_NEWNET, "network" },
+        { CLONE_NEWIPC, "IPC" },   { CLONE_NEWCGROUP, "cgroup" },
+    };
+    if (unshare((int)r->number) == 0) {
+        return 0;
     }
-    return 0;
+    int why = errno;
+    const char *name = "other";
+    for (size_t i = ARRAY_LEN(kinds); i > 0; i--) {
+        name = (r->number & kinds[i - 1].flag) != 0 ? kinds[i - 1].name : name;
+    }
+    errno = why;
+    return ERR_SYS_AS(e, ERR_UNSUPPORTED, "create a %s namespace", name);
 }
 
 static int do_loopback(struct err *e)

@@ -17,8 +17,8 @@ static void on_gone(void *arg, int status, const struct err *why)
 {
     struct proc *p = arg;
     p->gone = true;
-    if (why != NULL && p->result.error.code == ERR_OK) {
-        p->result.error = *why;
+    if (why != NULL) {
+        p->result.error = *why; /* the place knows more than the keeper that was refused */
     }
     proc_on_init_exit(p, status);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who, what, and the plan of an entry.
+ * Who the program is, what it is shown, and the plan of an entry; compose_view.c has the other.
  */
 #include "sandbox/compose.h"
 
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/landlock.h>
 #include <sched.h>
 #include <stdio.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "sandbox/compose_priv.h"
 #include "sandbox/filter.h"
 #include "sandbox/reach.h"
@@ -23,8 +26,6 @@
 /* As root shows itself inside. */
 #define SHOWN_ID   1000u
 #define SHOWN_NAME "agent"
-
-static const char *const protect_default[] = { ".git/hooks", ".git/config", NULL };
 
 int compose_landlock_version(void)
 {
@@ -38,6 +39,43 @@ bool compose_without(const struct compose *c, enum sandbox_guarantee g)
 }
 
 /* --- who --- */
+
+/* Does our user namespace know the user that programs are to be? That of a container usually knows
+ * a few thousand. */
+static bool knows_host_uid(void)
+{
+    CLEANUP(buf) struct buf table = BUF_INIT(65536);
+    if (file_read(AT_FDCWD, "/proc/self/uid_map", 65536, &table, NULL) < 0) {
+        return false;
+    }
+    struct str rest = buf_str(&table);
+    while (rest.ptr != NULL) {
+        struct str line = str_trim(str_split(&rest, '\n'));
+        int64_t first = 0;
+        int64_t count = 0;
+        size_t gap = str_find(line, STR(" "));
+        struct str tail = str_trim(str_slice(line, gap, line.len));
+        tail = str_trim(str_slice(tail, str_find(tail, STR(" ")), tail.len));
+        if (str_to_i64(str_slice(line, 0, gap), &first) && str_to_i64(tail, &count) &&
+            first <= SANDBOX_HOST_UID && SANDBOX_HOST_UID < first + count) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool may_mount(void)
+{
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct data[2] = { { 0 } };
+    const unsigned need = 1u << CAP_SYS_ADMIN | 1u << CAP_SETUID | 1u << CAP_SETGID;
+    return syscall(SYS_capget, &head, data) == 0 && (data[0].effective & need) == need;
+}
+
+bool compose_is_root(void)
+{
+    return geteuid() == 0 && may_mount() && knows_host_uid();
+}
 
 /* A name for /etc/passwd: what would break the file is not taken over. */
 const char *sandbox_user_name(struct arena *a)
@@ -59,11 +97,11 @@ const char *sandbox_user_name(struct arena *a)
 static void decide_who(struct compose *c)
 {
     struct compose_who *w = &c->who;
-    w->root = geteuid() == 0;
+    w->root = compose_is_root();
     w->uid = w->root ? SANDBOX_HOST_UID : geteuid();
     w->gid = w->root ? SANDBOX_HOST_GID : getegid();
-    w->inside_uid = w->root ? SHOWN_ID : w->uid;
-    w->inside_gid = w->root ? SHOWN_ID : w->gid;
+    w->inside_uid = geteuid() == 0 ? SHOWN_ID : w->uid;
+    w->inside_gid = geteuid() == 0 ? SHOWN_ID : w->gid;
     w->name = sandbox_user_name(c->arena);
     w->home =
         c->policy->home != NULL ? c->policy->home : arena_printf(c->arena, "/home/%s", w->name);
@@ -71,7 +109,7 @@ static void decide_who(struct compose *c)
 
 /* --- what is shown --- */
 
-static int check_path(const char *path, struct err *e)
+int compose_check_path(const char *path, struct err *e)
 {
     static const char *const ours[] = { "/", "/proc", "/dev", MOUNTS_OWN, MOUNTS_HOST };
     if (path[0] != '/') {
@@ -88,7 +126,7 @@ static int check_path(const char *path, struct err *e)
 
 static int add_grant(struct compose *c, const char *path, int kind, bool optional, struct err *e)
 {
-    int rc = check_path(path, e);
+    int rc = compose_check_path(path, e);
     if (rc < 0) {
         return rc;
     }
@@ -114,7 +152,7 @@ static int add_list(struct compose *c, const char *const *list, int kind, struct
     return rc;
 }
 
-static bool below(const char *path, const char *dir)
+bool compose_below(const char *path, const char *dir)
 {
     size_t len = strlen(dir);
     return strncmp(path, dir, len) == 0 && (path[len] == '\0' || path[len] == '/');
@@ -130,7 +168,7 @@ static int add_reach(struct compose *c, struct err *e)
     for (size_t i = 0; rc == 0 && i < r.n + r.n_links; i++) {
         bool link = i >= r.n;
         const char *path = link ? r.links[i - r.n] : r.paths[i];
-        if (c->view == NULL || !below(path, c->view->path)) {
+        if (c->view == NULL || !compose_below(path, c->view->path)) {
             rc = add_grant(c, path, link ? GRANT_LINK : GRANT_READ, true, e);
         }
     }
@@ -152,7 +190,7 @@ static bool is_needless(const struct compose *c, const struct compose_grant *g)
     for (size_t i = 0; g->optional && g->kind == GRANT_READ && i < c->n_grants; i++) {
         const struct compose_grant *other = &c->grants[i];
         if (other->kind != GRANT_LINK && strcmp(other->path, g->path) != 0 &&
-            below(g->path, other->path)) {
+            compose_below(g->path, other->path)) {
             return true;
         }
     }
@@ -213,7 +251,7 @@ static int check_view(const struct sandbox_view *v, struct err *e)
         return ERR(e, ERR_BUG, "a view is one directory, or an overlay with 1 to %d lower ones",
                    SANDBOX_LOWER_MAX);
     }
-    return check_path(v->path, e);
+    return compose_check_path(v->path, e);
 }
 
 int compose_init(struct compose *c, struct arena *a, const struct sandbox_opts *o, struct err *e)
@@ -232,8 +270,8 @@ int compose_init(struct compose *c, struct arena *a, const struct sandbox_opts *
 
 /* --- entry --- */
 
-static const char *options_of(const struct compose *c, const char *lower, const char *upper,
-                              bool is_volatile)
+const char *compose_overlay_options(const struct compose *c, const char *lower, const char *upper,
+                                    bool is_volatile)
 {
     const char *kind = c->who.root ? "redirect_dir=on,metacopy=off" : "userxattr";
     return arena_printf(c->arena, "lowerdir=%s,upperdir=%s/upper,workdir=%s/work,index=off,%s%s",
@@ -260,8 +298,8 @@ static void draft_layer(struct draft *d, const char *layer)
         return;
     }
     const char *dir = arena_printf(c->arena, "%s/%s", OWN_SCRATCH, layer);
-    draft_paths(d, PLAN_OP_OVERLAY, options_of(c, OWN_WORKSPACE, dir, true), c->view->path,
-                PLAN_WRITABLE);
+    draft_paths(d, PLAN_OP_OVERLAY, compose_overlay_options(c, OWN_WORKSPACE, dir, true),
+                c->view->path, PLAN_WRITABLE);
     draft_protect(d);
 }
 
@@ -356,182 +394,6 @@ int compose_entry(const struct compose *c, const char *layer, struct buf *out, s
     }
     if (d.rc == 0 && !compose_without(c, SANDBOX_SYSCALLS)) {
         d.rc = plan_add_seccomp(out, sandbox_filter(c->policy->allow_nested), e);
-    }
-    return d.rc < 0 ? d.rc : plan_end(out, e);
-}
-
-/* --- view --- */
-
-static void draft_namespaces(struct draft *d)
-{
-    const struct compose *c = d->c;
-    if (!c->who.root) {
-        struct plan_ids ids = { .outside_uid = c->who.uid, .outside_gid = c->who.gid };
-        draft_number(d, PLAN_OP_NAMESPACES, CLONE_NEWUSER);
-        d->rc = d->rc < 0 ? d->rc : plan_add_ids(d->b, PLAN_OP_MAP, &ids, d->e);
-    }
-    draft_number(d, PLAN_OP_NAMESPACES, CLONE_NEWNS);
-    if (!compose_without(c, SANDBOX_IPC)) {
-        draft_number(d, PLAN_OP_NAMESPACES, CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP);
-        draft_text(d, PLAN_OP_HOSTNAME, "cinch");
-    }
-    if (c->policy->net != SANDBOX_NET_OPEN && !compose_without(c, SANDBOX_NETWORK)) {
-        draft_number(d, PLAN_OP_NAMESPACES, CLONE_NEWNET);
-        draft_number(d, PLAN_OP_LOOPBACK, 1);
-    }
-    if (c->opts->listen) {
-        draft_number(d, PLAN_OP_LISTEN, c->opts->listen_port);
-    }
-}
-
-static void draft_root(struct draft *d)
-{
-    uint64_t bytes = d->c->policy->tmp == 0 ? SANDBOX_TMP_DEFAULT : d->c->policy->tmp;
-    struct plan_size size = { .bytes = bytes, .inodes = 1 << 20 };
-    d->rc = d->rc < 0 ? d->rc : plan_add_size(d->b, PLAN_OP_ROOT, &size, "/", d->e);
-    d->rc = d->rc < 0 ? d->rc : plan_add_size(d->b, PLAN_OP_TMPFS, &size, OWN_PRIVATE, d->e);
-    draft_dir(d, OWN_SCRATCH, 0700, false);
-}
-
-static void draft_workspace(struct draft *d)
-{
-    const struct sandbox_view *v = d->c->view;
-    uint32_t writable = d->c->policy->mode == SANDBOX_READ_ONLY ? 0 : PLAN_WRITABLE;
-    if (v->bind != NULL) {
-        draft_bind_shown(d, v->bind, v->path, writable);
-    } else {
-        const char *lower = "";
-        for (size_t i = 0; v->lower[i] != NULL; i++) {
-            const char *at = arena_printf(d->c->arena, "%s/lower%zu", MOUNTS_OWN, i);
-            draft_bind_shown(d, v->lower[i], at, PLAN_SHALLOW);
-            lower = arena_printf(d->c->arena, "%s%s%s", lower, i == 0 ? "" : ":", at);
-        }
-        draft_bind_shown(d, v->layer, OWN_LAYER, PLAN_WRITABLE | PLAN_SHALLOW);
-        draft_paths(d, PLAN_OP_OVERLAY, options_of(d->c, lower, OWN_LAYER, v->is_volatile), v->path,
-                    writable);
-    }
-    draft_bind(d, v->path, OWN_WORKSPACE, PLAN_INSIDE | PLAN_WRITABLE | PLAN_SHALLOW);
-}
-
-/* A bind of something in the view onto itself, which also keeps it from being moved away. */
-static void draft_pin(struct draft *d, const char *path, uint32_t flags)
-{
-    struct plan_paths p = { .flags = flags | PLAN_INSIDE | PLAN_OPTIONAL | PLAN_SHALLOW,
-                            .host_uid = d->c->who.root ? d->c->who.uid : 0,
-                            .host_gid = d->c->who.root ? d->c->who.gid : 0 };
-    d->rc = d->rc < 0 ? d->rc : plan_add_paths(d->b, PLAN_OP_BIND, &p, path, path, d->e);
-}
-
-/* The directory above `name` is pinned, too: else it could be moved away as a whole, and another
- * put in its place. Only real directories: a link or a file leads outside anyway. Returns whether
- * there is anything to protect. */
-static bool draft_protect_above(struct draft *d, const char *source, const char *name, char *done)
-{
-    struct stat st;
-    const char *slash = strrchr(name, '/');
-    if (slash == NULL || (size_t)(slash - name) >= NAME_MAX) {
-        return slash == NULL;
-    }
-    struct str above = str_n(name, (size_t)(slash - name));
-    const char *outside = arena_printf(d->c->arena, "%s/%.*s", source, STR_ARG(above));
-    if (lstat(outside, &st) != 0 || !S_ISDIR(st.st_mode)) {
-        return false;
-    }
-    if (!str_eqc(above, done)) {
-        uint32_t writable = d->c->policy->mode == SANDBOX_READ_ONLY ? 0 : PLAN_WRITABLE;
-        (void)snprintf(done, NAME_MAX, "%.*s", STR_ARG(above));
-        draft_pin(d, arena_printf(d->c->arena, "%s/%s", d->c->view->path, done), writable);
-    }
-    return true;
-}
-
-void draft_protect(struct draft *d)
-{
-    const struct sandbox_view *v = d->c->view;
-    const char *const *list = d->c->policy->protect;
-    char done[NAME_MAX] = "";
-    if (v == NULL) {
-        return;
-    }
-    const char *source = v->bind != NULL ? v->bind : v->lower[0];
-    for (list = list == NULL ? protect_default : list; *list != NULL; list++) {
-        struct stat st;
-        if (!draft_protect_above(d, source, *list, done)) {
-            continue;
-        }
-        bool missing = lstat(arena_printf(d->c->arena, "%s/%s", source, *list), &st) != 0;
-        /* Into an overlay an empty directory can be put, which is as good as none. */
-        bool make = missing && v->bind == NULL && str_ends(str_of(*list), STR("hooks"));
-        if (!missing || make) {
-            draft_pin(d, arena_printf(d->c->arena, "%s/%s", v->path, *list),
-                      make ? PLAN_MAKE_DIR : 0);
-        }
-    }
-}
-
-/* A link of a program, unless it is seen anyway. */
-static void draft_link(struct draft *d, const char *path)
-{
-    char target[PATH_MAX];
-    for (size_t i = 0; i < d->c->n_grants; i++) {
-        const struct compose_grant *g = &d->c->grants[i];
-        if (g->kind != GRANT_LINK && below(path, g->path)) {
-            return;
-        }
-    }
-    ssize_t n = readlink(path, target, sizeof target - 1);
-    if (n > 0) {
-        target[n] = '\0';
-        draft_symlink(d, target, path);
-    }
-}
-
-static void draft_grants(struct draft *d)
-{
-    for (size_t i = 0; i < d->c->n_grants; i++) {
-        const struct compose_grant *g = &d->c->grants[i];
-        if (g->kind == GRANT_WORKSPACE) {
-            draft_workspace(d);
-        } else if (g->kind == GRANT_LINK) {
-            draft_link(d, g->path);
-        } else {
-            draft_bind_shown(d, g->path, g->path,
-                             (g->kind == GRANT_WRITE ? PLAN_WRITABLE : 0) |
-                                 (g->optional ? PLAN_OPTIONAL : 0));
-        }
-    }
-}
-
-static void draft_denied(struct draft *d)
-{
-    const char *const *list = d->c->policy->deny;
-    for (; d->rc == 0 && list != NULL && *list != NULL; list++) {
-        d->rc = check_path(*list, d->e);
-        draft_paths(d, PLAN_OP_MASK, NULL, *list, PLAN_OPTIONAL);
-    }
-}
-
-int compose_view(const struct compose *c, struct buf *out, struct err *e)
-{
-    struct draft d = { .c = c, .b = out, .e = e };
-    d.rc = plan_begin(out, PLAN_VIEW, e);
-    draft_namespaces(&d);
-    draft_root(&d);
-    draft_system(&d);
-    if (!c->who.root) {
-        /* The kernel gives a user a new /proc only where one is in sight; see init/entry.c. */
-        draft_bind(&d, "/proc", "/proc", 0);
-    }
-    draft_grants(&d);
-    draft_protect(&d);
-    draft_denied(&d);
-    if (c->view != NULL && c->view->scratch != NULL) {
-        draft_bind_shown(&d, c->view->scratch, OWN_DISK, PLAN_WRITABLE | PLAN_SHALLOW);
-    }
-    draft_number(&d, PLAN_OP_CLOSE_ROOT, 1);
-    draft_text(&d, PLAN_OP_PASS, OWN_SCRATCH);
-    if (c->view != NULL) {
-        draft_text(&d, PLAN_OP_PASS, c->view->path);
     }
     return d.rc < 0 ? d.rc : plan_end(out, e);
 }

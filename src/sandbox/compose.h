@@ -67,3 +67,6 @@ bool compose_without(const struct compose *c, enum sandbox_guarantee g);
 
 /* The version of Landlock that is switched on; 0: none. */
 int compose_landlock_version(void);
+/* Can this process mount and become anybody on this machine? Root of a container often cannot, and
+ * is then treated as an ordinary user. */
+bool compose_is_root(void);

@@ -38,3 +38,10 @@ void draft_system(struct draft *d);
 
 /* The protected parts of the workspace; again over a layer that has covered them. */
 void draft_protect(struct draft *d);
+
+/* compose.c */
+bool compose_below(const char *path, const char *dir); /* or the same */
+int compose_check_path(const char *path, struct err *e) MUST_USE;
+/* With upper and work in the directory `layer`. */
+const char *compose_overlay_options(const struct compose *c, const char *lower, const char *layer,
+                                    bool is_volatile);

@@ -10,7 +10,8 @@
  * The default view: the system (/usr, /bin, /lib…, /opt) read-only; an /etc of its own with names,
  * certificates and the loader's files and nothing else; private /tmp, /run, /dev, /proc and home;
  * the workspace at the path that it has outside. Of the host's homes, sockets and other runs
- * nothing exists inside. `.git/hooks` and `.git/config` of the workspace cannot be written, so
+ * nothing exists inside; where a home is shown on demand, keys and credentials in it are hidden
+ * unless they are named, too. `.git/hooks` and `.git/config` of the workspace cannot be written, so
  * that git outside never runs what was planted inside.
  *
  * Lists are NULL-terminated, or NULL; nothing is copied: all must live as long as the sandbox.

@@ -539,7 +539,7 @@ void sandbox_owner(const struct sandbox *s, uid_t *ret_uid, gid_t *ret_gid)
 
 bool sandbox_userxattr(void)
 {
-    return geteuid() != 0;
+    return !compose_is_root();
 }
 
 int sandbox_freeze(struct sandbox *s, bool frozen, struct err *e)

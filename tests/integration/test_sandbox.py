@@ -26,8 +26,8 @@ def run_as(uid, argv, **kw):
     return subprocess.run(argv, preexec_fn=become if uid != os.geteuid() else None, **kw)
 
 
-class Sandboxed(harness.Case):
-    """The same tests for both kinds of user; OrdinaryUser below runs them again."""
+class Box(harness.Case):
+    """cinch and the small program `inside`, run as the user of the class."""
 
     uid = os.geteuid()
 
@@ -80,6 +80,10 @@ class Sandboxed(harness.Case):
     def inside(self, *argv):
         return run_as(self.uid, [self.inside_path, *argv], env=self.env, cwd=self.dir,
                       stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE)
+
+
+class Sandboxed(Box):
+    """The same tests for both kinds of user; OrdinaryUser below runs them again."""
 
     # --- who and what ---
 
@@ -182,6 +186,15 @@ class Sandboxed(harness.Case):
         self.assertEqual(sorted(os.listdir(data)), ["a", "hidden"])
         with open(out + "/y") as f:
             self.assertEqual(f.read(), "y\n")
+
+    def test_a_home_is_shown_without_its_secrets(self):
+        for name in (".ssh/id", ".aws/credentials", ".netrc", "notes"):
+            self.put("userhome/" + name, "text of " + name)
+        home = self.path("userhome")
+        r = self.sh(f"cat {home}/.ssh/id {home}/.aws/credentials {home}/.netrc {home}/notes", "--read", home)
+        self.assertEqual(self.out(r), "text of notes")
+        r = self.sh(f"cat {home}/.ssh/id", "--read", home, "--read", home + "/.ssh")
+        self.assertEqual(self.out(r), "text of .ssh/id")
 
     def test_a_read_only_workspace(self):
         self.put("ws/f", "text")
@@ -344,6 +357,76 @@ class Root(harness.Case):
         self.assertIn("memory", r.manifest["sandbox"]["lost"][0])
         self.assertNotIn("memory", r.manifest["sandbox"]["enforced"])
         self.assertEqual(json.loads(r.bytes("evidence", "sandbox.json"))["lost"][0]["guarantee"], "memory")
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class Ladder(Box):
+    """What this machine gives is taken away, one by one, by limits of an outer user namespace."""
+
+    uid = OTHER
+
+    def run_limited(self, limit, *options):
+        argv = ["unshare", "--user", "--map-root-user", "sh", "-c",
+                f"echo 0 > /proc/sys/user/{limit}; exec \"$@\"", "sh",
+                self.inside_path, "--workspace", self.workspace, *options, "--", "/bin/echo", "ran"]
+        return run_as(self.uid, argv, env=self.env, cwd=self.dir, stdin=subprocess.DEVNULL, capture_output=True,
+                      text=True, timeout=harness.PATIENCE)
+
+    def refused(self, done, *words):
+        self.assertEqual((done.returncode, done.stdout), (69, ""), done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_without_user_namespaces(self):
+        self.refused(self.run_limited("max_user_namespaces"), "'files'", "create a user namespace", "allow user names")
+
+    def test_without_network_namespaces(self):
+        self.refused(self.run_limited("max_net_namespaces"), "'network'", "--allow-degraded")
+        done = self.run_limited("max_net_namespaces", "--degraded")
+        self.assertEqual((done.returncode, done.stdout), (0, "ran\n"), done.stderr)
+
+    def test_without_ipc_namespaces(self):
+        self.refused(self.run_limited("max_ipc_namespaces"), "'ipc'")
+        self.assertEqual(self.run_limited("max_ipc_namespaces", "--degraded").stdout, "ran\n")
+
+    def test_without_pid_namespaces(self):
+        self.refused(self.run_limited("max_pid_namespaces", "--degraded"), "create a pid namespace")
+
+    def test_root_of_a_container(self):
+        """uid 0 that is nobody outside: treated as the ordinary user that it is."""
+        done = run_as(self.uid, ["unshare", "--user", "--map-root-user", self.inside_path, "--workspace",
+                                 self.workspace, "--", "/bin/sh", "-c", "id -u; echo x > made"],
+                      env=self.env, cwd=self.dir, capture_output=True, text=True, timeout=harness.PATIENCE)
+        self.assertEqual((done.returncode, done.stdout), (0, "1000\n"), done.stderr)
+        self.assertEqual(os.stat(os.path.join(self.workspace, "made")).st_uid, self.uid)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class WithoutShownOwners(harness.Case):
+    """Root's workspace on a file system that cannot show its files as somebody else's."""
+
+    def setUp(self):
+        super().setUp()
+        self.env["CINCH_INIT"] = os.path.join(harness.BUILD, "src/init/cinch-init")
+        dirs = [self.make_dir(name) for name in ("lower", "upper", "work")]
+        options = "lowerdir={},upperdir={},workdir={}".format(*dirs)
+        mounted = subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, self.workspace],
+                                 capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest("cannot mount an overlay here")
+        self.addCleanup(subprocess.run, ["umount", self.workspace])
+
+    def test_refused_or_without(self):
+        r = self.run_command("true")
+        if r.code == 0:
+            self.skipTest("this kernel can show the owners of an overlay")
+        self.assertEqual((r.code, r.reason), (69, "unavailable"))
+        self.assertIn("identity", r.manifest["error"])
+        r = self.run_command("sh", "-c", "id -u; echo x > made; echo > /proc/sys/kernel/core_pattern; echo $?",
+                             options=["--allow-degraded"])
+        self.assertEqual(r.bytes("stdout.log"), b"1000\n2\n")
+        self.assertNotIn("identity", r.manifest["sandbox"]["enforced"])
+        self.assertIn("files", r.manifest["sandbox"]["enforced"])
 
 
 if __name__ == "__main__":

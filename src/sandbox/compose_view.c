@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The plan of a view: namespaces, the workspace, what is granted, and what is hidden again.
+ */
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "sandbox/compose_priv.h"
+
+static const char *const protect_default[] = { ".git/hooks", ".git/config", NULL };
+
+static void draft_namespaces(struct draft *d)
+{
+    const struct compose *c = d->c;
+    if (!c->who.root) {
+        struct plan_ids ids = { .outside_uid = c->who.uid, .outside_gid = c->who.gid };
+        draft_number(d, PLAN_OP_NAMESPACES, CLONE_NEWUSER);
+        d->rc = d->rc < 0 ? d->rc : plan_add_ids(d->b, PLAN_OP_MAP, &ids, d->e);
+    }
+    draft_number(d, PLAN_OP_NAMESPACES, CLONE_NEWNS);
+    if (!compose_without(c, SANDBOX_IPC)) {
+        draft_number(d, PLAN_OP_NAMESPACES, CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP);
+        draft_text(d, PLAN_OP_HOSTNAME, "cinch");
+    }
+    if (c->policy->net != SANDBOX_NET_OPEN && !compose_without(c, SANDBOX_NETWORK)) {
+        draft_number(d, PLAN_OP_NAMESPACES, CLONE_NEWNET);
+        draft_number(d, PLAN_OP_LOOPBACK, 1);
+    }
+    if (c->opts->listen) {
+        draft_number(d, PLAN_OP_LISTEN, c->opts->listen_port);
+    }
+}
+
+static void draft_root(struct draft *d)
+{
+    uint64_t bytes = d->c->policy->tmp == 0 ? SANDBOX_TMP_DEFAULT : d->c->policy->tmp;
+    struct plan_size size = { .bytes = bytes, .inodes = 1 << 20 };
+    d->rc = d->rc < 0 ? d->rc : plan_add_size(d->b, PLAN_OP_ROOT, &size, "/", d->e);
+    d->rc = d->rc < 0 ? d->rc : plan_add_size(d->b, PLAN_OP_TMPFS, &size, OWN_PRIVATE, d->e);
+    draft_dir(d, OWN_SCRATCH, 0700, false);
+}
+
+static void draft_workspace(struct draft *d)
+{
+    const struct sandbox_view *v = d->c->view;
+    uint32_t writable = d->c->policy->mode == SANDBOX_READ_ONLY ? 0 : PLAN_WRITABLE;
+    if (v->bind != NULL) {
+        draft_bind_shown(d, v->bind, v->path, writable);
+    } else {
+        const char *lower = "";
+        for (size_t i = 0; v->lower[i] != NULL; i++) {
+            const char *at = arena_printf(d->c->arena, "%s/lower%zu", MOUNTS_OWN, i);
+            draft_bind_shown(d, v->lower[i], at, PLAN_SHALLOW);
+            lower = arena_printf(d->c->arena, "%s%s%s", lower, i == 0 ? "" : ":", at);
+        }
+        draft_bind_shown(d, v->layer, OWN_LAYER, PLAN_WRITABLE | PLAN_SHALLOW);
+        draft_paths(d, PLAN_OP_OVERLAY,
+                    compose_overlay_options(d->c, lower, OWN_LAYER, v->is_volatile), v->path,
+                    writable);
+    }
+    draft_bind(d, v->path, OWN_WORKSPACE, PLAN_INSIDE | PLAN_WRITABLE | PLAN_SHALLOW);
+}
+
+/* A bind of something in the view onto itself, which also keeps it from being moved away. */
+static void draft_pin(struct draft *d, const char *path, uint32_t flags)
+{
+    struct plan_paths p = { .flags = flags | PLAN_INSIDE | PLAN_OPTIONAL | PLAN_SHALLOW,
+                            .host_uid = d->c->who.root ? d->c->who.uid : 0,
+                            .host_gid = d->c->who.root ? d->c->who.gid : 0 };
+    d->rc = d->rc < 0 ? d->rc : plan_add_paths(d->b, PLAN_OP_BIND, &p, path, path, d->e);
+}
+
+/* The directory above `name` is pinned, too: else it could be moved away as a whole, and another
+ * put in its place. Only real directories: a link or a file leads outside anyway. Returns whether
+ * there is anything to protect. */
+static bool draft_protect_above(struct draft *d, const char *source, const char *name, char *done)
+{
+    struct stat st;
+    const char *slash = strrchr(name, '/');
+    if (slash == NULL || (size_t)(slash - name) >= NAME_MAX) {
+        return slash == NULL;
+    }
+    struct str above = str_n(name, (size_t)(slash - name));
+    const char *outside = arena_printf(d->c->arena, "%s/%.*s", source, STR_ARG(above));
+    if (lstat(outside, &st) != 0 || !S_ISDIR(st.st_mode)) {
+        return false;
+    }
+    if (!str_eqc(above, done)) {
+        uint32_t writable = d->c->policy->mode == SANDBOX_READ_ONLY ? 0 : PLAN_WRITABLE;
+        (void)snprintf(done, NAME_MAX, "%.*s", STR_ARG(above));
+        draft_pin(d, arena_printf(d->c->arena, "%s/%s", d->c->view->path, done), writable);
+    }
+    return true;
+}
+
+void draft_protect(struct draft *d)
+{
+    const struct sandbox_view *v = d->c->view;
+    const char *const *list = d->c->policy->protect;
+    char done[NAME_MAX] = "";
+    if (v == NULL) {
+        return;
+    }
+    const char *source = v->bind != NULL ? v->bind : v->lower[0];
+    for (list = list == NULL ? protect_default : list; *list != NULL; list++) {
+        struct stat st;
+        if (!draft_protect_above(d, source, *list, done)) {
+            continue;
+        }
+        bool missing = lstat(arena_printf(d->c->arena, "%s/%s", source, *list), &st) != 0;
+        /* Into an overlay an empty directory can be put, which is as good as none. */
+        bool make = missing && v->bind == NULL && str_ends(str_of(*list), STR("hooks"));
+        if (!missing || make) {
+            draft_pin(d, arena_printf(d->c->arena, "%s/%s", v->path, *list),
+                      make ? PLAN_MAKE_DIR : 0);
+        }
+    }
+}
+
+/* A link of a program, unless it is seen anyway. */
+static void draft_link(struct draft *d, const char *path)
+{
+    char target[PATH_MAX];
+    for (size_t i = 0; i < d->c->n_grants; i++) {
+        const struct compose_grant *g = &d->c->grants[i];
+        if (g->kind != GRANT_LINK && compose_below(path, g->path)) {
+            return;
+        }
+    }
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n > 0) {
+        target[n] = '\0';
+        draft_symlink(d, target, path);
+    }
+}
+
+static void draft_grants(struct draft *d)
+{
+    for (size_t i = 0; i < d->c->n_grants; i++) {
+        const struct compose_grant *g = &d->c->grants[i];
+        if (g->kind == GRANT_WORKSPACE) {
+            draft_workspace(d);
+        } else if (g->kind == GRANT_LINK) {
+            draft_link(d, g->path);
+        } else {
+            draft_bind_shown(d, g->path, g->path,
+                             (g->kind == GRANT_WRITE ? PLAN_WRITABLE : 0) |
+                                 (g->optional ? PLAN_OPTIONAL : 0));
+        }
+    }
+}
+
+/* What a home holds that is nobody's business, also when the home as a whole may be seen. */
+static const char *const secrets[] = {
+    ".ssh",
+    ".aws",
+    ".azure",
+    ".gnupg",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".pypirc",
+    ".git-credentials",
+    ".config/gh",
+    ".config/gcloud",
+    ".password-store",
+    ".local/share/keyrings",
+    ".mozilla",
+    ".config/google-chrome",
+};
+
+static bool is_shown(const struct compose *c, const char *path)
+{
+    bool shown = false;
+    for (size_t i = 0; i < c->n_grants; i++) {
+        const struct compose_grant *g = &c->grants[i];
+        if (g->kind != GRANT_LINK && compose_below(g->path, path)) {
+            return false; /* it, or something in it, was asked for by name */
+        }
+        shown = shown || (g->kind != GRANT_LINK && compose_below(path, g->path));
+    }
+    return shown;
+}
+
+static void draft_secrets(struct draft *d)
+{
+    const char *home = getenv("HOME");
+    if (home == NULL || home[0] != '/' || home[1] == '\0') {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(secrets); i++) {
+        const char *path = arena_printf(d->c->arena, "%s/%s", home, secrets[i]);
+        if (is_shown(d->c, path)) {
+            draft_paths(d, PLAN_OP_MASK, NULL, path, PLAN_OPTIONAL);
+        }
+    }
+}
+
+static void draft_denied(struct draft *d)
+{
+    const char *const *list = d->c->policy->deny;
+    for (; d->rc == 0 && list != NULL && *list != NULL; list++) {
+        d->rc = compose_check_path(*list, d->e);
+        draft_paths(d, PLAN_OP_MASK, NULL, *list, PLAN_OPTIONAL);
+    }
+}
+
+int compose_view(const struct compose *c, struct buf *out, struct err *e)
+{
+    struct draft d = { .c = c, .b = out, .e = e };
+    d.rc = plan_begin(out, PLAN_VIEW, e);
+    draft_namespaces(&d);
+    draft_root(&d);
+    draft_system(&d);
+    if (!c->who.root) {
+        /* The kernel gives a user a new /proc only where one is in sight; see init/entry.c. */
+        draft_bind(&d, "/proc", "/proc", 0);
+    }
+    draft_grants(&d);
+    draft_protect(&d);
+    draft_secrets(&d);
+    draft_denied(&d);
+    if (c->view != NULL && c->view->scratch != NULL) {
+        draft_bind_shown(&d, c->view->scratch, OWN_DISK, PLAN_WRITABLE | PLAN_SHALLOW);
+    }
+    draft_number(&d, PLAN_OP_CLOSE_ROOT, 1);
+    draft_text(&d, PLAN_OP_PASS, OWN_SCRATCH);
+    if (c->view != NULL) {
+        draft_text(&d, PLAN_OP_PASS, c->view->path);
+    }
+    return d.rc < 0 ? d.rc : plan_end(out, e);
+}
