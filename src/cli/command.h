@@ -29,9 +29,12 @@
     X(run)              \
     X(demo)             \
     X(show)             \
+    X(diff)             \
+    X(apply)            \
     X(task)             \
     X(config)           \
     X(recover)          \
+    X(clean)            \
     X(cassette)         \
     X(gateway)          \
     X(adapters)         \

@@ -18,6 +18,8 @@ enum { STDIN_MAX = 16 << 20 };
 enum { KEY_DEPTH_MAX = 32 };
 
 static const char *const delivery_words[] = { "file", "argument", "stdin", NULL };
+static const char *const view_words[] = { "snapshot", "overlay", "copy", "clone", "in-place", NULL };
+static const char *const keep_words[] = { "keep", "keep-on-failure", "remove", NULL };
 static const char *const home_words[] = { "private", "shared", NULL };
 static const char *const sandbox_words[] = { "read-only", "workspace-write", "off", NULL };
 static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
@@ -39,6 +41,11 @@ static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
     { "output-schema", 0, OPTION_PATH, .value = "FILE", .help = "JSON Schema that the answer must fit" }, \
     { "workspace", 'w', OPTION_PATH, .value = "DIR", .help = "where the agent works", .shown = ".", \
       .complete = COMPLETE_DIRECTORY }, \
+    { "workspace-mode", 0, OPTION_ENUM, .value = "MODE", .words = view_words, \
+      .help = "how the agent sees the workspace; only in-place changes the original", .shown = "snapshot" }, \
+    { "ref", 0, OPTION_STRING, .value = "REF", .help = "a commit, branch or tag to check out for the agent" }, \
+    { "keep-workspace", 0, OPTION_ENUM, .value = "WHEN", .words = keep_words, \
+      .help = "what stays of the workspace after the run", .shown = "keep-on-failure" }, \
     { "output", 'o', OPTION_PATH, .value = "DIR", .help = "where the record goes; new or empty", \
       .shown = "a new directory below ~/.local/state/cinch/runs", .complete = COMPLETE_DIRECTORY }, \
     { "config", 'c', OPTION_PATH, .value = "FILE", .help = "evaluation settings (tier_id, test_id, api_keys, ...)" }, \
@@ -131,6 +138,9 @@ static const struct {
     { "model", "agent", "model", OPTION_STRING },
     { "prompt-via", "prompt", "delivery", OPTION_STRING },
     { "workspace", "workspace", "path", OPTION_STRING },
+    { "workspace-mode", "workspace", "mode", OPTION_STRING },
+    { "ref", "workspace", "ref", OPTION_STRING },
+    { "keep-workspace", "workspace", "keep", OPTION_STRING },
     { "output", "output", "dir", OPTION_STRING },
     { "output-schema", "output", "schema", OPTION_STRING },
     { "timeout", "limits", "timeout", OPTION_DURATION },

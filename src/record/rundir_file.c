@@ -112,10 +112,11 @@ struct listing {
     size_t len;
 };
 
-/* The harness' private home is no output, even when it is kept for a look. */
+/* The harness' private home and the layers of its workspace are no output, even when they are kept
+ * for a look. */
 static bool is_entered(const char *path)
 {
-    return strcmp(path, "home") != 0;
+    return strcmp(path, "home") != 0 && strcmp(path, "work") != 0;
 }
 
 static bool is_listed(const char *path)

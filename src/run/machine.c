@@ -19,6 +19,7 @@
 #include "record/redact.h"
 #include "run/recover.h"
 #include "run/run_priv.h"
+#include "workspace/workspace.h"
 
 static const struct phase_entry {
     const char *word;
@@ -369,6 +370,7 @@ static void end(struct run *run)
         run->driver->close(run->session);
     }
     confine_done(run);
+    run->workspace = workspace_close(run->workspace, false);
     runtime_probe_done(run);
     definition_done(&run->definition);
     gateway_done(run);

@@ -128,6 +128,7 @@ int phase_collect(struct run *run, struct err *e)
     transcript_stop(&run->record.transcript);
     record_reclaim(&run->record);
     output_collect(run);
+    run_collect_workspace(run);
     /* The private home held the agent's own files, some of which may hold what no record should. */
     if (run->paths.home != NULL && !run->opts->keep_home) {
         struct err why;
@@ -203,6 +204,7 @@ int phase_finish(struct run *run, struct err *e)
         .output_source = structured_source_name(run->answer.source),
         .output_repair = structured_repair_name(run->answer.repair),
         .output_error = run->answer.error,
+        .no_changes = run->no_changes,
         .warnings = run->warnings,
     };
     (void)exit_profile_find(run->settings.exit_profile, &s.exit_profile);

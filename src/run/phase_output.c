@@ -15,6 +15,7 @@
 #include "prompt/skill_artifact.h"
 #include "prompt/skill_contract.h"
 #include "run/run_priv.h"
+#include "workspace/workspace.h"
 
 /* One file of the workspace that is copied into the record; who needs more keeps it elsewhere. */
 #define ARTIFACT_MAX ((uint64_t)1 << 30)
@@ -167,10 +168,10 @@ static int copy_artifact(int from, int artifacts_fd, struct str path, struct err
     return r;
 }
 
-static void collect_one(struct run *run, int artifacts_fd, int workspace_fd, struct str path)
+static void collect_one(struct run *run, int artifacts_fd, struct str path)
 {
     CLEANUP(fd) int there = file_open_below(artifacts_fd, path);
-    CLEANUP(fd) int from = there >= 0 ? -1 : file_open_below(workspace_fd, path);
+    CLEANUP(fd) int from = there >= 0 ? -1 : workspace_open_file(run->workspace, path);
     struct err e;
     if (from >= 0 && copy_artifact(from, artifacts_fd, path, &e) < 0) {
         run_warn(run, "artifact '%.*s' could not be kept: %s", STR_ARG(path), e.msg);
@@ -180,17 +181,14 @@ static void collect_one(struct run *run, int artifacts_fd, int workspace_fd, str
 void output_collect(struct run *run)
 {
     const struct json *list = run->settings.artifacts;
-    if (json_len(list) == 0 || run->paths.workspace == NULL || !run->exec.launched) {
+    if (json_len(list) == 0 || run->workspace == NULL || !run->exec.launched) {
         return;
     }
     CLEANUP(fd)
-    int workspace = open(run->paths.workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    CLEANUP(fd)
     int artifacts = openat(run->record.dir.dir_fd, "artifacts",
                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    for (size_t i = 0; artifacts >= 0 && workspace >= 0 && i < json_len(list); i++) {
-        collect_one(run, artifacts, workspace,
-                    json_str(json_get(json_item(list, i), "path"), STR_EMPTY));
+    for (size_t i = 0; artifacts >= 0 && i < json_len(list); i++) {
+        collect_one(run, artifacts, json_str(json_get(json_item(list, i), "path"), STR_EMPTY));
     }
 }
 

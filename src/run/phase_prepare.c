@@ -120,7 +120,8 @@ int phase_prepare(struct run *run, struct err *e)
     run->paths.config_file = arena_printf(a, "%s/task.json", run->record.dir.path);
     run->paths.artifacts = arena_printf(a, "%s/artifacts", run->record.dir.path);
     run->paths.workspace = run->settings.workspace;
-    int r = install_skills(run, e);
+    int r = run_open_workspace(run, e);
+    r = r < 0 ? r : install_skills(run, e);
     return r < 0 ? r : runtime_probe_start(run);
 }
 

@@ -34,7 +34,13 @@ int run_recover(const char *dir, enum reason *ret_reason, struct err *e)
     case RECOVER_CLOSED:
         break;
     }
-    char home[PATH_MAX];
-    r = path_join(dir, "home", home, sizeof home, e);
-    return r < 0 ? r : file_remove_tree(AT_FDCWD, home, e);
+    /* The workspace stays for a look, whatever was asked for: it is all there is of the agent's
+     * work. What was only needed while it was looked at goes. */
+    static const char *const leftovers[] = { "home", "work/scratch" };
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(leftovers); i++) {
+        char path[PATH_MAX];
+        r = path_join(dir, leftovers[i], path, sizeof path, e);
+        r = r < 0 ? r : file_remove_tree(AT_FDCWD, path, e);
+    }
+    return r;
 }

@@ -24,6 +24,7 @@ struct runtime_probe;
 struct sigwatch;
 struct timer;
 struct trust_entry;
+struct workspace;
 
 /* X(phase, word). The order is the order of a run. */
 #define PHASE_LIST(X)               \
@@ -125,6 +126,8 @@ struct run {
     struct trust_entry *trust;   /* registered; NULL: nothing to remove */
     struct run_gateway *gateway; /* never NULL once there is a record */
     struct confinement confine;
+    struct workspace *workspace; /* NULL: none yet, or over */
+    enum answer_flag no_changes;
     struct execution exec;
     struct agent_report report;
     struct answer answer;
@@ -215,6 +218,12 @@ void gateway_done(struct run *run); /* idempotent, accepts a run that never plan
 int talk_start(struct run *run, struct err *e);
 void talk_stop(struct run *run);     /* at once; the phase ends soon */
 void execute_ended(struct run *run); /* the session is over: no deadline counts any more */
+/* --- phase_workspace.c --- */
+
+/* The view of the workspace; from here on settings.workspace is where the agent works. */
+int run_open_workspace(struct run *run, struct err *e) MUST_USE;
+/* The patch, what is known about it, and the end of the view. */
+void run_collect_workspace(struct run *run);
 
 /* Who speaks in events about the prompt. */
 struct event_prompt run_event_prompt(const struct run *run);

@@ -83,13 +83,17 @@ static const struct shape output_shape[] = {
     { "artifacts", SHAPE_LIST, .inner = artifact_shape }, { 0 },
 };
 static const struct shape mount_shape[] = {
-    { "source", SHAPE_STRING }, { "target", SHAPE_STRING }, { "write", SHAPE_BOOL }, { 0 },
+    { "source", SHAPE_STRING }, { "target", SHAPE_STRING }, { "write", SHAPE_BOOL },
+    { "include", SHAPE_STRINGS }, { "exclude", SHAPE_STRINGS }, { "max_bytes", SHAPE_SIZE },
+    { "follow_symlinks", SHAPE_BOOL }, { 0 },
 };
 static const struct shape workspace_shape[] = {
     { "path", SHAPE_STRING },
     { "mode", SHAPE_WORD, .words = "overlay|copy|clone|in-place|snapshot" },
     { "ref", SHAPE_STRING }, { "context", SHAPE_STRINGS },
-    { "mounts", SHAPE_LIST, .inner = mount_shape }, { 0 },
+    { "mounts", SHAPE_LIST, .inner = mount_shape }, { "roots", SHAPE_STRINGS },
+    { "keep", SHAPE_WORD, .words = "keep|keep-on-failure|remove" },
+    { "max_file", SHAPE_SIZE }, { 0 },
 };
 static const struct shape sandbox_shape[] = {
     { "mode", SHAPE_WORD, .words = "read-only|workspace-write|off" },

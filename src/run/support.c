@@ -11,8 +11,6 @@ static const struct row {
     const char *section, *key;
     const char *harmless;
 } refused[] = {
-    { "workspace", "mode", "in-place" }, { "workspace", "ref", NULL },
-    { "workspace", "context", NULL },    { "workspace", "mounts", NULL },
     { "policies", NULL, NULL },
 };
 static const struct row offers[] = {

@@ -162,6 +162,7 @@ static void make_environment(struct arena *a, const struct git_call *c, struct e
     set(a, v, "GIT_DIR", c->git_dir);
     set(a, v, "GIT_WORK_TREE", c->work_tree);
     set(a, v, "GIT_INDEX_FILE", c->index);
+    set(a, v, "GIT_OBJECT_DIRECTORY", c->new_objects);
     if (c->objects != NULL) {
         set(a, v, "GIT_ALTERNATE_OBJECT_DIRECTORIES", quote(a, c->objects));
     }

@@ -26,14 +26,15 @@ struct git_call {
     /* Directory of the user's objects that may be read, too. Only for calls that write none: git
      * refreshes the time of an object that it would have written and finds there. */
     const char *objects;
-    struct str input; /* standard input, or … */
-    int input_fd;     /* … a file that stands at its beginning; 0: none */
-    struct buf *out;  /* standard output, appended; ERR_LIMIT beyond its maximum */
-    int out_fd;       /* or into a file; 0: none */
-    int64_t out_max;  /* bytes into the file; 0: no bound */
-    bool user_config; /* who asked for it is the user, and it is the user's own repository */
-    int ok_status;    /* another exit status that is fine (1 of check-ignore) */
-    nsec timeout;     /* 0: 10 minutes */
+    const char *new_objects; /* where objects are written; NULL: the git directory's */
+    struct str input;        /* standard input, or … */
+    int input_fd;            /* … a file that stands at its beginning; 0: none */
+    struct buf *out;         /* standard output, appended; ERR_LIMIT beyond its maximum */
+    int out_fd;              /* or into a file; 0: none */
+    int64_t out_max;         /* bytes into the file; 0: no bound */
+    bool user_config;        /* who asked for it is the user, and it is the user's own repository */
+    int ok_status;           /* another exit status that is fine (1 of check-ignore) */
+    nsec timeout;            /* 0: 10 minutes */
 };
 
 /* The exit status, 0 or ok_status; ERR_UNAVAILABLE when there is no git. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,4 +83,49 @@ int workspace_inject(struct workspace *w, const char *path, struct str content, 
     }
     workspace_hide(w, path);
     return workspace_save(w, e);
+}
+
+/* Does the upper layer hide what is below it at `path`, or somewhere on the way there? */
+static bool is_covered(const struct workspace *w, const char *path)
+{
+    char part[PATH_MAX];
+    char value[8];
+    size_t len = strlen(path);
+    for (size_t i = 1; i <= len && i < sizeof part; i++) {
+        struct stat st;
+        if (path[i] != '/' && path[i] != '\0') {
+            continue;
+        }
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (fstatat(w->tree_fd, part, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+            return false; /* from here on everything shows through */
+        }
+        const char *slash = strrchr(part, '/');
+        const char *name = slash == NULL ? part : slash + 1;
+        char dir[PATH_MAX] = "";
+        memcpy(dir, part, slash == NULL ? 0 : (size_t)(slash - part));
+        CLEANUP(fd) int fd = node_open_dir(w->tree_fd, dir, NULL);
+        if (!S_ISDIR(st.st_mode) || fd < 0 ||
+            node_mark(fd, name, w->marks, "opaque", value, sizeof value) > 0 ||
+            node_mark(fd, name, w->marks, "redirect", value, sizeof value) >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int workspace_open_file(const struct workspace *w, struct str path)
+{
+    char full[PATH_MAX];
+    bool deeper = w->within != NULL && w->within[0] != '\0';
+    int n = deeper ? snprintf(full, sizeof full, "%s/%.*s", w->within, STR_ARG(path))
+                   : snprintf(full, sizeof full, "%.*s", STR_ARG(path));
+    if (n < 0 || (size_t)n >= sizeof full || !node_is_inner_path(full)) {
+        return -1;
+    }
+    int fd = file_open_below(w->tree_fd, str_of(full));
+    return fd >= 0 || !w->layered || is_covered(w, full)
+               ? fd
+               : file_open_below(w->base_fd, str_of(full));
 }

@@ -29,6 +29,7 @@ SEED_FIELDS = ["tokens_input", "tokens_output", "tokens_total", "cost_usd", "api
 FINAL = {"manifest.json": "manifest", "metrics.json": "metrics", "result.json": "result"}
 ALWAYS = {"state.json": "state"}
 OPTIONAL = {"task.json": "task", "evidence/config.json": "config", "evidence/environment.json": "environment",
+            "evidence/workspace.json": "workspace",
             "evidence/ledger.json": "ledger"}
 LINES = {"events.jsonl": "event", "transcript.jsonl": "transcript"}
 LOGS = ["stdout.log", "stderr.log", "agent.log"]
@@ -188,7 +189,7 @@ class Record:
             if not (self.dir / name).is_dir():
                 self.bad(name + "/", "is missing")
         for path in self.dir.rglob("*.tmp"):
-            if "home" not in path.relative_to(self.dir).parts:
+            if not {"home", "work"} & set(path.relative_to(self.dir).parts):
                 self.bad(path.relative_to(self.dir), "a temporary file was left behind")
         if not self.violations:  # the rest assumes that the fields are there
             self.check_events(running)

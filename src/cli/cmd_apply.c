@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cinch apply: what an agent changed, brought into the user's own tree.
+ */
+#include <limits.h>
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/text.h"
+#include "record/rundir.h"
+#include "workspace/apply.h"
+
+enum { DESCRIPTION_MAX = 16 << 20 };
+
+static const struct option options[] = {
+    { "to", 0, OPTION_PATH, .value = "DIR",
+      .help = "another tree than the one the run was made for", .complete = COMPLETE_DIRECTORY },
+    { "branch", 'b', OPTION_STRING, .value = "NAME",
+      .help = "make a branch and switch to it first" },
+    { "commit", 'm', OPTION_STRING, .value = "MESSAGE", .help = "commit the change" },
+    { "check", 0, OPTION_FLAG, .help = "only say whether it fits" },
+    { 0 },
+};
+
+static const struct positional positionals[] = {
+    { "DIR", "the run directory", .complete = COMPLETE_DIRECTORY },
+    { 0 },
+};
+
+struct job {
+    struct cli *cli;
+    struct rundir dir;
+    const struct json *workspace; /* evidence/workspace.json */
+    const char *target;
+    struct apply_opts opts;
+};
+
+static int find_target(struct job *j, const char *given, struct err *e)
+{
+    char path[PATH_MAX];
+    const char *source = json_cstring(json_get(j->workspace, "source"), NULL);
+    if (given == NULL && source == NULL) {
+        return ERR(e, ERR_INPUT, "'%s' does not say which tree it was made for: use --to DIR",
+                   j->dir.path);
+    }
+    int r = path_absolute(given != NULL ? given : source, path, sizeof path, e);
+    j->target = arena_dup(j->cli->arena, str_of(path));
+    return r;
+}
+
+static int apply_one(struct job *j, const char *target, const char *patch, bool check,
+                     struct apply_result *ret, struct err *e)
+{
+    struct apply_opts o = j->opts;
+    o.target = target;
+    o.patch = arena_printf(j->cli->arena, "%s/%s", j->dir.path, patch);
+    o.check = check;
+    return apply_patch(j->cli->arena, &o, ret, e);
+}
+
+/* Patches of repositories within the tree; a commit or branch is for the tree itself. */
+static int apply_nested(struct job *j, bool check, struct apply_result *ret, struct err *e)
+{
+    const struct json *nested = json_get(j->workspace, "nested");
+    int r = 0;
+    struct apply_opts saved = j->opts;
+    j->opts.branch = j->opts.commit = NULL;
+    for (size_t i = 0; r == 0 && ret->fits && i < json_len(nested); i++) {
+        const char *path = json_cstring(json_get(json_item(nested, i), "path"), NULL);
+        const char *patch = json_cstring(json_get(json_item(nested, i), "patch"), NULL);
+        struct apply_result one;
+        if (path == NULL || patch == NULL) {
+            continue;
+        }
+        r = apply_one(j, arena_printf(j->cli->arena, "%s/%s", j->target, path),
+                      arena_printf(j->cli->arena, "evidence/nested/%s", patch), check, &one, e);
+        ret->nothing = ret->nothing && one.nothing;
+        ret->fits = one.fits;
+        ret->why = one.fits ? ret->why : one.why;
+    }
+    j->opts = saved;
+    return r;
+}
+
+static void print(struct job *j, const struct apply_result *r, bool check)
+{
+    struct cli *cli = j->cli;
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    if (cli->format == CLI_JSON) {
+        struct json *o = json_object(cli->arena);
+        json_setc(cli->arena, o, "target", json_cstr(cli->arena, j->target));
+        json_setc(cli->arena, o, "no_changes", json_boolean(cli->arena, r->nothing));
+        json_setc(cli->arena, o, "fits", json_boolean(cli->arena, r->fits));
+        json_setc(cli->arena, o, "applied",
+                  json_boolean(cli->arena, r->fits && !check && !r->nothing));
+        json_setc(cli->arena, o, "three_way", json_boolean(cli->arena, r->three_way));
+        json_setc(cli->arena, o, "commit", json_cstr(cli->arena, r->made));
+        json_setc(cli->arena, o, "why", json_cstr(cli->arena, r->why));
+        cli_print_json(cli, o);
+        return;
+    }
+    if (cli->format == CLI_QUIET || !r->fits) {
+        return;
+    }
+    if (r->nothing) {
+        buf_adds(&out, "no changes\n");
+    } else {
+        buf_adds(&out, check ? "fits " : "applied to ");
+        text_clean(&out, str_of(j->target), TEXT_LINE);
+        buf_addf(&out, "%s%s\n", r->made != NULL ? ", commit " : "", r->made ? r->made : "");
+    }
+    cli_print(cli, &out);
+}
+
+static int apply_all(struct job *j, bool check, struct err *e)
+{
+    struct apply_result r;
+    struct apply_result nested = { .fits = true, .nothing = true };
+    /* All of it is looked at before any of it is done. */
+    int rc = apply_one(j, j->target, "diff.patch", true, &r, e);
+    if (rc == 0 && r.fits) {
+        rc = apply_nested(j, true, &nested, e);
+        r.fits = nested.fits;
+        r.why = nested.fits ? r.why : nested.why;
+    }
+    if (rc == 0 && r.fits && !check) {
+        rc = apply_one(j, j->target, "diff.patch", false, &r, e);
+        rc = rc < 0 ? rc : apply_nested(j, false, &nested, e);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    r.nothing = r.nothing && nested.nothing;
+    print(j, &r, check);
+    if (r.fits) {
+        return 0;
+    }
+    return j->cli->format == CLI_JSON ? 1
+                                      : ERR(e, ERR_DENIED, "the patch does not fit '%s': %s",
+                                            j->target, r.why == NULL ? "" : r.why);
+}
+
+static int run_apply(struct cli *cli, const struct options *opt, struct err *e)
+{
+    struct job j = { .cli = cli, .dir = RUNDIR_INIT };
+    int r = rundir_open(&j.dir, options_arg(opt, 0), e);
+    if (r == -ERR_EXISTS) {
+        r = ERR(e, ERR_EXISTS, "the run in '%s' is still going on", options_arg(opt, 0));
+    }
+    if (r == 0) {
+        j.workspace =
+            rundir_read_object(&j.dir, "evidence/workspace.json", DESCRIPTION_MAX, cli->arena);
+        r = find_target(&j, options_string(opt, "to", NULL), e);
+    }
+    if (r == 0) {
+        j.opts.branch = options_string(opt, "branch", NULL);
+        j.opts.commit = options_string(opt, "commit", NULL);
+        r = apply_all(&j, options_flag(opt, "check", false), e);
+    }
+    rundir_done(&j.dir);
+    return r;
+}
+
+static const char *const usage[] = { "[--branch NAME] [--commit MESSAGE] DIR", "--check DIR",
+                                     NULL };
+
+static const char *const description[] = {
+    "A run leaves the user's tree alone; what the agent changed is in `diff.patch` of the run "
+    "directory. This applies it to the tree that the run was made for, or to the one that --to "
+    "names.",
+    "It fits as a whole or nothing is changed (exit code 1). In a git repository the change goes "
+    "into the index as well, unless its files have other changes; where it does not fit as it is, "
+    "a "
+    "three-way merge without conflicts will do. No hooks run.",
+    NULL,
+};
+
+static const struct command_example examples[] = {
+    { "cinch apply --check out", "would it fit?" },
+    { "cinch apply -b fix -m 'Fix the parser' out", "as a commit on a new branch" },
+    { 0 },
+};
+
+const struct command cmd_apply = {
+    .name = "apply",
+    .summary = "bring a run's changes into your tree",
+    .usage = usage,
+    .description = description,
+    .examples = examples,
+    .options = options,
+    .positionals = positionals,
+    .run = run_apply,
+};

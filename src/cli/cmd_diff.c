@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cinch diff: what an agent changed.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/text.h"
+#include "record/rundir.h"
+#include "workspace/workspace.h"
+
+#define PATCH_MAX ((size_t)1 << 30)
+enum { DESCRIPTION_MAX = 64 << 20 };
+
+static const struct option options[] = {
+    { "files", 0, OPTION_FLAG,
+      .help = "only which files, and how (A added, M modified, D deleted, "
+              "R renamed)" },
+    { 0 },
+};
+
+static const struct positional positionals[] = {
+    { "DIR", "the run directory", .complete = COMPLETE_DIRECTORY },
+    { 0 },
+};
+
+static void list_files(const struct json *workspace, struct buf *out)
+{
+    const struct json *files = json_get(workspace, "files");
+    for (size_t i = 0; i < json_len(files); i++) {
+        const struct json *f = json_item(files, i);
+        buf_addf(out, "%s ", json_cstring(json_get(f, "status"), "?"));
+        if (json_get(f, "from") != NULL) {
+            text_clean(out, json_str(json_get(f, "from"), STR_EMPTY), TEXT_LINE);
+            buf_adds(out, " -> ");
+        }
+        text_clean(out, json_str(json_get(f, "path"), STR_EMPTY), TEXT_LINE);
+        buf_adds(out, "\n");
+    }
+    const struct json *left_out = json_get(workspace, "left_out");
+    for (size_t i = 0; i < json_len(left_out); i++) {
+        const struct json *f = json_item(left_out, i);
+        buf_adds(out, "- ");
+        text_clean(out, json_str(json_get(f, "path"), STR_EMPTY), TEXT_LINE);
+        buf_addf(out, " (not in the patch: %s)\n", json_cstring(json_get(f, "why"), "?"));
+    }
+}
+
+/* A run whose cinch died has no patch: secrets are not known to whoever closes the record, so none
+ * was written there. The kept workspace still has the changes; they are shown, not stored. */
+static int make_patch(const struct rundir *d, struct arena *a, struct buf *out, struct err *e)
+{
+    struct workspace *w = NULL;
+    struct diff_result result;
+    char path[64];
+    CLEANUP(fd) int fd = openat(d->dir_fd, "work", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    struct workspace_diff_opts o = { .patch_fd = fd };
+    if (fd < 0) {
+        return ERR(e, ERR_INPUT, "'%s' has neither diff.patch nor a workspace", d->path);
+    }
+    int r = workspace_reopen(arena_printf(a, "%s/work", d->path), &w, e);
+    r = r < 0 ? r : workspace_diff(w, a, &o, &result, e);
+    (void)workspace_close(w, true);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return r < 0 ? r : file_read(AT_FDCWD, path, PATCH_MAX, out, e);
+}
+
+static int run_diff(struct cli *cli, const struct options *opt, struct err *e)
+{
+    CLEANUP(rundir) struct rundir d = RUNDIR_INIT;
+    CLEANUP(buf) struct buf patch = BUF_INIT(PATCH_MAX);
+    CLEANUP(buf) struct buf out = BUF_INIT(SIZE_MAX);
+    int r = rundir_open(&d, options_arg(opt, 0), e);
+    if (r < 0 && r != -ERR_EXISTS) { /* a run that goes on may be looked at */
+        return r;
+    }
+    struct json *workspace =
+        rundir_read_object(&d, "evidence/workspace.json", DESCRIPTION_MAX, cli->arena);
+    if (cli->format == CLI_JSON) {
+        if (workspace == NULL) {
+            return ERR(e, ERR_INPUT, "'%s' has no evidence/workspace.json (yet)", d.path);
+        }
+        cli_print_json(cli, workspace);
+        return 0;
+    }
+    if (options_flag(opt, "files", false)) {
+        list_files(workspace, &out);
+        cli_print(cli, &out);
+        return 0;
+    }
+    r = file_exists(d.dir_fd, "diff.patch") || r == -ERR_EXISTS
+            ? rundir_read(&d, "diff.patch", PATCH_MAX, &patch, e)
+            : make_patch(&d, cli->arena, &patch, e);
+    if (r < 0) {
+        cli_hint(cli, "a run has one when it has ended, and its agent was started");
+        return r;
+    }
+    if (!cli->out.tty) { /* for programs: the bytes as they are */
+        cli_print(cli, &patch);
+        return 0;
+    }
+    text_clean(&out, buf_str(&patch), TEXT_BLOCK);
+    cli_print(cli, &out);
+    return 0;
+}
+
+static const char *const description[] = {
+    "Prints `diff.patch` of a run directory: everything that the agent changed in the workspace, "
+    "commits of its own included, against what was there when the run began. With --format json "
+    "what is known about the workspace, the list of changed files included.",
+    NULL,
+};
+
+static const struct command_example examples[] = {
+    { "cinch diff out | less", "read it" },
+    { "cinch diff --files out", "which files" },
+    { 0 },
+};
+
+const struct command cmd_diff = {
+    .name = "diff",
+    .summary = "show what a run changed",
+    .description = description,
+    .examples = examples,
+    .options = options,
+    .positionals = positionals,
+    .run = run_diff,
+};

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The workspace within a run: a view before the agent is started, the patch after it has ended, and
+ * what stays on disk. Called by phases prepare and collect.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <linux/magic.h>
+
+#include "base/file.h"
+#include "record/redact.h"
+#include "run/run_priv.h"
+#include "workspace/mount.h"
+#include "workspace/workspace.h"
+
+#define PRIVATE_NAME "work"
+
+static const struct json *setting(const struct run *run, const char *key)
+{
+    return json_get(json_get(run->settings.tree, "workspace"), key);
+}
+
+/* --- prepare --- */
+
+static enum workspace_kind kind_of(enum workspace_mode m)
+{
+    switch (m) {
+    case WORKSPACE_MODE_OVERLAY:
+        return WORKSPACE_OVERLAY;
+    case WORKSPACE_MODE_COPY:
+        return WORKSPACE_COPY;
+    case WORKSPACE_MODE_CLONE:
+        return WORKSPACE_CLONE;
+    case WORKSPACE_MODE_IN_PLACE:
+        return WORKSPACE_IN_PLACE;
+    case WORKSPACE_MODE_SNAPSHOT:
+    case WORKSPACE_MODE_UNSET:
+        break;
+    }
+    return WORKSPACE_SNAPSHOT;
+}
+
+static bool kernel_has_overlay(void)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(1 << 16);
+    return file_read(AT_FDCWD, "/proc/filesystems", 1 << 16, &text, NULL) == 0 &&
+           str_find(buf_str(&text), STR("\toverlay\n")) < text.len;
+}
+
+/* An upper layer needs a file system that can keep whiteouts and attributes. Everything else is
+ * tried: the sandbox mounts it, or the run is told why not. */
+static bool can_hold_layer(int fd)
+{
+    struct statfs fs;
+    if (fstatfs(fd, &fs) < 0) {
+        return false;
+    }
+    switch ((unsigned long)fs.f_type) {
+    case OVERLAYFS_SUPER_MAGIC:
+    case NFS_SUPER_MAGIC:
+    case V9FS_MAGIC:
+    case FUSE_SUPER_MAGIC:
+    case MSDOS_SUPER_MAGIC:
+    case EXFAT_SUPER_MAGIC:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static const char *const *strings_of(struct run *run, const struct json *list)
+{
+    const char **items = arena_array(run->arena, json_len(list) + 1, sizeof *items);
+    for (size_t i = 0; i < json_len(list); i++) {
+        items[i] = json_cstring(json_item(list, i), "");
+    }
+    return items;
+}
+
+static int copy_mounts(struct run *run, struct err *e)
+{
+    const struct json *mounts = run->settings.view.mounts;
+    const char *const *roots = strings_of(run, setting(run, "roots"));
+    for (size_t i = 0; i < json_len(mounts); i++) {
+        const struct json *o = json_item(mounts, i);
+        struct mount_report report;
+        struct mount m = {
+            .host_path = json_cstring(json_get(o, "source"), ""),
+            .mount_path = json_cstring(json_get(o, "target"), NULL),
+            .include = strings_of(run, json_get(o, "include")),
+            .exclude = strings_of(run, json_get(o, "exclude")),
+            .max_bytes = json_int(json_get(o, "max_bytes"), 0),
+            .follow_symlinks = json_bool(json_get(o, "follow_symlinks"), false),
+        };
+        int r = mount_copy(run->workspace, &m, roots, run->arena, &report, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+/* What the sandbox must show beside the view. */
+static void grant(struct run *run)
+{
+    const char *const *more = workspace_also_read(run->workspace);
+    const struct json *context = run->settings.view.context;
+    const char *const *old = run->confine.policy.read;
+    size_t n = 0;
+    size_t len = 0;
+    while (old != NULL && old[n] != NULL) {
+        n++;
+    }
+    while (more[len] != NULL) {
+        len++;
+    }
+    const char **all = arena_array(run->arena, n + len + json_len(context) + 1, sizeof *all);
+    for (size_t i = 0; i < n; i++) {
+        all[i] = old[i];
+    }
+    for (size_t i = 0; i < len; i++) {
+        all[n++] = more[i];
+    }
+    for (size_t i = 0; i < json_len(context); i++) {
+        all[n++] = json_cstring(json_item(context, i), "/");
+    }
+    run->confine.policy.read = all;
+}
+
+int run_open_workspace(struct run *run, struct err *e)
+{
+    struct settings *s = &run->settings;
+    bool confined = run->confine.policy.mode != SANDBOX_OFF;
+    struct workspace_opts o = {
+        .source = s->workspace,
+        .kind = kind_of(s->view.mode),
+        .ref = s->view.ref,
+        .dir = arena_printf(run->arena, "%s/%s", run->record.dir.path, PRIVATE_NAME),
+        .overlay = confined && kernel_has_overlay() && can_hold_layer(run->record.dir.dir_fd),
+        .marks = sandbox_userxattr() ? NODE_MARKS_USER : NODE_MARKS_TRUSTED,
+    };
+    int r = workspace_open(&o, &run->workspace, e);
+    r = r < 0 ? r : copy_mounts(run, e);
+    if (r < 0) {
+        return r;
+    }
+    if (confined) {
+        run->confine.view = *workspace_view(run->workspace);
+        grant(run);
+    }
+    /* From here on the workspace is where the agent works, whatever the user called it. */
+    const char *here = confined ? workspace_path(run->workspace) : workspace_dir(run->workspace);
+    s->workspace = arena_dup(run->arena, str_of(here));
+    run->paths.workspace = s->workspace;
+    return 0;
+}
+
+/* --- collect --- */
+
+static int copy_patch(struct run *run, int fd, struct err *e)
+{
+    struct logfile out;
+    char chunk[65536];
+    int r = logfile_init(&out, &run->record.dir, "diff.patch", run->redactor, &run->record.loss, e);
+    if (r < 0) {
+        return r;
+    }
+    (void)lseek(fd, 0, SEEK_SET);
+    ssize_t n;
+    do {
+        n = read(fd, chunk, sizeof chunk);
+        if (n > 0) {
+            logfile_write(&out, str_n(chunk, (size_t)n));
+        }
+    } while (n > 0 || (n < 0 && errno == EINTR));
+    logfile_flush(&out);
+    if (out.written != out.received) {
+        run_warn(run, "diff.patch is not as the agent left it: secrets were taken out, or the disk "
+                      "is full");
+    }
+    logfile_done(&out);
+    return 0;
+}
+
+static void tell_changes(struct run *run, const struct diff_result *d)
+{
+    size_t large = json_len(d->left_out);
+    size_t changed = json_len(d->source_changed);
+    if (large > 0) {
+        const char *path = json_cstring(json_get(json_item(d->left_out, 0), "path"), "?");
+        const char *why = json_cstring(json_get(json_item(d->left_out, 0), "why"), "?");
+        run_warn(run, "%zu changed file%s not in diff.patch ('%s': %s%s)", large,
+                 large == 1 ? " is" : "s are", path, why, large > 1 ? ", …" : "");
+    }
+    if (changed > 0) {
+        run_warn(run, "%zu file%s changed in '%s' while the agent worked on %s too (%s%s)", changed,
+                 changed == 1 ? " was" : "s were",
+                 json_cstring(json_get(workspace_json(run->workspace, run->arena), "source"), "?"),
+                 changed == 1 ? "it" : "them", json_cstring(json_item(d->source_changed, 0), "?"),
+                 changed > 1 ? ", …" : "");
+    }
+}
+
+static int write_description(struct run *run, const struct diff_result *d, bool kept, struct err *e)
+{
+    struct arena *a = run->arena;
+    struct json *o = workspace_json(run->workspace, a);
+    json_setc(a, o, "kept", json_boolean(a, kept));
+    json_setc(a, o, "no_changes", d == NULL ? json_null(a) : json_boolean(a, d->no_changes));
+    json_setc(a, o, "files", d == NULL ? json_array(a) : d->files);
+    json_setc(a, o, "left_out", d == NULL ? json_array(a) : d->left_out);
+    json_setc(a, o, "source_changed", d == NULL ? json_array(a) : d->source_changed);
+    json_setc(a, o, "nested", d == NULL ? json_array(a) : d->nested);
+    json_setc(a, o, "ignored", json_integer(a, d == NULL ? 0 : d->ignored));
+    return record_write_json(&run->record, "evidence/workspace.json", o, e);
+}
+
+static int make_patch(struct run *run, struct diff_result *d, struct err *e)
+{
+    CLEANUP(fd)
+    int fd = openat(run->record.dir.dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return ERR_SYS_AS(e, ERR_OUTPUT, "create a temporary file in '%s'", run->record.dir.path);
+    }
+    struct workspace_diff_opts o = {
+        .patch_fd = fd,
+        .nested_dir = arena_printf(run->arena, "%s/evidence/nested", run->record.dir.path),
+        .max_file = json_int(setting(run, "max_file"), 0),
+    };
+    int r = workspace_diff(run->workspace, run->arena, &o, d, e);
+    return r < 0 ? r : copy_patch(run, fd, e);
+}
+
+/* keep | keep-on-failure | remove */
+static bool is_kept(const struct run *run)
+{
+    const char *word = json_cstring(setting(run, "keep"), "keep-on-failure");
+    if (strcmp(word, "keep-on-failure") == 0) {
+        return run->cause.reason != REASON_NONE;
+    }
+    return strcmp(word, "keep") == 0;
+}
+
+void run_collect_workspace(struct run *run)
+{
+    struct diff_result d;
+    struct err why;
+    if (run->workspace == NULL) {
+        return;
+    }
+    bool known = false;
+    if (run->exec.launched) {
+        known = make_patch(run, &d, &why) == 0;
+        if (!known && run->record.damage.code != ERR_OK) {
+            run_warn(run, "there is no patch: %s", why.msg); /* it went with the record */
+        } else if (!known) {
+            run_fail(run, REASON_INTERNAL, "%s", why.msg);
+        } else {
+            run->no_changes = d.no_changes ? FLAG_YES : FLAG_NO;
+            tell_changes(run, &d);
+        }
+    }
+    bool keep = is_kept(run) && run->exec.launched;
+    if (write_description(run, known ? &d : NULL, keep, &why) < 0) {
+        run_warn(run, "%s", why.msg);
+    }
+    run->workspace = workspace_close(run->workspace, keep);
+}
