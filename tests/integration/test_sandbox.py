@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT
 """The sandbox of a run, seen from inside and from outside, as root and as an ordinary user."""
 
+import http.server
 import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import threading
 import unittest
 
 import harness
@@ -172,6 +174,31 @@ class Sandboxed(Box):
         self.assertEqual((done.stdout, done.returncode), ("b'hello'\n", 0), done.stderr)
         with self.assertRaises(OSError):
             socket.create_connection(("127.0.0.1", 8080), 1).close()
+
+    def test_listed_hosts_through_the_gateway(self):
+        """The proxy is all there is; what it refuses stands in the manifest."""
+        class Page(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"page")
+
+            def log_message(self, *args):
+                pass
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        port = server.server_address[1]
+        text = ("import os, urllib.request\n"
+                "for name in ('no_proxy', 'NO_PROXY'):\n    os.environ.pop(name)\n"
+                f"for url in ('http://localhost:{port}/', 'http://localhost:{port + 1}/', 'http://other.example/'):\n"
+                "    try:\n        print(urllib.request.urlopen(url).read().decode())\n"
+                "    except OSError as e:\n        print(type(e).__name__)\n")
+        r = self.run_box(["/usr/bin/python3", "-c", text], "--net", f"localhost:{port}")
+        self.assertEqual(self.out(r).split(), ["page", "HTTPError", "HTTPError"], r.bytes("stderr.log"))
+        self.assertIn("network", r.manifest["sandbox"]["enforced"])
+        self.assertIn("connect to other.example:80", r.manifest["sandbox"]["denied"])
 
     # --- policy ---
 
