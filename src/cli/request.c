@@ -18,7 +18,9 @@ enum { STDIN_MAX = 16 << 20 };
 enum { KEY_DEPTH_MAX = 32 };
 
 static const char *const delivery_words[] = { "file", "argument", "stdin", NULL };
-static const char *const view_words[] = { "snapshot", "overlay", "copy", "clone", "in-place", NULL };
+static const char *const view_words[] = {
+    "snapshot", "overlay", "copy", "clone", "in-place", NULL
+};
 static const char *const keep_words[] = { "keep", "keep-on-failure", "remove", NULL };
 static const char *const home_words[] = { "private", "shared", NULL };
 static const char *const sandbox_words[] = { "read-only", "workspace-write", "off", NULL };

@@ -12,6 +12,7 @@
 #include <linux/magic.h>
 
 #include "base/file.h"
+#include "base/shape.h"
 #include "record/redact.h"
 #include "run/run_priv.h"
 #include "workspace/mount.h"
@@ -93,7 +94,7 @@ static int copy_mounts(struct run *run, struct err *e)
             .mount_path = json_cstring(json_get(o, "target"), NULL),
             .include = strings_of(run, json_get(o, "include")),
             .exclude = strings_of(run, json_get(o, "exclude")),
-            .max_bytes = json_int(json_get(o, "max_bytes"), 0),
+            .max_bytes = shape_size(json_get(o, "max_bytes"), 0),
             .follow_symlinks = json_bool(json_get(o, "follow_symlinks"), false),
         };
         int r = mount_copy(run->workspace, &m, roots, run->arena, &report, e);
@@ -229,7 +230,7 @@ static int make_patch(struct run *run, struct diff_result *d, struct err *e)
     struct workspace_diff_opts o = {
         .patch_fd = fd,
         .nested_dir = arena_printf(run->arena, "%s/evidence/nested", run->record.dir.path),
-        .max_file = json_int(setting(run, "max_file"), 0),
+        .max_file = shape_size(setting(run, "max_file"), 0),
     };
     int r = workspace_diff(run->workspace, run->arena, &o, d, e);
     return r < 0 ? r : copy_patch(run, fd, e);

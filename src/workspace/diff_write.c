@@ -60,7 +60,7 @@ static int add_link(struct stream *s, int fd, const char *where)
     return 0;
 }
 
-/* The length comes first; what a file lacks then (nobody should be writing any more) is an error. */
+/* The length comes first; what a file lacks then (nobody should write any more) is an error. */
 static int add_bytes(struct stream *s, int fd, off_t at, off_t size, const char *name)
 {
     buf_addf(&s->text, "data %lld\n", (long long)size);
