@@ -67,12 +67,19 @@ static const struct shape sandbox_shape[] = {
     { "nested", SHAPE_BOOL },
     { 0 },
 };
+static const struct shape volatile_shape[] = {
+    { "paths", SHAPE_STRINGS },
+    { "patterns", SHAPE_STRINGS },
+    { 0 },
+};
 static const struct shape gateway_shape[] = {
     { "format", SHAPE_WORD, .words = "anthropic|responses|chat|gemini" },
     { "upstream", SHAPE_STRING },
     { "key", SHAPE_STRING },
     { "env", SHAPE_MAP },
     { "files", SHAPE_ANY_OBJECT },
+    { "tools", SHAPE_ANY_OBJECT },
+    { "volatile", SHAPE_OBJECT, .inner = volatile_shape },
     { 0 },
 };
 
@@ -249,6 +256,8 @@ static void read_gateway(struct profile *p)
         .key = json_cstring(json_get(g, "key"), NULL),
         .env = json_get(g, "env"),
         .files = json_get(g, "files"),
+        .tools = json_get(g, "tools"),
+        .volatile_fields = json_get(g, "volatile"),
     };
 }
 

@@ -68,6 +68,8 @@ struct profile_gateway {
     const char *key;      /* variable of cinch's own environment with the credential for it */
     struct json *env;     /* variables for the child, values with placeholders */
     struct json *files;   /* by name of a file: merged over the settings', with placeholders */
+    struct json *tools;   /* what native.… of a script means here, see gateway/script.h */
+    struct json *volatile_fields; /* that differ from run to run, see gateway/cassette.h */
 };
 
 /* What a harness needs of the host beyond what every sandbox shows. */

@@ -47,6 +47,9 @@ struct str script_unplayed(const struct script *s, struct arena *a);
 /* Gives variables of the script a value; ERR_CONFIG for one that it does not declare in `vars`. */
 int script_set(struct script *s, struct str name, struct str value, struct err *e) MUST_USE;
 
+/* A table of aliases, from a profile or a script; `file` is for messages. NULL is a good one. */
+int script_check_aliases(const struct json *aliases, const char *file, struct err *e) MUST_USE;
+
 struct script_request {
     const struct llm_request *llm;
     struct http_fields fields;

@@ -567,8 +567,10 @@ static int read_side(struct script *s, const struct json *v, const struct script
     return r < 0 ? r : read_step(s, answer, "side", defaults, s->side, e);
 }
 
-static int check_aliases(const struct script *s, const struct json *v, struct err *e)
+int script_check_aliases(const struct json *v, const char *file, struct err *e)
 {
+    const struct script named = { .file = file };
+    const struct script *s = &named; /* for WRONG */
     for (size_t i = 0; i < json_len(v); i++) {
         const struct json *list = v->object.members[i].value;
         if (!json_is(list, JSON_ARRAY) || list->array.len == 0) {
@@ -577,7 +579,7 @@ static int check_aliases(const struct script *s, const struct json *v, struct er
         }
         for (size_t k = 0; k < list->array.len; k++) {
             const struct json *item = list->array.items[k];
-            int r = shape_check(item, alias_shape, s->file, e);
+            int r = shape_check(item, alias_shape, file, e);
             if (r < 0) {
                 return r;
             }
@@ -602,7 +604,7 @@ int script_read(struct script *s, const struct json *root, struct err *e)
     s->vars = given(root, "vars") != NULL ? given(root, "vars") : json_object(s->arena);
     s->aliases = given(root, "aliases");
     read_manner(given(root, "defaults"), &defaults);
-    r = check_aliases(s, s->aliases, e);
+    r = script_check_aliases(s->aliases, s->file, e);
     r = r < 0 ? r
               : yaml_parse(s->arena, str_n(native_tables[0].text, native_tables[0].len),
                            native_tables[0].file, NULL, &s->natives, e);

@@ -133,6 +133,11 @@ static const struct upstream_ops ops = {
 int script_upstream_new(struct loop *l, struct script *s, const struct json *aliases,
                         struct upstream **ret, struct err *e)
 {
+    int r = script_check_aliases(aliases, "aliases of the profile", e);
+    if (r < 0) {
+        script_free(s);
+        return r;
+    }
     struct script_upstream *u = xcalloc(1, sizeof *u);
     *u = (struct script_upstream) {
         .base = { .ops = &ops, .name = script_name(s), .any_format = true, .local = true },

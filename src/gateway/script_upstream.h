@@ -2,7 +2,7 @@
  *
  * `script:FILE` as an upstream: the scripted model behind the border of gateway/upstream.h.
  *
- *   script_upstream_new(loop, script, aliases, &up, e);     takes the script over
+ *   script_upstream_new(loop, script, aliases, &up, e);     takes the script over, also on failure
  *   … up->ops->free(up);
  *
  * A request that no step fits is refused (UPSTREAM_REFUSED); script_upstream_miss() tells the first

@@ -57,13 +57,17 @@ static int open_script(struct run *run, const char *path, struct upstream **ret,
 {
     struct script *script;
     int r = script_load(path, &script, e);
-    return r < 0 ? r : script_upstream_new(run->loop, script, NULL, ret, e);
+    return r < 0 ? r
+                 : script_upstream_new(run->loop, script, run->settings.profile->gateway.tools, ret,
+                                       e);
 }
 
 static int open_cassette(struct run *run, const char *path, struct upstream **ret, struct err *e)
 {
     struct cassette_upstream_opts o = { .speed = run->settings.gateway.replay_speed,
                                         .redactor = run->redactor,
+                                        .volatile_rules =
+                                            run->settings.profile->gateway.volatile_fields,
                                         .places = places(run) };
     return cassette_upstream_new(run->loop, path, &o, ret, e);
 }
@@ -101,6 +105,8 @@ static int open_recorder(struct run *run, struct err *e)
     }
     struct cassette_writer_opts o = { .redactor = run->redactor,
                                       .adapter = str_of(run->settings.adapter),
+                                      .volatile_rules =
+                                          run->settings.profile->gateway.volatile_fields,
                                       .places = places(run) };
     const char *path = arena_printf(run->arena, "%s/%s", run->record.dir.path, CASSETTE_NAME);
     return cassette_writer_new(path, &o, &g->recorder, e);

@@ -169,6 +169,23 @@ static void holds_no_secret(void **state)
     assert_true(str_find(text, STR(" again")) < text.len);
 }
 
+static void half_a_secret_at_the_end_is_kept(void **state)
+{
+    struct scratch *s = *state;
+    CLEANUP(redactor) struct redactor *red = make_redactor();
+    struct cassette_writer *w = open_writer(s, red);
+    record(w, 1, "{}", (const char *const[]) { "it was tres-", NULL }, CASSETTE_COMPLETE);
+    cassette_writer_free(w);
+    CLEANUP(cassette) struct cassette *c = open_cassette(s);
+    CLEANUP(buf) struct buf all = BUF_INIT(BUF_TEXT);
+    struct cassette_exchange x;
+    assert_int_equal(cassette_exchange(c, 0, s->arena, &x, NULL), 0);
+    for (size_t i = 0; i < x.n_frames; i++) {
+        buf_add(&all, x.frames[i].bytes);
+    }
+    assert_string_equal(all.ptr, "it was tres-");
+}
+
 static void words_are_no_keys(void **state)
 {
     struct scratch *s = *state;
@@ -314,6 +331,19 @@ static void equal_requests_get_their_answers_in_order(void **state)
     assert_int_equal(cassette_replay_report(p).len, 0);
     assert_non_null(strstr(ask(s, p, "{\"q\":1}"), "all 4 recorded exchanges were played"));
     assert_true(cassette_replay_report(p).len > 0);
+}
+
+static void nothing_is_played_twice(void **state)
+{
+    struct scratch *s = *state;
+    struct cassette_writer *w = open_writer(s, NULL);
+    record(w, 1, "{\"q\":1}", (const char *const[]) { "one", NULL }, CASSETTE_COMPLETE);
+    record(w, 2, "{\"q\":2}", (const char *const[]) { "two", NULL }, CASSETTE_COMPLETE);
+    cassette_writer_free(w);
+    CLEANUP(cassette_replay) struct cassette_replay *p = replay_of(s, NULL);
+    assert_string_equal(ask(s, p, "{\"q\":2}"), "two");
+    assert_holds(ask(s, p, "{\"q\":2}"), "differs from exchange 1");
+    assert_string_equal(ask(s, p, "{\"q\":1}"), "one");
 }
 
 static void places_stand_for_each_other(void **state)
@@ -515,11 +545,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(comes_back),
         SCRATCH_TEST(holds_no_secret),
+        SCRATCH_TEST(half_a_secret_at_the_end_is_kept),
         SCRATCH_TEST(words_are_no_keys),
         SCRATCH_TEST(a_crash_costs_the_last_exchange_only),
         SCRATCH_TEST(never_mixes_recordings),
         SCRATCH_TEST(foreign_files_are_refused),
         SCRATCH_TEST(equal_requests_get_their_answers_in_order),
+        SCRATCH_TEST(nothing_is_played_twice),
         SCRATCH_TEST(places_stand_for_each_other),
         SCRATCH_TEST(a_miss_names_the_fields),
         SCRATCH_TEST(another_target_is_another_request),
