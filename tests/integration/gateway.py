@@ -245,6 +245,10 @@ class Case(harness.Case):
     def stop(self, g):
         """Asks it to end, and expects that it does so well (a sanitizer would say otherwise)."""
         g.process.terminate()
+        self.ends(g)
+
+    def ends(self, g):
+        """The same where it was asked before: a second signal would be an order to hurry."""
         _, err = g.process.communicate(timeout=harness.PATIENCE)
         self.assertEqual(g.process.returncode, 0, err.decode(errors="replace"))
         self.assertEqual(err, b"")

@@ -456,7 +456,7 @@ class Life(gateway.Case):
         release.set()
         self.assertEqual(response.read(), b"data: two\n\n")
         c.close()
-        self.stop(g)
+        self.ends(g)
 
     def test_a_client_that_leaves_ends_the_call(self):
         gone = threading.Event()
