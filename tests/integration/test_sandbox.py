@@ -17,6 +17,8 @@ import harness
 INSIDE = harness.program("inside")
 # A user that exists nowhere, as far as files go.
 OTHER = 61234
+# The agent works on the tree itself, so that the test can look at what it made.
+IN_PLACE = ("--workspace-mode", "in-place")
 
 
 def run_as(uid, argv, **kw):
@@ -108,7 +110,7 @@ class Sandboxed(Box):
 
     def test_own_files_are_readable_and_new_ones_are_ours(self):
         self.put("ws/private", "mine", 0o600)
-        r = self.sh("cat private; echo new > made; mkdir d; echo x > d/f; chmod 600 made")
+        r = self.sh("cat private; echo new > made; mkdir d; echo x > d/f; chmod 600 made", *IN_PLACE)
         self.assertEqual(self.out(r), "mine")
         for name in ("made", "d", "d/f"):
             self.assertEqual(os.stat(os.path.join(self.workspace, name)).st_uid, self.uid)
@@ -225,7 +227,7 @@ class Sandboxed(Box):
 
     def test_a_read_only_workspace(self):
         self.put("ws/f", "text")
-        r = self.sh("cat f; echo x > new; rm f; echo $?", "--sandbox", "read-only")
+        r = self.sh("cat f; echo x > new; rm f; echo $?", "--sandbox", "read-only", *IN_PLACE)
         self.assertEqual(self.out(r), "text1\n")
         self.assertEqual(os.listdir(self.workspace), ["f"])
 
@@ -233,7 +235,7 @@ class Sandboxed(Box):
         run_as(self.uid, ["git", "init", "-q", self.workspace], env=self.env, check=True)
         r = self.sh("echo x > .git/hooks/post-checkout; git config core.fsmonitor x; mv .git/hooks .git/h; "
                     "mv .git g; rm -rf .git/hooks; echo hi > a; git add a; "
-                    "git -c user.name=a -c user.email=a@b commit -qm x && git log --format=%s")
+                    "git -c user.name=a -c user.email=a@b commit -qm x && git log --format=%s", *IN_PLACE)
         self.assertEqual(self.out(r), "x\n", r.bytes("stderr.log"))
         self.assertFalse(os.path.exists(os.path.join(self.workspace, ".git/hooks/post-checkout")))
         with open(os.path.join(self.workspace, ".git/config")) as f:
@@ -349,13 +351,14 @@ class Root(harness.Case):
     def test_files_of_others_keep_their_owners(self):
         path = self.write("ws/theirs", "x", 0o644)
         os.chown(path, 4321, 4321)
-        r = self.run_command("sh", "-c", "cat theirs; echo y >> theirs; echo $?; rm theirs; echo z > mine")
+        r = self.run_command("sh", "-c", "cat theirs; echo y >> theirs; echo $?; rm theirs; echo z > mine",
+                             options=IN_PLACE)
         self.assertEqual(r.bytes("stdout.log"), b"x2\n")
         self.assertEqual(os.stat(os.path.join(self.workspace, "mine")).st_uid, 0)
 
     def test_the_tree_of_a_user(self):
         os.chown(self.workspace, 4321, 4321)
-        self.run_command("sh", "-c", "echo z > made")
+        self.run_command("sh", "-c", "echo z > made", options=IN_PLACE)
         self.assertEqual(os.stat(os.path.join(self.workspace, "made")).st_uid, 4321)
 
     def test_memory_and_processors(self):
@@ -444,13 +447,13 @@ class WithoutShownOwners(harness.Case):
         self.addCleanup(subprocess.run, ["umount", self.workspace])
 
     def test_refused_or_without(self):
-        r = self.run_command("true")
+        r = self.run_command("true", options=IN_PLACE)
         if r.code == 0:
             self.skipTest("this kernel can show the owners of an overlay")
         self.assertEqual((r.code, r.reason), (69, "unavailable"))
         self.assertIn("identity", r.manifest["error"])
         r = self.run_command("sh", "-c", "id -u; echo x > made; echo > /proc/sys/kernel/core_pattern; echo $?",
-                             options=["--allow-degraded"])
+                             options=["--allow-degraded", *IN_PLACE])
         self.assertEqual(r.bytes("stdout.log"), b"1000\n2\n")
         self.assertNotIn("identity", r.manifest["sandbox"]["enforced"])
         self.assertIn("files", r.manifest["sandbox"]["enforced"])
