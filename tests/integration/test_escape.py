@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import threading
 import unittest
+import uuid
 
 import harness
 
@@ -89,9 +90,9 @@ class Servers:
         self.tcp = socket.create_server(("127.0.0.1", 0))
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.udp.bind(("127.0.0.1", 0))
-        self.abstract_name = "cinch-escape-" + os.path.basename(directory)
+        self.abstract_name = "cinch-escape-" + uuid.uuid4().hex
         self.abstract = socket.socket(socket.AF_UNIX)
-        self.abstract.bind("\0" + self.abstract_name + "\0")
+        self.abstract.bind("\0" + self.abstract_name)
         self.abstract.listen()
         self.path = os.path.join(directory, "host.sock")
         self.named = socket.socket(socket.AF_UNIX)

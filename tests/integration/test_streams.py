@@ -72,9 +72,10 @@ class Bytes(harness.Case):
 
     def test_output_is_there_while_the_child_runs(self):
         go = self.path("ws", "go")
-        process, r = self.start("--", "sh", "-c", f"echo early; while [ ! -e {go} ]; do sleep 0.02; done; echo late")
+        process, r = self.start("--workspace-mode", "in-place", "--", "sh", "-c",
+                                f"echo early; while [ ! -e {go} ]; do sleep 0.02; done; echo late")
         harness.wait_until(lambda: r.exists("stdout.log") and r.bytes("stdout.log") == b"early\n", "early output")
-        self.write("go", "")
+        self.write("ws/go", "")
         self.finish(process, r)
         self.assertEqual(r.bytes("stdout.log"), b"early\nlate\n")
 

@@ -30,7 +30,8 @@ class Show(harness.Case):
 
     def test_while_it_runs_and_after_a_kill(self):
         ready = self.path("ws", "ready")
-        process, r = self.start("x", "--", "sh", "-c", f"echo working; : > {ready}; sleep 1000")
+        process, r = self.start("x", "--workspace-mode", "in-place", "--", "sh", "-c",
+                                f"echo working; : > {ready}; sleep 1000")
         harness.wait_until(lambda: os.path.exists(ready) and r.bytes("stdout.log"), "the agent's first line")
         before = sorted(os.listdir(r.output))
         text = self.cinch("show", r.output).stdout.decode()
@@ -54,7 +55,7 @@ class Show(harness.Case):
 
 
 class Adapters(harness.Case):
-    PROFILE = "name: mine\ntitle: My own\ndriver: oneshot\nbinary: [no-such-program-anywhere]\n" \
+    PROFILE = "name: mine\ntitle: My own\ndriver: oneshot\nbinary: [no-such-program]\n" \
               "argv: [\"{binary}\"]\nprompt: file\nhome: private\noutput: {format: text}\ncapabilities: []\n"
 
     def test_list(self):
@@ -66,7 +67,7 @@ class Adapters(harness.Case):
     def test_of_a_user(self):
         where = os.path.dirname(self.write("mine/mine.yaml", self.PROFILE))
         text = self.cinch("adapters", "--adapter-dir", where).stdout.decode()
-        self.assertRegex(text, r"(?m)^mine +My own +oneshot +no +not in PATH: no-such-program-anywhere$")
+        self.assertRegex(text, r"(?m)^mine +My own +oneshot +no +not in PATH: no-such-program$")
         found = json.loads(self.cinch("adapters", "--adapter-dir", where, "--format", "json").stdout)["adapters"]
         mine = next(a for a in found if a["name"] == "mine")
         self.assertFalse(mine["available"])
