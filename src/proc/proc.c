@@ -270,7 +270,7 @@ static void on_status(struct proc *p, const struct control_status *s)
         LOG_DEBUG("proc", "init_error", LOG_STR("error", p->result.error.msg));
         break;
     case CONTROL_STATUS_REFUSED:
-        /* It ends now, and that is when the failure is told. The place may have said it already, and
+        /* It ends now, and that is when the failure is told. The place may have said it before, and
          * better. */
         if (p->result.error.code == ERR_OK) {
             control_err_to(&s->refused.error, &p->result.error);

@@ -8,9 +8,11 @@
  */
 #include "sandbox/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +74,24 @@ static bool own_group(struct str table, const char *controller, char out[PATH_MA
     return false;
 }
 
+/* Groups of a cinch that was killed before it could remove them. Only empty ones can be removed, so
+ * nothing that lives is in danger. */
+static void sweep(const char *dir)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *entry;
+    while (d != NULL && (entry = readdir(d)) != NULL) {
+        long pid =
+            strncmp(entry->d_name, "cinch-", 6) == 0 ? strtol(entry->d_name + 6, NULL, 10) : 0;
+        if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
+            (void)unlinkat(dirfd(d), entry->d_name, AT_REMOVEDIR);
+        }
+    }
+    if (d != NULL) {
+        (void)closedir(d);
+    }
+}
+
 /* Makes a group in `dir` and takes it on. */
 static int make(struct cgroup *g, const char *dir, struct err *e)
 {
@@ -80,6 +100,7 @@ static int make(struct cgroup *g, const char *dir, struct err *e)
     }
     struct group *x = &g->groups[g->n];
     struct timespec now;
+    sweep(dir);
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     int n = snprintf(x->path, sizeof x->path, "%s/cinch-%d-%lx", dir, (int)getpid(),
                      (unsigned long)(now.tv_nsec ^ now.tv_sec));

@@ -7,7 +7,8 @@
  *   none        what the policy asked for and nobody can give goes to the report; limits of each
  *               single process are the floor (sandbox/compose.h)
  *
- * Nothing is made when the policy asks for no bound that a group is needed for.
+ * A cinch that is killed leaves empty groups behind; the next one that makes a group there removes
+ * them. Nothing is made when the policy asks for no bound that a group is needed for.
  */
 #pragma once
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The sandbox of a run, seen from inside and from outside, as root and as an ordinary user."""
 
+import glob
 import http.server
 import json
 import os
@@ -368,8 +369,24 @@ class Root(harness.Case):
             self.skipTest("no writable control group: " + r.manifest["error"])
         self.assertEqual(r.reason, "failure")
         self.assertIn("memory", r.manifest["sandbox"]["enforced"])
-        self.assertEqual(subprocess.run("ls -d /sys/fs/cgroup/*/cinch-* /sys/fs/cgroup/cinch-*", shell=True,
-                                        capture_output=True, text=True).stdout, "")
+        self.assertEqual(self.groups(), [])
+
+    @staticmethod
+    def groups():
+        """Control groups of a cinch that is gone."""
+        found = glob.glob("/sys/fs/cgroup/*/cinch-*") + glob.glob("/sys/fs/cgroup/cinch-*")
+        return [g for g in found if not os.path.exists("/proc/" + os.path.basename(g).split("-")[1])]
+
+    def test_groups_of_a_killed_run_are_swept(self):
+        p, r = self.start("--memory", "100M", "--", "sh", "-c", "echo ready; sleep 600")
+        harness.wait_until(lambda: p.poll() is not None or (r.exists("stdout.log") and r.bytes("stdout.log")), "it")
+        if p.poll() == 69:
+            self.skipTest("no writable control group")
+        p.kill()
+        p.wait()
+        harness.wait_until(lambda: not harness.marked(self.mark), "the end of everything", 10)
+        self.run_command("true", options=["--memory", "100M"])
+        self.assertEqual(self.groups(), [])
 
     def test_degraded(self):
         """An ordinary user has no control groups here: the memory of the sum cannot be bounded."""
