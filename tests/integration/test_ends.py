@@ -137,7 +137,8 @@ class Interrupt(harness.Case):
         self.assertEqual((r.code, r.reason), (130, "interrupted"))
 
     def test_nohup(self):
-        process, r = self.start("--", "sh", "-c", "echo ready; until [ -e stop ]; do sleep 0.01; done; echo end",
+        process, r = self.start("--workspace-mode", "in-place", "--", "sh", "-c",
+                                "echo ready; until [ -e stop ]; do sleep 0.01; done; echo end",
                                 preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         harness.wait_until(lambda: r.exists("stdout.log") and b"ready" in r.bytes("stdout.log"), "the agent")
         process.send_signal(signal.SIGHUP)

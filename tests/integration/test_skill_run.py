@@ -192,10 +192,10 @@ esac
 
     def test_wrapped_and_probed_once(self):
         self.uv()
-        r = self.run_cinch("--skill", self.pack, "--", self.agent)
+        r = self.run_cinch("--workspace-mode", "in-place", "--skill", self.pack, "--", self.agent)
         self.assertEqual((r.code, r.bytes("stderr.log")), (0, b"wrapped=1\n"), r.stderr)
         self.assertEqual(len([c for c in self.calls() if "--with pandas>=2" in c]), 2, self.calls())
-        r = self.run_cinch("--skill", self.pack, "--", self.agent)
+        r = self.run_cinch("--workspace-mode", "in-place", "--skill", self.pack, "--", self.agent)
         self.assertEqual(r.bytes("stderr.log"), b"wrapped=1\n")
         self.assertEqual(len([c for c in self.calls() if "--with pandas>=2" in c]), 3, "the probe was cached")
 
