@@ -3,10 +3,15 @@
  * libcurl's multi interface on our loop: curl says which sockets and which moment it waits for, we
  * tell it when. Its callbacks run inside curl, where a transfer must not be removed: whatever ends
  * one is posted to the loop.
+ *
+ * The library is loaded when the first upstream needs it: with everything that it brings along
+ * (TLS, LDAP, Kerberos …) it would take several milliseconds of every start of cinch, most of which
+ * have no use for it.
  */
 #include "gateway/upstream_curl.h"
 
 #include <curl/curl.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,8 +29,38 @@
 #define SPARE_MAX      32 /* easy handles kept for the next calls */
 #define RECEIVE_BUFFER 65536L
 
+#define CURL_LIBRARY "libcurl.so.4"
+
+#define CURL_CALLS(X)      \
+    X(easy_cleanup)        \
+    X(easy_getinfo)        \
+    X(easy_init)           \
+    X(easy_pause)          \
+    X(easy_reset)          \
+    X(easy_setopt)         \
+    X(easy_strerror)       \
+    X(global_init)         \
+    X(multi_add_handle)    \
+    X(multi_assign)        \
+    X(multi_cleanup)       \
+    X(multi_info_read)     \
+    X(multi_init)          \
+    X(multi_remove_handle) \
+    X(multi_setopt)        \
+    X(multi_socket_action) \
+    X(slist_append)        \
+    X(slist_free_all)
+
+/* The functions of the library, under their names without "curl_". */
+struct curl_calls {
+#define X(name) __typeof__(&curl_##name) name;
+    CURL_CALLS(X)
+#undef X
+};
+
 struct curl_upstream {
     struct upstream base;
+    struct curl_calls curl;
     struct loop *loop;
     CURLM *multi;
     struct timer *timer;
@@ -65,19 +100,36 @@ struct upstream_call {
 
 static void kick(struct curl_upstream *up, curl_socket_t fd, int what);
 
+/* It stays loaded for good: a TLS library does not take well to being unloaded. */
+static int load_curl(struct curl_calls *ret, struct err *e)
+{
+    void *library = dlopen(CURL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        return ERR(e, ERR_UNAVAILABLE, "https needs libcurl: %s; install it (libcurl4)", dlerror());
+    }
+#define X(name)                                                                           \
+    *(void **)&ret->name = dlsym(library, "curl_" #name);                                 \
+    if (ret->name == NULL) {                                                              \
+        return ERR(e, ERR_UNAVAILABLE, CURL_LIBRARY " has no curl_" #name "; update it"); \
+    }
+    CURL_CALLS(X)
+#undef X
+    return 0;
+}
+
 /* --- the end of a call --- */
 
 static void release(struct upstream_call *c)
 {
     struct curl_upstream *up = c->up;
-    (void)curl_multi_remove_handle(up->multi, c->easy);
-    curl_slist_free_all(c->fields);
+    (void)up->curl.multi_remove_handle(up->multi, c->easy);
+    up->curl.slist_free_all(c->fields);
     c->fields = NULL;
     if (up->n_spare < SPARE_MAX) {
-        curl_easy_reset(c->easy); /* keeps nothing of the call; connections live in the multi */
+        up->curl.easy_reset(c->easy); /* keeps nothing of the call; connections live in the multi */
         up->spare[up->n_spare++] = c->easy;
     } else {
-        curl_easy_cleanup(c->easy);
+        up->curl.easy_cleanup(c->easy);
     }
     c->easy = NULL;
     buf_done(&c->head);
@@ -155,7 +207,7 @@ static void on_result(struct upstream_call *c, CURLcode code)
         return;
     }
     tell_error(c, c->timed_out ? UPSTREAM_TIMEOUT : kind_of(code),
-               c->error[0] != '\0' ? c->error : curl_easy_strerror(code));
+               c->error[0] != '\0' ? c->error : c->up->curl.easy_strerror(code));
 }
 
 static void on_deadline(void *arg)
@@ -171,10 +223,10 @@ static void collect(struct curl_upstream *up)
 {
     CURLMsg *m;
     int left;
-    while ((m = curl_multi_info_read(up->multi, &left)) != NULL) {
+    while ((m = up->curl.multi_info_read(up->multi, &left)) != NULL) {
         struct upstream_call *c = NULL;
         if (m->msg == CURLMSG_DONE &&
-            curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c) == CURLE_OK && c != NULL) {
+            up->curl.easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c) == CURLE_OK && c != NULL) {
             on_result(c, m->data.result);
         }
     }
@@ -184,7 +236,7 @@ static void kick(struct curl_upstream *up, curl_socket_t fd, int what)
 {
     int running;
     if (!up->freed) {
-        (void)curl_multi_socket_action(up->multi, fd, what, &running);
+        (void)up->curl.multi_socket_action(up->multi, fd, what, &running);
         collect(up);
     }
 }
@@ -223,7 +275,7 @@ static struct socket_watch *new_watch(struct curl_upstream *up, curl_socket_t fd
         w->next->prev = w;
     }
     up->watches = w;
-    (void)curl_multi_assign(up->multi, fd, w);
+    (void)up->curl.multi_assign(up->multi, fd, w);
     return w;
 }
 
@@ -234,7 +286,7 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, voi
     struct socket_watch *w = assigned;
     if (what == CURL_POLL_REMOVE) {
         if (w != NULL) {
-            (void)curl_multi_assign(up->multi, fd, NULL);
+            (void)up->curl.multi_assign(up->multi, fd, NULL);
             drop_watch(w);
         }
         return 0;
@@ -355,7 +407,7 @@ static void add_field(struct upstream_call *c, struct str name, struct str value
     /* curl takes "Name;" for a field without a value, and "Name:" for one to be left out. */
     buf_adds(&line, value.len == 0 ? ";" : ": ");
     buf_add(&line, value);
-    struct curl_slist *list = curl_slist_append(c->fields, line.ptr);
+    struct curl_slist *list = c->up->curl.slist_append(c->fields, line.ptr);
     explicit_bzero(line.ptr, line.len);
     c->fields = list != NULL ? list : c->fields;
 }
@@ -377,7 +429,7 @@ static void set_fields(struct upstream_call *c, const struct upstream_request *r
     }
     add_key(c, r->endpoint.call == LLM_CALL_NONE ? c->up->base.format : r->endpoint.format);
     add_field(c, STR("Accept-Encoding"), STR("identity"));
-    struct curl_slist *list = curl_slist_append(c->fields, "Expect:");
+    struct curl_slist *list = c->up->curl.slist_append(c->fields, "Expect:");
     c->fields = list != NULL ? list : c->fields;
     static const char *const defaults[] = { "User-Agent", "Accept", "Content-Type" };
     for (size_t i = 0; i < ARRAY_LEN(defaults);
@@ -385,7 +437,7 @@ static void set_fields(struct upstream_call *c, const struct upstream_request *r
         char line[32];
         if (http_find(&r->fields, defaults[i]) == NULL) {
             (void)snprintf(line, sizeof line, "%s:", defaults[i]);
-            list = curl_slist_append(c->fields, line);
+            list = c->up->curl.slist_append(c->fields, line);
             c->fields = list != NULL ? list : c->fields;
         }
     }
@@ -393,17 +445,18 @@ static void set_fields(struct upstream_call *c, const struct upstream_request *r
 
 static void set_method(struct upstream_call *c, const struct upstream_request *r)
 {
+    struct curl_upstream *up = c->up;
     CURL *h = c->easy;
     if (str_eqc(r->method, "HEAD")) {
-        (void)curl_easy_setopt(h, CURLOPT_NOBODY, 1L);
+        (void)up->curl.easy_setopt(h, CURLOPT_NOBODY, 1L);
     } else if (r->body.len > 0 || str_eqc(r->method, "POST")) {
-        (void)curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.len);
-        (void)curl_easy_setopt(h, CURLOPT_POSTFIELDS, r->body.len > 0 ? r->body.ptr : "");
+        (void)up->curl.easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.len);
+        (void)up->curl.easy_setopt(h, CURLOPT_POSTFIELDS, r->body.len > 0 ? r->body.ptr : "");
     }
     if (!str_eqc(r->method, "POST") && !str_eqc(r->method, "GET") && !str_eqc(r->method, "HEAD")) {
         CLEANUP(buf) struct buf method = BUF_INIT(64);
         if (buf_append(&method, r->method, NULL) == 0) {
-            (void)curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, method.ptr);
+            (void)up->curl.easy_setopt(h, CURLOPT_CUSTOMREQUEST, method.ptr);
         }
     }
 }
@@ -415,29 +468,29 @@ static void set_options(struct upstream_call *c, const struct upstream_request *
     CLEANUP(buf) struct buf url = BUF_INIT(BUF_TEXT);
     buf_adds(&url, up->provider.origin);
     provider_target(&up->provider, r->target, &url);
-    (void)curl_easy_setopt(h, CURLOPT_URL, url.ptr);
-    (void)curl_easy_setopt(h, CURLOPT_PRIVATE, c);
-    (void)curl_easy_setopt(h, CURLOPT_ERRORBUFFER, c->error);
-    (void)curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_easy_setopt(h, CURLOPT_TCP_NODELAY, 1L);
-    (void)curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
-    (void)curl_easy_setopt(h, CURLOPT_PATH_AS_IS, 1L);
-    (void)curl_easy_setopt(h, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    (void)curl_easy_setopt(h, CURLOPT_BUFFERSIZE, RECEIVE_BUFFER);
-    (void)curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, (long)(up->connect / NSEC_PER_MS));
-    (void)curl_easy_setopt(h, CURLOPT_HTTPHEADER, c->fields);
-    (void)curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_curl_header);
-    (void)curl_easy_setopt(h, CURLOPT_HEADERDATA, c);
-    (void)curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_curl_data);
-    (void)curl_easy_setopt(h, CURLOPT_WRITEDATA, c);
+    (void)up->curl.easy_setopt(h, CURLOPT_URL, url.ptr);
+    (void)up->curl.easy_setopt(h, CURLOPT_PRIVATE, c);
+    (void)up->curl.easy_setopt(h, CURLOPT_ERRORBUFFER, c->error);
+    (void)up->curl.easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+    (void)up->curl.easy_setopt(h, CURLOPT_TCP_NODELAY, 1L);
+    (void)up->curl.easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)up->curl.easy_setopt(h, CURLOPT_PATH_AS_IS, 1L);
+    (void)up->curl.easy_setopt(h, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    (void)up->curl.easy_setopt(h, CURLOPT_BUFFERSIZE, RECEIVE_BUFFER);
+    (void)up->curl.easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, (long)(up->connect / NSEC_PER_MS));
+    (void)up->curl.easy_setopt(h, CURLOPT_HTTPHEADER, c->fields);
+    (void)up->curl.easy_setopt(h, CURLOPT_HEADERFUNCTION, on_curl_header);
+    (void)up->curl.easy_setopt(h, CURLOPT_HEADERDATA, c);
+    (void)up->curl.easy_setopt(h, CURLOPT_WRITEFUNCTION, on_curl_data);
+    (void)up->curl.easy_setopt(h, CURLOPT_WRITEDATA, c);
     if (up->unix_socket != NULL) {
-        (void)curl_easy_setopt(h, CURLOPT_UNIX_SOCKET_PATH, up->unix_socket);
+        (void)up->curl.easy_setopt(h, CURLOPT_UNIX_SOCKET_PATH, up->unix_socket);
     }
     if (up->ca_file != NULL) {
-        (void)curl_easy_setopt(h, CURLOPT_CAINFO, up->ca_file);
+        (void)up->curl.easy_setopt(h, CURLOPT_CAINFO, up->ca_file);
     }
     if (up->provider.loopback) {
-        (void)curl_easy_setopt(h, CURLOPT_PROXY, "");
+        (void)up->curl.easy_setopt(h, CURLOPT_PROXY, "");
     }
     set_method(c, r);
 }
@@ -455,7 +508,7 @@ static int start(struct upstream *base, const struct upstream_request *r,
     c->up = up;
     c->port = *port;
     buf_init(&c->head, HTTP_HEAD_MAX);
-    c->easy = up->n_spare > 0 ? up->spare[--up->n_spare] : curl_easy_init();
+    c->easy = up->n_spare > 0 ? up->spare[--up->n_spare] : up->curl.easy_init();
     if (c->easy == NULL) {
         c->deadline = timer_free(c->deadline);
         free(c);
@@ -469,7 +522,7 @@ static int start(struct upstream *base, const struct upstream_request *r,
         c->next->prev = c;
     }
     up->calls = c;
-    (void)curl_multi_add_handle(up->multi, c->easy);
+    (void)up->curl.multi_add_handle(up->multi, c->easy);
     *ret = c;
     return 0;
 }
@@ -486,7 +539,7 @@ static void unpause(void *arg)
     struct upstream_call *c = arg;
     if (!c->over && !c->paused && c->held) {
         c->held = false;
-        (void)curl_easy_pause(c->easy, CURLPAUSE_CONT);
+        (void)c->up->curl.easy_pause(c->easy, CURLPAUSE_CONT);
         kick(c->up, CURL_SOCKET_TIMEOUT, 0);
     }
 }
@@ -505,10 +558,10 @@ static void destroy(void *arg)
 {
     struct curl_upstream *up = arg;
     for (size_t i = 0; i < up->n_spare; i++) {
-        curl_easy_cleanup(up->spare[i]);
+        up->curl.easy_cleanup(up->spare[i]);
     }
     if (up->multi != NULL) {
-        (void)curl_multi_cleanup(up->multi);
+        (void)up->curl.multi_cleanup(up->multi);
     }
     while (up->watches != NULL) {
         drop_watch(up->watches);
@@ -573,11 +626,13 @@ int upstream_curl_new(struct loop *l, const struct upstream_curl_opts *o, struct
                                    .format = o->format,
                                    .formats = o->formats,
                                    .any_format = o->any_format };
-    int rc =
-        curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ? ERR(e, ERR_SYS, "set up libcurl") : 0;
+    int rc = load_curl(&up->curl, e);
+    if (rc == 0 && up->curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+        rc = ERR(e, ERR_SYS, "set up libcurl");
+    }
     rc = rc < 0 ? rc : provider_init(&up->provider, o->url, o->key, e);
     rc = rc < 0 ? rc : timer_new(l, on_timer, up, &up->timer, e);
-    up->multi = rc < 0 ? NULL : curl_multi_init();
+    up->multi = rc < 0 ? NULL : up->curl.multi_init();
     if (rc == 0 && up->multi == NULL) {
         rc = ERR(e, ERR_SYS, "set up libcurl");
     }
@@ -585,10 +640,10 @@ int upstream_curl_new(struct loop *l, const struct upstream_curl_opts *o, struct
         destroy(up);
         return rc;
     }
-    (void)curl_multi_setopt(up->multi, CURLMOPT_SOCKETFUNCTION, on_curl_socket);
-    (void)curl_multi_setopt(up->multi, CURLMOPT_SOCKETDATA, up);
-    (void)curl_multi_setopt(up->multi, CURLMOPT_TIMERFUNCTION, on_curl_timer);
-    (void)curl_multi_setopt(up->multi, CURLMOPT_TIMERDATA, up);
+    (void)up->curl.multi_setopt(up->multi, CURLMOPT_SOCKETFUNCTION, on_curl_socket);
+    (void)up->curl.multi_setopt(up->multi, CURLMOPT_SOCKETDATA, up);
+    (void)up->curl.multi_setopt(up->multi, CURLMOPT_TIMERFUNCTION, on_curl_timer);
+    (void)up->curl.multi_setopt(up->multi, CURLMOPT_TIMERDATA, up);
     *ret = &up->base;
     return 0;
 }
