@@ -148,7 +148,11 @@ static int add_type_name(struct parts *p, const struct json *name, unsigned *typ
             return 0;
         }
     }
-    struct str got = json_str(name, STR("something that is no string"));
+    if (!json_is(name, JSON_STRING)) {
+        return schema_bad(p->l->e, p->n, "type", "must be the name of a type, not %s",
+                          json_type_name(name->type));
+    }
+    struct str got = name->string;
     struct schema_names known = { .at = type_name_at, .count = TYPE_COUNT };
     return schema_bad(p->l->e, p->n, "type", "unknown type '%.*s'%s", STR_ARG(got),
                       schema_suggest(p->l->scratch, got, &known));

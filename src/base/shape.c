@@ -170,7 +170,7 @@ static const char *wanted(enum shape_kind kind)
     case SHAPE_BOOL:
         return "true or false";
     case SHAPE_INT:
-        return "a whole number, not negative";
+        return "a whole number, 0 or more";
     case SHAPE_DURATION:
         return "a duration such as 600, 90s or 10m";
     case SHAPE_NUMBER:
@@ -223,9 +223,16 @@ static int misfit(struct walk *w, const struct json *v, const struct shape *s)
                        json_type_name(item->type));
         }
     }
+    if (json_is(v, JSON_STRING) && str_has_nul(v->string)) {
+        return ERR(w->e, ERR_CONFIG, "%s: '%s' has a NUL character in it", where, w->path);
+    }
     if (json_is(v, JSON_STRING)) {
         return ERR(w->e, ERR_CONFIG, "%s: '%s' must be %s, not '%.*s'", where, w->path,
                    wanted(s->kind), STR_ARG(str_slice(v->string, 0, 80)));
+    }
+    if (s->kind == SHAPE_INT && json_is(v, JSON_INT)) {
+        return ERR(w->e, ERR_CONFIG, "%s: '%s' must be %s, not %lld", where, w->path,
+                   wanted(s->kind), (long long)v->integer);
     }
     return ERR(w->e, ERR_CONFIG, "%s: '%s' must be %s, not %s", where, w->path, wanted(s->kind),
                json_type_name(v->type));

@@ -230,6 +230,9 @@ int proxy_rules_add(struct proxy_rules *r, const char *text, struct err *e)
 {
     struct rule rule = { 0 };
     struct str host = str_of(text);
+    if (str_find(host, STR("://")) < host.len) {
+        return ERR(e, ERR_CONFIG, "'%.100s' is a URL; write its host, or HOST:PORT", text);
+    }
     if (!split_port(&host, &rule.port)) {
         return ERR(e, ERR_CONFIG, "'%.100s' has no port between 1 and 65535", text);
     }

@@ -92,11 +92,27 @@ struct listener *listener_free(struct listener *l)
     return NULL;
 }
 
+/* A place that cannot be had is the caller's choice; the rest is the machine's. */
+static enum err_code bind_problem(int number)
+{
+    switch (number) {
+    case EADDRINUSE:
+        return ERR_EXISTS;
+    case ENOENT:
+    case ENOTDIR:
+    case EACCES:
+    case EROFS:
+        return ERR_OUTPUT;
+    default:
+        return ERR_SYS;
+    }
+}
+
 static int listen_on(int fd, const struct sockaddr *addr, socklen_t len, const char *what,
                      struct err *e)
 {
     if (bind(fd, addr, len) != 0) {
-        return ERR_SYS_AS(e, errno == EADDRINUSE ? ERR_EXISTS : ERR_SYS, "listen on '%s'", what);
+        return ERR_SYS_AS(e, bind_problem(errno), "listen on '%s'", what);
     }
     if (listen(fd, BACKLOG) != 0) {
         return ERR_SYS(e, "listen on '%s'", what);

@@ -446,6 +446,12 @@ static int json_any(struct json_out *j, const struct value *v)
     case VALUE_DICT:
         return json_dict(j, v->dict);
     case VALUE_UNDEFINED: /* Python's json knows nothing of it: not an undefined error */
+        if (v->undefined->name.len > 0) {
+            return tpl_render_fail(j->r, TEMPLATE_FAULT_VALUE,
+                                   "'%.*s' is undefined and cannot become JSON",
+                                   STR_ARG(v->undefined->name));
+        }
+        return tpl_render_fail(j->r, TEMPLATE_FAULT_VALUE, "an undefined value cannot become JSON");
     default:
         return tpl_render_fail(j->r, TEMPLATE_FAULT_VALUE, "a %s cannot become JSON",
                                tpl_value_type(v));

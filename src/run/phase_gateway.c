@@ -248,6 +248,20 @@ static void close_recorder(struct run *run)
     g->recorder = cassette_writer_free(g->recorder);
 }
 
+/* The lines of a report as one, of a length that fits where one line is shown. */
+static const char *one_line(struct arena *a, struct str report)
+{
+    enum { LINE_MAX_BYTES = 400 };
+    CLEANUP(buf) struct buf line = BUF_INIT(BUF_TEXT);
+    struct str rest = str_trim(report);
+    for (size_t i = 0; rest.ptr != NULL; i++) {
+        buf_adds(&line, i == 0 ? "" : i == 1 ? ": " : "; ");
+        buf_add(&line, str_trim(str_split(&rest, '\n')));
+    }
+    struct str cut = str_slice(buf_str(&line), 0, LINE_MAX_BYTES);
+    return arena_dup(a, str_slice(cut, 0, str_utf8_prefix(cut)));
+}
+
 /* A request that a script or a cassette had no answer to says what is wrong with the task. */
 static void tell_misses(struct run *run)
 {
@@ -261,7 +275,7 @@ static void tell_misses(struct run *run)
             miss = cassette_upstream_report(p->upstream);
         }
         if (miss.len > 0) {
-            run_fail(run, REASON_BAD_TASK, "%.*s", STR_ARG(str_slice(miss, 0, 400)));
+            run_fail(run, REASON_BAD_TASK, "%s", one_line(run->arena, miss));
         }
         if (miss.len > 0 && p->target.kind == ROUTING_CASSETTE) {
             struct err why;

@@ -425,6 +425,12 @@ class Life(gateway.Case):
         self.stop(g)
         self.assertFalse(os.path.exists(path))
 
+    def test_a_socket_where_there_is_no_directory(self):
+        path = os.path.join(self.dir, "none", "g.sock")
+        r = self.cinch("gateway", "--upstream", "a=http://127.0.0.1:9", "--socket", path)
+        self.assertEqual(r.code, 73, r.stderr)
+        self.assertIn(path, r.stderr.decode())
+
     def test_variables_for_an_agent(self):
         g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--env", "command")
         env = g.told["env"]

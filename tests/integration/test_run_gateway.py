@@ -165,6 +165,8 @@ class Scripted(Case):
         self.assertEqual(again.metrics["tokens_total"], r.metrics["tokens_total"])
         other = self.script_run("--cassette", tape, calls=3)
         self.assertEqual((other.code, other.reason), (65, "bad_task"))
+        self.assertNotIn("\n", other.result["error"])
+        self.assertNotIn(b"\\n", other.stdout, "an escaped end of line")
 
 
 if __name__ == "__main__":

@@ -77,7 +77,8 @@ static void test_messages(void **state)
     assert_refused("limits:\n  timeout: [1]", "t.yaml:2:12: 'limits.timeout' must be a duration");
     assert_refused("limits: {timeout: -1}", "t.yaml:1:19: 'limits.timeout'");
     assert_refused("limits: {timeout: fast}", "t.yaml:1:19: 'limits.timeout'");
-    assert_refused("limits: {turns: -1}", "t.yaml:1:17: 'limits.turns' must be a whole number");
+    assert_refused("limits: {turns: -1}",
+                   "t.yaml:1:17: 'limits.turns' must be a whole number, 0 or more, not -1");
     assert_refused("limits: {turns: 1.5}", "t.yaml:1:17: 'limits.turns'");
     assert_refused("name: 5", "t.yaml:1:7: 'name' must be a string, not integer");
     assert_refused("mode: bad", "t.yaml:1:7: 'mode' must be one of native|holon|scylla, not 'bad'");
@@ -93,7 +94,7 @@ static void test_messages(void **state)
     assert_refused("[1]", "t.yaml:1:1: expected a map at the top, not array");
     assert_refused("", "t.yaml: expected a map at the top, not null");
     assert_refused("schema: 1", "t.yaml:1:9: 'schema' must be a map");
-    assert_refused("name: \"a\\0b\"", "t.yaml:1:7: 'name' must be a string");
+    assert_refused("name: \"a\\0b\"", "t.yaml:1:7: 'name' has a NUL character in it");
 }
 
 static void test_durations(void **state)

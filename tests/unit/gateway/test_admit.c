@@ -147,6 +147,9 @@ static void test_rules(void **state)
     assert_int_equal(proxy_rules_add(r, "any.test:*", NULL), 0);
     assert_int_equal(proxy_rules_add(r, "10.1.0.0/16:5432", NULL), 0);
     assert_int_equal(proxy_rules_add(r, "[fd00::5]:443", NULL), 0);
+    struct err e = { 0 };
+    assert_int_equal(proxy_rules_add(r, "https://example.org", &e), -ERR_CONFIG);
+    assert_string_equal(e.msg, "'https://example.org' is a URL; write its host, or HOST:PORT");
     assert_true(proxy_rules_allow_host(r, STR("example.org"), 443));
     assert_true(proxy_rules_allow_host(r, STR("EXAMPLE.org."), 80));
     assert_false(proxy_rules_allow_host(r, STR("example.org"), 22));

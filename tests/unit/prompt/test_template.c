@@ -105,6 +105,10 @@ static void errors_name_file_line_and_variable(void **state)
 {
     struct fixture *f = *state;
     assert_fails(f, NULL, "one\ntwo\n{{ nope }}", ERR_CONFIG, "main.md:3: 'nope' is undefined");
+    assert_fails(f, NULL, "one\n{{ nope|tojson }}", ERR_CONFIG,
+                 "main.md:2: 'nope' is undefined and cannot become JSON");
+    assert_fails(f, NULL, "{{ {'a': [nope]}|tojson }}", ERR_CONFIG,
+                 "main.md:1: 'nope' is undefined and cannot become JSON");
     assert_fails(f, NULL, "a\n{{ name.foo }}", ERR_CONFIG,
                  "main.md:2: a str object has no attribute 'foo'");
     assert_fails(f, NULL, "\n\n{{ list[7] }}", ERR_CONFIG,
