@@ -251,28 +251,6 @@ static int read_message(struct arena *a, const struct json *v, size_t i, struct 
     return r;
 }
 
-static int read_messages(struct llm_fields *f, struct llm_request *ret, struct err *e)
-{
-    const struct json *list = llm_take_type(f, "messages", JSON_ARRAY);
-    if (list == NULL) {
-        return LLM_BAD(e, "messages: must be a list");
-    }
-    size_t n = json_len(list);
-    struct llm_message *messages = arena_array(f->a, n, sizeof *messages);
-    for (size_t i = 0; i < n; i++) {
-        if (!json_is(json_item(list, i), JSON_OBJECT)) {
-            return LLM_BAD(e, "messages[%zu]: must be an object", i);
-        }
-        int r = read_message(f->a, json_item(list, i), i, &messages[i], e);
-        if (r < 0) {
-            return r;
-        }
-    }
-    ret->messages = messages;
-    ret->n_messages = n;
-    return 0;
-}
-
 /* --- tools --- */
 
 static void read_definition(struct llm_fields *f, struct llm_tool *t)
@@ -493,7 +471,7 @@ static int read_request(struct arena *a, const struct llm_endpoint *where, struc
     if (ret->model.len == 0) {
         return LLM_BAD(e, "model: must be a string");
     }
-    int r = read_messages(&f, ret, e);
+    int r = llm_read_messages(&f, ret, read_message, e);
     r = r < 0 ? r : read_tools(&f, ret, e);
     if (r < 0) {
         return r;

@@ -236,3 +236,28 @@ void *llm_grow(struct arena *a, void *items, size_t size, size_t n, size_t *cap)
     *cap = more;
     return grown;
 }
+
+int llm_read_messages(struct llm_fields *f, struct llm_request *ret,
+                      int (*read)(struct arena *a, const struct json *v, size_t i,
+                                  struct llm_message *ret, struct err *e),
+                      struct err *e)
+{
+    const struct json *list = llm_take_type(f, "messages", JSON_ARRAY);
+    if (list == NULL) {
+        return LLM_BAD(e, "messages: must be a list");
+    }
+    size_t n = json_len(list);
+    struct llm_message *messages = arena_array(f->a, n, sizeof *messages);
+    for (size_t i = 0; i < n; i++) {
+        if (!json_is(json_item(list, i), JSON_OBJECT)) {
+            return LLM_BAD(e, "messages[%zu]: must be an object", i);
+        }
+        int r = read(f->a, json_item(list, i), i, &messages[i], e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    ret->messages = messages;
+    ret->n_messages = n;
+    return 0;
+}

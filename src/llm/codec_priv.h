@@ -44,6 +44,11 @@ struct llm_fields {
 };
 
 void llm_fields_init(struct llm_fields *f, struct arena *a, const struct json *object);
+/* The list "messages", each by `read`, which is told its place in the list. */
+int llm_read_messages(struct llm_fields *f, struct llm_request *ret,
+                      int (*read)(struct arena *a, const struct json *v, size_t i,
+                                  struct llm_message *ret, struct err *e),
+                      struct err *e) MUST_USE;
 struct json *llm_take(struct llm_fields *f, const char *key); /* NULL: absent */
 struct json *llm_take_type(struct llm_fields *f, const char *key, enum json_type type);
 struct str llm_take_str(struct llm_fields *f, const char *key); /* empty: absent, or it is "" */
