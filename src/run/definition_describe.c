@@ -165,7 +165,10 @@ int definition_preview(struct definition *d, struct json **ret, struct err *e)
                           : arena_printf(a, "%s/%s", home_dir, s->profile->skills),
     };
     struct json *argv = json_array(a);
-    int r = definition_prompt(d, &place, &prompt, e);
+    int r = admit_look(a, s, e);
+    if (r == 0) {
+        r = definition_prompt(d, &place, &prompt, e);
+    }
     if (r == 0) {
         r = plan_arguments(d, prompt, argv, e);
     }

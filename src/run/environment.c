@@ -144,14 +144,33 @@ static void add_contract(struct building *b, const struct environment_input *in)
     }
 }
 
+static int check_name(struct str name, struct err *e)
+{
+    return is_name(name) ? 0
+                         : ERR(e, ERR_CONFIG, "'%.*s' is not a name for an environment variable",
+                               STR_ARG(name));
+}
+
+int environment_names(const struct settings *s, struct err *e)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < json_len(s->env_set); i++) {
+        r = check_name(s->env_set->object.members[i].key, e);
+    }
+    for (size_t i = 0; r == 0 && i < json_len(s->env_pass); i++) {
+        r = check_name(json_str(json_item(s->env_pass, i), STR_EMPTY), e);
+    }
+    return r;
+}
+
 static int add_object(struct building *b, const struct json *vars, const char *origin)
 {
     for (size_t i = 0; i < json_len(vars); i++) {
         const struct json_member *m = &vars->object.members[i];
         CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
-        if (!is_name(m->key)) {
-            return ERR(b->e, ERR_CONFIG, "'%.*s' is not a name for an environment variable",
-                       STR_ARG(m->key));
+        int r = check_name(m->key, b->e);
+        if (r < 0) {
+            return r;
         }
         if (json_is(m->value, JSON_STRING)) {
             buf_add(&text, m->value->string);
@@ -172,9 +191,9 @@ static int add_passed(struct building *b, const struct environment_input *in)
     const struct json *pass = in->settings->env_pass;
     for (size_t i = 0; i < json_len(pass); i++) {
         struct str name = json_str(json_item(pass, i), STR_EMPTY);
-        if (!is_name(name)) {
-            return ERR(b->e, ERR_CONFIG, "'%.*s' is not a name for an environment variable",
-                       STR_ARG(name));
+        int r = check_name(name, b->e);
+        if (r < 0) {
+            return r;
         }
         for (const char *const *p = in->caller; p != NULL && *p != NULL; p++) {
             struct str value = str_of(*p);

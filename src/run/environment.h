@@ -35,6 +35,9 @@ struct environment {
     struct json *names;
 };
 
+/* Whether the names that the settings pass and set can be names of variables. */
+int environment_names(const struct settings *s, struct err *e) MUST_USE;
+
 /* ERR_CONFIG for a name that is none. */
 int environment_build(struct arena *a, const struct environment_input *in, struct environment *ret,
                       struct err *e) MUST_USE;

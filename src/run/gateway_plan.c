@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "gateway/cassette.h"
+#include "gateway/price.h"
+#include "gateway/provider.h"
+#include "gateway/script.h"
 #include "run/gateway_run_priv.h"
 
 static const char *variable(const struct run *run, const char *name)
@@ -111,6 +115,63 @@ static int plan_routes(struct run *run, struct err *e)
     }
     return r;
 }
+
+/* --- without a run --- */
+
+static int look_at(struct arena *a, const struct routing_words *w, struct err *e)
+{
+    CLEANUP(script) struct script *script = NULL;
+    CLEANUP(cassette) struct cassette *cassette = NULL;
+    struct routing_target t;
+    int r = routing_read(a, w, &t, e);
+    if (r == 0 && t.kind == ROUTING_SCRIPT) {
+        r = script_load(t.where, &script, e);
+    } else if (r == 0 && t.kind == ROUTING_CASSETTE) {
+        r = cassette_open(t.where, &cassette, e);
+    } else if (r == 0) {
+        struct provider p = { 0 };
+        r = provider_init(&p, t.where, NULL, e);
+        provider_done(&p);
+    }
+    return r < 0 ? err_wrap(e, "gateway") : 0;
+}
+
+static int look_at_routes(struct arena *a, const struct gateway_settings *s, struct err *e)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < json_len(s->routes); i++) {
+        const struct json *item = json_item(s->routes, i);
+        struct routing_words w = {
+            .upstream = json_cstring(json_get(item, "upstream"), s->upstream),
+            .format = json_cstring(json_get(item, "format"), NULL),
+            .key = json_cstring(json_get(item, "key"), NULL),
+        };
+        r = w.upstream == NULL ? 0 : look_at(a, &w, e);
+    }
+    if (r == 0 && s->upstream != NULL) {
+        r = look_at(a, &(struct routing_words) { .upstream = s->upstream }, e);
+    }
+    return r;
+}
+
+int gateway_look(struct arena *a, const struct settings *s, struct err *e)
+{
+    const struct gateway_settings *g = &s->gateway;
+    struct price_table *prices;
+    struct routing_words w = { 0 };
+    int r = g->prices == NULL ? 0 : price_load(a, g->prices, &prices, e);
+    if (r < 0) {
+        return err_wrap(e, "gateway");
+    }
+    if (g->script != NULL) {
+        w.upstream = arena_printf(a, "script:%s", g->script);
+    } else if (g->cassette != NULL) {
+        w.upstream = arena_printf(a, "cassette:%s", g->cassette);
+    }
+    return w.upstream == NULL ? look_at_routes(a, g, e) : look_at(a, &w, e);
+}
+
+/* --- for a run --- */
 
 void gateway_plan(struct run *run)
 {

@@ -122,6 +122,18 @@ static int bind_definition(struct run *run, struct err *e)
     return r;
 }
 
+int admit_look(struct arena *a, const struct settings *s, struct err *e)
+{
+    int r = gateway_look(a, s, e);
+    if (r == 0) {
+        r = check_workspace(s, e);
+    }
+    if (r == 0) {
+        r = environment_names(s, e);
+    }
+    return r < 0 || s->profile == NULL ? r : check_files(s, e);
+}
+
 int phase_admit(struct run *run, struct err *e)
 {
     struct settings *s = &run->settings;

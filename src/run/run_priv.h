@@ -153,6 +153,8 @@ void run_show(struct run *run); /* tells the watcher about progress */
 
 /* --- phases: 0 done, 1 goes on by itself until run_phase_done(), negative failed --- */
 
+/* What can be said of the settings before there is a run; the rest of admission needs one. */
+int admit_look(struct arena *a, const struct settings *s, struct err *e) MUST_USE;
 int phase_admit(struct run *run, struct err *e);
 int phase_configure(struct run *run, struct err *e);
 int phase_prepare(struct run *run, struct err *e);
@@ -189,6 +191,9 @@ void runtime_probe_done(struct run *run);
 /* --- phase_gateway.c and gateway_*.c: the run's door to models --- */
 
 /* Before there is a record: routes, credentials, the token, which become secrets. */
+/* Whether what the settings put behind the gateway can be read: addresses, script, cassette,
+ * prices. Nothing is connected to, and no credential is needed. */
+int gateway_look(struct arena *a, const struct settings *s, struct err *e) MUST_USE;
 void gateway_plan(struct run *run);
 int gateway_admit(const struct run *run, struct err *e);
 /* Configure: from here on it listens, if the run has one. */

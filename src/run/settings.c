@@ -266,8 +266,34 @@ struct settings_origin settings_origin(const struct settings *s, struct arena *a
     return (struct settings_origin) { l->name, l->source, dir[0] == '\0' ? "/" : dir };
 }
 
+/* A script or a recording answers in place of an upstream, but never silently in place of what the
+ * command line asks for, nor of each other. */
+static int check_gateway(struct arena *a, const struct settings *s, struct err *e)
+{
+    const struct gateway_settings *g = &s->gateway;
+    const char *taken = g->script != NULL ? "script" : g->cassette != NULL ? "cassette" : NULL;
+    const char *other = NULL;
+    if (g->script != NULL && g->cassette != NULL) {
+        other = "cassette";
+    } else if (taken != NULL && from_request(s, "gateway", "upstream") &&
+               !from_request(s, "gateway", taken)) {
+        other = "upstream";
+    }
+    if (other == NULL) {
+        return 0;
+    }
+    return ERR(e, ERR_USAGE,
+               "the model is given twice: gateway.%s by %s and gateway.%s by %s; '--set "
+               "gateway.%s=null' removes one",
+               taken, origin(a, s, "gateway", taken), other, origin(a, s, "gateway", other), taken);
+}
+
 static int check(struct arena *a, const struct settings *s, struct err *e)
 {
+    int r = check_gateway(a, s, e);
+    if (r < 0) {
+        return r;
+    }
     if (s->timeout <= 0) {
         bool request = from_request(s, "limits", "timeout");
         return ERR(e, request ? ERR_USAGE : ERR_CONFIG,

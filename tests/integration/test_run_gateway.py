@@ -153,6 +153,16 @@ class Scripted(Case):
         self.assertIn("first", r.said["last"])
         self.assertTrue(r.json("evidence", "ledger.json")["simulated"])
 
+    def test_two_models_are_one_too_many(self):
+        self.write("model.yaml", SCRIPT)
+        task = self.write("task.yaml", "agent: {command: ['true']}\ngateway: {script: model.yaml}\n")
+        for options in (["--cassette", "tape"], ["--upstream", "http://127.0.0.1:9"]):
+            r = self.run_cinch(task, *options, valid=False)
+            self.assert_failed(r, 64, "given twice", "gateway.script", "task.yaml:2", "command line")
+            self.assertFalse(os.path.exists(r.output))
+        task = self.write("task.yaml", "agent: {command: ['true']}\ngateway: {upstream: 'http://127.0.0.1:9'}\n")
+        self.assertEqual(self.run_cinch(task, "--script", "model.yaml").reason, "success")
+
     def test_recorded_and_replayed(self):
         tape = self.path("tape")
         with Provider(Say("once"), Say("twice")) as p:

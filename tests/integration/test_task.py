@@ -261,6 +261,27 @@ class Look(Task):
         self.assertIn(b"would be refused", self.cinch("task", "check", path).stdout)
 
 
+    def test_what_a_task_names_is_read(self):
+        self.write("bad.yaml", "turns:\n  - sai: x\n")
+        self.write("text", "no cassette")
+        for text, code, word in (
+                ("gateway: {script: none.yaml}", 66, "none.yaml"),
+                ("gateway: {script: bad.yaml}", 65, "bad.yaml:2:5: unknown key"),
+                ("gateway: {cassette: text}", 65, "text"),
+                ("gateway: {upstream: 'ftp://x'}", 65, "ftp://x"),
+                ("gateway: {routes: [{model: m, upstream: 'http://h:99999'}]}", 65, "99999"),
+                ("gateway: {upstream: 'http://h', prices: none.yaml}", 66, "none.yaml"),
+                ("workspace: none", 66, "none"),
+                ("env: {set: {'A=B': c}}", 65, "'A=B' is not a name"),
+                ("env: {pass: [a b]}", 65, "'a b' is not a name"),
+                ("files: {none: {}}", 65, "no configuration file 'none'")):
+            path = self.task(f"agent: {{command: [x]}}\nprompt: x\n{text}\n")
+            self.assert_failed(self.cinch("task", "check", path), code, word)
+        # The credential is the business of the run.
+        path = self.task("prompt: x\ngateway: {upstream: 'https://api.anthropic.com'}\n")
+        self.assertEqual(self.cinch("task", "check", path, "--quiet").code, 0)
+
+
 class Wrong(Task):
     """Each is 65 with its place, leaves no directory behind and starts nothing."""
 
