@@ -79,8 +79,8 @@ static int open_source(struct workspace *w, const char *path, struct err *e)
     return 0;
 }
 
-/* Would the kernel take these layers? Asked by making the overlay without mounting it anywhere, which
- * is for root to do; who may not is told nothing, and it is tried. */
+/* Would the kernel take these layers? Asked by making the overlay without mounting it anywhere,
+ * which is for root to do; who may not is told nothing, and it is tried. */
 static bool is_refused(const struct workspace *w)
 {
     CLEANUP(fd) int fs = (int)syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
