@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/mount.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -75,6 +77,26 @@ static int open_source(struct workspace *w, const char *path, struct err *e)
     }
     w->base = arena_dup(w->arena, str_of(path));
     return 0;
+}
+
+/* Would the kernel take these layers? Asked by making the overlay without mounting it anywhere,
+ * which is for root to do; who may not is told nothing, and it is tried. */
+static bool is_refused(const struct workspace *w)
+{
+    CLEANUP(fd) int fs = (int)syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
+    const char *const options[][2] = {
+        { "lowerdir", w->base },
+        { "upperdir", w->tree },
+        { "workdir", workspace_place(w, "layer/work") },
+    };
+    bool plain = strpbrk(w->base, ":\\,") == NULL; /* others would need quoting */
+    for (size_t i = 0; fs >= 0 && plain && i < ARRAY_LEN(options); i++) {
+        if (syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, options[i][0], options[i][1], 0) < 0) {
+            return false;
+        }
+    }
+    return fs >= 0 && plain && syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 &&
+           errno != EPERM && errno != EACCES;
 }
 
 /* upper/ and work/, dressed as the tree below: the root of an overlay takes its attributes from the
@@ -152,6 +174,7 @@ static void find_inner(struct workspace *w)
 static int choose(struct workspace *w, const struct workspace_opts *o, struct err *e)
 {
     w->kind = o->kind;
+    w->any = o->kind == WORKSPACE_SNAPSHOT;
     if ((o->kind == WORKSPACE_CLONE || o->ref != NULL) && !w->has_repo) {
         return ERR(e, ERR_CONFIG, "'%s' is no git repository, so there is no %s", w->source,
                    o->ref != NULL ? "ref to check out" : "clone of it");
@@ -172,6 +195,14 @@ static int choose(struct workspace *w, const struct workspace_opts *o, struct er
     return 0;
 }
 
+/* What was checked out is worked on as it is. */
+static int use_base(struct workspace *w, struct err *e)
+{
+    w->tree = w->base;
+    w->tree_fd = fcntl(w->base_fd, F_DUPFD_CLOEXEC, 3);
+    return workspace_note_baseline(w, e);
+}
+
 /* A fresh tree from git first, where one is wanted; then the layer, the copy, or nothing. */
 static int make_view(struct workspace *w, struct err *e)
 {
@@ -180,9 +211,7 @@ static int make_view(struct workspace *w, struct err *e)
     if (fresh) {
         r = workspace_checkout(w, e);
         if (r == 0 && !w->layered) {
-            w->tree = w->base;
-            w->tree_fd = fcntl(w->base_fd, F_DUPFD_CLOEXEC, 3);
-            return workspace_note_baseline(w, e);
+            return use_base(w, e);
         }
     } else {
         r = open_source(w, w->source, e);
@@ -197,6 +226,18 @@ static int make_view(struct workspace *w, struct err *e)
         return r < 0 ? r : workspace_note_baseline(w, e);
     }
     r = w->layered ? make_layer(w, e) : make_copy(w, e);
+    if (r == 0 && w->layered && w->any && is_refused(w)) {
+        /* The tree lies on too many overlays already, or its file system cannot be a layer. */
+        cleanup_fd(&w->tree_fd);
+        w->layered = false;
+        w->kind = fresh ? WORKSPACE_CLONE : WORKSPACE_COPY;
+        r = file_remove_tree(w->dir_fd, "layer", e);
+        if (r == 0 && fresh) {
+            w->baseline_commit = arena_dup(w->arena, str_of(w->head));
+            return use_base(w, e);
+        }
+        return r < 0 ? r : make_copy(w, e);
+    }
     return r < 0 || !w->layered ? r : workspace_graft_git(w, e);
 }
 

@@ -13,6 +13,7 @@
 struct workspace {
     struct arena *arena;
     enum workspace_kind kind;
+    bool any;     /* an overlay, or what else can be had */
     bool layered; /* an overlay over `base`, whose upper layer is `tree` */
     const char *source;
     const char *path;   /* inside */

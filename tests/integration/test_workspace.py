@@ -6,6 +6,8 @@ diff.patch, and cinch apply brings it back."""
 import os
 import shutil
 import signal
+import subprocess
+import unittest
 
 import harness
 import treeops
@@ -190,6 +192,31 @@ class Views(Base):
             with self.subTest(keep=keep, status=status):
                 r = self.agent(f"echo two >> a; exit {status}", "--keep-workspace", keep)
                 self.assertEqual((r.exists("work"), self.description(r)["kept"]), (there, there))
+
+
+@unittest.skipUnless(os.geteuid() == 0, "mounts need root")
+class Stacked(Base):
+    def test_no_further_overlay(self):
+        """The tree lies on two overlays, and the kernel takes no third: snapshot is a copy then."""
+        self.make_dir("stack", "2")
+        script = f"""
+mount -t tmpfs none {self.path('stack')}; cd {self.path('stack')}
+mkdir 1 2 u1 w1 u2 w2 out
+mount -t overlay o -o lowerdir={self.workspace},upperdir=u1,workdir=w1 1
+mount -t overlay o -o lowerdir=1,upperdir=u2,workdir=w2 2
+{harness.CINCH} run --workspace-mode $MODE --workspace 2 --output out/r -- sh -ec 'echo two >> a'
+status=$?
+cp -a out/r {self.path('')}/$MODE
+exit $status"""
+        for mode, code, kind in (("snapshot", 0, "copy"), ("overlay", 69, None)):
+            with self.subTest(mode=mode):
+                done = subprocess.run(["unshare", "--mount", "sh", "-c", script], env={**self.env, "MODE": mode},
+                                      capture_output=True, text=True)
+                self.assertEqual(done.returncode == 0, code == 0, done.stderr)
+                r = harness.Result(0, b"", b"", self.path(mode))
+                if kind is not None:
+                    self.assertEqual((self.description(r)["mode"], self.changed(r)), (kind, [("M", "a")]))
+        self.assert_untouched()
 
 
 class Apply(Base):
