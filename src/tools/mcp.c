@@ -244,8 +244,8 @@ void mcp_announce(struct mcp_exchange *x)
     mcp_notify(x, "notifications/tools/list_changed", params);
 }
 
-/* Visits all exchanges, though some may vanish meanwhile: being busy keeps them, and holds back what
- * they send until their turn is over. */
+/* Visits all exchanges, though some may vanish meanwhile: being busy keeps them, and holds back
+ * what they send until their turn is over. */
 static void for_all(struct mcp *m, void (*fn)(struct mcp_exchange *x))
 {
     size_t n = 0;

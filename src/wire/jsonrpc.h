@@ -63,7 +63,8 @@ int jsonrpc_code_of(const struct err *e);
 bool jsonrpc_id_ok(const struct json *id);
 
 /* Each appends one line without its end. They fail by the limit of the buffer only, which is then
- * as it was. A NULL id is left out; a NULL result is an empty object; params and data may be NULL. */
+ * as it was. A NULL id is left out; a NULL result is an empty object; params and data may be
+ * NULL. */
 int jsonrpc_write_request(const struct json *id, struct str method, const struct json *params,
                           struct buf *out, struct err *e) MUST_USE;
 int jsonrpc_write_notification(struct str method, const struct json *params, struct buf *out,
