@@ -13,7 +13,7 @@ import harness
 FILE_TIMEOUT = 600
 
 MCP = os.path.join(harness.ROOT, "tests", "mcp")
-SERVER = os.path.join(os.environ.get("CINCH_TEST_PROGRAMS", ""), "mcp_server")
+SERVER = harness.program("mcp_server")
 # Scenarios of the suite for a server that has tools only; the others are of prompts, resources, sampling, tasks …
 SCENARIOS = """server-initialize server-session-lifecycle server-stateless ping tools-list tools-call-simple-text
     tools-call-image tools-call-audio tools-call-embedded-resource tools-call-mixed-content tools-call-error
