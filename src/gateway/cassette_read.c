@@ -39,7 +39,7 @@ static const struct json_limits line_limits = {
 static int64_t nanoseconds(const struct json *ms)
 {
     double v = json_real(ms, 0);
-    return v > 0 && v < 1e12 ? (int64_t)(v * 1e6) : 0; /* thirty years; else it is no time */
+    return v > 0 && v < 1e12 ? (int64_t)(v * 1e6 + 0.5) : 0; /* thirty years; else none */
 }
 
 /* The first line of a frame: what it is about. */
