@@ -58,6 +58,7 @@ static int render_events(struct rendering *g, const struct script_answer *answer
     struct llm_writer *w = llm_writer_new(&(struct llm_writer_opts) {
         .format = how->format,
         .stream = how->stream,
+        .list = how->list,
         .include_usage = how->include_usage,
         .model = answer->n_events > 0 ? answer->events[0].event.model : how->model,
         .seed = answer->seed,
@@ -208,7 +209,7 @@ int script_render(const struct script_answer *answer, const struct llm_request *
     const struct script_fault *f = &answer->fault;
     CLEANUP(rendering) struct rendering g = { .body = BUF_INIT(BODY_MAX) };
     bool is_error = f->status != 0 || (f->in_stream && !how->stream);
-    const char *type = llm_content_type(how->format, how->stream);
+    const char *type = llm_content_type(how->format, how->stream && !how->list);
     ret->delay = answer->delay;
     if (is_error) {
         ret->status = f->status != 0 ? f->status : llm_error_status(f->error.kind);

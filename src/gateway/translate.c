@@ -128,6 +128,7 @@ void translate_head(struct exchange *x)
     t->writer = llm_writer_new(&(struct llm_writer_opts) {
         .format = x->endpoint.format,
         .stream = t->request.stream,
+        .list = t->request.list,
         .include_usage = t->request.include_usage,
         .model = x->view.model,
         .seed = x->view.id,
@@ -146,7 +147,8 @@ static void flush(struct exchange *x, bool last)
     if (x->told_status == 0) {
         bool stream = t->request.stream;
         const struct http_field fields[] = {
-            { STR("Content-Type"), str_of(llm_content_type(x->endpoint.format, stream)) },
+            { STR("Content-Type"),
+              str_of(llm_content_type(x->endpoint.format, stream && !t->request.list)) },
             { STR("Cache-Control"), STR("no-cache") },
         };
         exchange_send_head(x, 200, &(struct http_fields) { fields, ARRAY_LEN(fields) },

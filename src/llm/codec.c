@@ -112,6 +112,7 @@ int llm_request_read(struct arena *a, const struct llm_endpoint *where, struct s
     }
     struct llm_request request = { .format = where->format, .raw = tree };
     request.stream = where->stream;
+    request.list = where->list;
     r = codec->read(a, where, tree, &request, e);
     if (r < 0) {
         return err_wrap(e, "%s request", codec->name);

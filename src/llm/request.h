@@ -152,6 +152,7 @@ struct llm_request {
     enum llm_format format; /* that it was read from */
     struct str model;       /* Gemini: from the path */
     bool stream;
+    bool list; /* Gemini, streaming: as one JSON list, see struct llm_endpoint */
     /* Text parts: what the format has a place of its own for. Chat has none and keeps its system
      * messages at the head of `messages`; so does Responses with those in its input. */
     const struct llm_part *system;

@@ -58,6 +58,16 @@ class Answers(Case):
         self.assertEqual(answer["usage"]["prompt_tokens"], 7)
         self.assertEqual(answer["usage"]["completion_tokens"], 3)
 
+    def test_gemini_without_events_is_one_list(self):
+        """A stream that was not asked for as events is a JSON list of chunks."""
+        g = self.scripted("turns: [{say: hello}]")
+        status, fields, body = self.urlopen(g, "/v1beta/models/m:streamGenerateContent",
+                                            b'{"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}')
+        self.assertEqual((status, fields["content-type"]), (200, "application/json"))
+        chunks = json.loads(body)
+        self.assertEqual(chunks[0]["candidates"][0]["content"]["parts"], [{"text": "hello"}])
+        self.assertEqual(chunks[-1]["candidates"][0]["finishReason"], "STOP")
+
     def test_curl_streams_a_tool_call_and_the_next_turn(self):
         g = self.scripted("turns:\n  - {say: now, call: {tool: add_note, args: {text: x}}}\n  - say: done\n")
         done = self.curl(g, MESSAGES, message("go", stream=True, tools=TOOLS))
