@@ -163,7 +163,7 @@ static int do_root(struct mounts *m, const struct plan_record *r, struct err *e)
     if (rc < 0) {
         return rc;
     }
-    if (mkdir(MOUNTS_HOST + 1, 0700) != 0 || syscall(SYS_pivot_root, ".", MOUNTS_HOST + 1) != 0 ||
+    if (mkdir(&MOUNTS_HOST[1], 0700) != 0 || syscall(SYS_pivot_root, ".", &MOUNTS_HOST[1]) != 0 ||
         chdir("/") != 0) {
         return ERR_SYS_AS(e, ERR_UNSUPPORTED, "change the root");
     }

@@ -13,7 +13,8 @@
 
 #include "escape.h"
 
-static enum verdict say(enum verdict v, const char *word, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static enum verdict say(enum verdict v, const char *word,
+                                                              const char *fmt, va_list ap)
 {
     (void)printf("%s: ", word);
     (void)vprintf(fmt, ap);
