@@ -98,12 +98,12 @@ static bool make_writable(int fd, const char *name, mode_t mode)
 int node_strip_marks(int fd, const char *name, const struct stat *st, enum node_marks marks,
                      struct err *e)
 {
-    char path[NAME_BYTES];
-    CLEANUP(names) struct names list;
-    const char *prefix = marks_prefix(marks);
     if (marks == NODE_MARKS_NONE) {
         return 0;
     }
+    char path[NAME_BYTES];
+    const char *prefix = marks_prefix(marks);
+    CLEANUP(names) struct names list;
     read_names(proc_name(fd, name, path), &list);
     bool opened = false;
     int r = 0;
