@@ -353,7 +353,7 @@ static bool is_writable(const struct compose *c, const struct compose_grant *g)
 
 static void draft_landlock(struct draft *d)
 {
-    static const char *const writable[] = { "/tmp", "/run", "/dev", "/proc" };
+    static const char *const writable[] = { "/tmp", "/var/tmp", "/run", "/dev", "/proc" };
     const struct compose *c = d->c;
     uint64_t all = landlock_all(c->landlock);
     /* Version 6 can also keep signals and abstract sockets inside. */

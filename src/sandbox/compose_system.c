@@ -109,6 +109,7 @@ static void draft_private(struct draft *d)
         uint32_t mode;
     } dirs[] = {
         { OWN_PRIVATE "/tmp", "/tmp", 01777 },
+        { OWN_PRIVATE "/vartmp", "/var/tmp", 01777 }, /* no link: workspaces may be below it */
         { OWN_PRIVATE "/shm", "/dev/shm", 01777 },
         { OWN_PRIVATE "/run", "/run", 01777 },
     };
@@ -120,7 +121,6 @@ static void draft_private(struct draft *d)
         draft_dir(d, OWN_PRIVATE "/home", 0700, true);
         draft_bind(d, OWN_PRIVATE "/home", d->c->who.home, PLAN_INSIDE | PLAN_WRITABLE);
     }
-    draft_symlink(d, "/tmp", "/var/tmp");
     draft_symlink(d, "/run", "/var/run");
 }
 

@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -349,6 +350,12 @@ class OrdinaryUser(Sandboxed):
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class Root(harness.Case):
+    def test_a_workspace_below_var_tmp(self):
+        self.workspace = tempfile.mkdtemp(prefix="cinch-", dir="/var/tmp")
+        self.addCleanup(shutil.rmtree, self.workspace)
+        r = self.run_command("sh", "-c", "pwd; echo x > f")
+        self.assertEqual((r.reason, r.bytes("stdout.log").decode()), ("success", self.workspace + "\n"))
+
     def test_files_of_others_keep_their_owners(self):
         path = self.write("ws/theirs", "x", 0o644)
         os.chown(path, 4321, 4321)
