@@ -19,6 +19,22 @@
  *
  * Its end() may come more than once.
  *
+ * A driver whose program takes part in a dialogue over its standard input and output has begin()
+ * and what follows it. Everything it wants goes out by its port, everything it is told comes in by
+ * its functions:
+ *
+ *   begin(self)                     the program runs; the first words (initialize, …, the prompt)
+ *   port.send(bytes)                to its standard input
+ *   port.ask(&ask) → reply(self)    may it run this command? carry out this tool; read this file …
+ *   port.observed(&call)            it has used a tool of its own
+ *   port.turn(&turn)                it has said what it had to say and waits:
+ *       → say(self, text)           there is more to do (completion, feedback), or
+ *       → finish(self)              that was all: it shall end
+ *   interrupt(self)                 no time is left: the turn shall end; a turn or nothing follows
+ *
+ * Any of these may come from inside of feed() and of each other, but for turn(), which is always
+ * the last thing that a driver does before it returns.
+ *
  * To add one: write <name>.c with a const struct driver at its end and list it in driver.c.
  */
 #pragma once
@@ -27,6 +43,7 @@
 #include "adapters/profile.h"
 #include "adapters/report.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "llm/request.h"
 
@@ -44,6 +61,67 @@ struct agent_output {
     void *owner;
 };
 
+/* --- dialogue --- */
+
+enum driver_ask_kind {
+    ASK_PERMISSION, /* may it use this tool of its own? */
+    ASK_TOOL,       /* carry out this tool of ours */
+    ASK_FEEDBACK,   /* it has used a tool of its own: is there anything to say about it? */
+    ASK_READ,       /* a file of the workspace */
+    ASK_WRITE,
+};
+
+/* Borrowed until ask() returns; `id` is the driver's own and comes back with the answer. */
+struct driver_ask {
+    enum driver_ask_kind kind;
+    uint64_t id;
+    struct str tool;              /* PERMISSION, TOOL, FEEDBACK */
+    const struct json *arguments; /* an object; NULL: not known */
+    struct str call_id;           /* empty: none */
+    bool success;                 /* FEEDBACK: how it ended */
+    struct str path;              /* READ, WRITE: as the harness wrote it, usually absolute */
+    struct str text;              /* WRITE */
+    int64_t line, limit;          /* READ: from which line (1 is the first), how many; 0: all */
+};
+
+/* Borrowed until reply() returns. */
+struct driver_reply {
+    uint64_t id;
+    bool ok;             /* allowed; carried out without an error; read; written */
+    struct str text;     /* why not; result; feedback (empty: none); content */
+    struct str feedback; /* TOOL: beside the result; empty: none */
+};
+
+/* A tool of the harness' own that has ended. Names as docs/run-record.md says. */
+struct native_call {
+    struct str name, call_id;
+    const struct json *arguments; /* NULL: not known */
+    const struct json *result;    /* NULL: not known */
+    struct str output;            /* text of the result */
+    bool success;
+};
+
+struct driver_turn {
+    const char *stop_reason; /* "end_turn", "max_turns", "interrupted" …; NULL: unknown */
+    nsec settle;             /* more may come for so long after the last byte; 0: nothing will */
+};
+
+struct driver_port {
+    void (*send)(void *owner, struct str bytes);
+    void (*close_input)(void *owner); /* after what was sent */
+    void (*ask)(void *owner, const struct driver_ask *ask);
+    void (*observed)(void *owner, const struct native_call *call);
+    void (*turn)(void *owner, const struct driver_turn *turn);
+    void *owner;
+};
+
+/* How a harness reaches the tools of the run; url NULL: there are none. */
+struct driver_mcp {
+    const char *url;         /* "http://127.0.0.1:PORT/mcp" */
+    const char *token;       /* Authorization: Bearer … */
+    const char *const *shim; /* the same over standard input and output; NULL-terminated */
+};
+
 /* What the run knows about the launch. */
 struct launch_spec {
     const struct profile *profile;
@@ -53,13 +131,20 @@ struct launch_spec {
     struct placeholders vars;
     struct driver_tools tools;  /* len 0: none */
     struct agent_output output; /* write NULL: nowhere */
+    struct driver_port port;    /* for dialogues */
+    struct driver_mcp mcp;
+    struct str resume;     /* handle of the conversation to go on with; empty: a new one */
+    bool governs;          /* policies want to be asked about the harness' own tools */
+    bool feeds_back;       /* feedback wants to hear of them */
+    const char *home;      /* private place of the harness, as it sees it */
+    const char *workspace; /* as it sees it */
 };
 
 /* What the driver wants started. */
 struct launch {
     char **argv;           /* NULL-terminated */
     struct json *env;      /* names to values, in addition to the run's own */
-    struct str stdin_text; /* ptr NULL: standard input is empty */
+    struct str stdin_text; /* ptr NULL: standard input is empty, unless it is a dialogue */
 };
 
 enum driver_step { DRIVER_OVER, DRIVER_ASK, DRIVER_CALL };
@@ -86,6 +171,13 @@ struct driver {
     /* The answer is complete; or `error` says why there is none, or no rest of it. */
     void (*answered)(void *self, int status, const char *error);
     void (*result)(void *self, struct str text, bool is_error);
+
+    /* --- dialogue; begin NULL: there is none --- */
+    void (*begin)(void *self);
+    void (*reply)(void *self, const struct driver_reply *reply);
+    void (*say)(void *self, struct str text);
+    void (*interrupt)(void *self);
+    void (*finish)(void *self);
 };
 
 extern const struct driver driver_api, driver_oneshot;

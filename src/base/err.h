@@ -43,6 +43,7 @@
     X(ERR_EXISTS, "exists", 73, "something is in the way")                            \
     X(ERR_UNSUPPORTED, "unsupported", 69, "not supported here")                       \
     X(ERR_UPSTREAM, "upstream", 75, "the provider failed")                            \
+    X(ERR_BUDGET, "budget", 78, "the budget is used up")                              \
     X(ERR_BUG, "internal", 70, "a bug in cinch")
 
 enum err_code {

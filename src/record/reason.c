@@ -77,6 +77,8 @@ enum reason reason_of_err(enum err_code code)
         return REASON_CANCELLED;
     case ERR_DENIED:
         return REASON_FAILURE;
+    case ERR_BUDGET:
+        return REASON_BUDGET;
     case ERR_UPSTREAM:
         return REASON_RATE_LIMITED;
     case ERR_SYS:

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct bridge: carries out tools on behalf of any harness, each call a transaction.
+ *
+ *  1. bridge_new(&opts); bridge_add(b, &tool, e) for each tool, in the order they are offered
+ *  2. bridge_port(b) goes to the MCP server (tools/mcp.h); drivers with a loop of their own use
+ *     bridge_call() directly
+ *  3. bridge_stop(b): calls are cancelled and rolled back; bridge_free(b) when bridge_busy() is
+ *     false (bridge_opts.idle tells)
+ *
+ * A call: look-up → arguments against the schema → policies → deadline and budget → transaction on
+ * files and session → handler → changes to the session → value against the output schema → commit,
+ * or roll back → tell the observer (always, whatever happened) → feedback → answer. Nothing is
+ * begun for a call that is not allowed. What fails leaves no file and no state behind; LOG slices
+ * keep what happened.
+ *
+ * Calls run side by side and do not see each other's work before it is committed. One thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "tools/mcp.h"
+#include "tools/tool.h"
+
+struct bridge;
+struct bridge_call;
+struct errand_host;
+struct feedback;
+struct guard;
+struct loop;
+struct session;
+struct txns;
+
+#define BRIDGE_CALLS_MAX 64           /* at the same time; more wait their turn */
+#define BRIDGE_TEXT_MAX  (256u << 10) /* of an answer to the model; more is cut and says so */
+
+/* What the observer is told, once per call. */
+struct bridge_record {
+    const struct tool *tool; /* NULL: there is none of that name */
+    struct str name, call_id;
+    const struct json *arguments;
+    enum tool_failure failure;
+    struct str message;       /* of the handler, or why it came to nothing */
+    const struct json *value; /* NULL: none */
+    struct str text;          /* as the model gets it, without feedback */
+    struct str policy;        /* that denied it */
+    nsec took;
+    size_t files; /* changed and committed */
+};
+
+struct bridge_opts {
+    struct loop *loop;
+    const struct errand_host *host;
+    struct session *session;
+    struct txns *txns;         /* NULL: files are not part of the transaction */
+    struct guard *guard;       /* NULL: no policies */
+    struct feedback *feedback; /* NULL: none */
+    /* Deadline and budget: ERR_TIMEOUT or ERR_BUDGET when nothing is left; else `ret_left` is the
+     * time until the deadline (INT64_MAX: none). */
+    int (*admit)(void *arg, nsec *ret_left, struct err *e);
+    void (*began)(void *arg, struct str name, struct str call_id); /* may be NULL */
+    void (*invoked)(void *arg, const struct bridge_record *r);
+    void (*idle)(void *arg); /* after bridge_stop(): the last call is over */
+    void *arg;
+};
+
+/* What the model gets. Borrowed until `done` returns. */
+struct bridge_answer {
+    bool is_error;
+    struct str text;               /* rendered value or message */
+    struct str feedback;           /* empty: none */
+    const struct json *structured; /* structuredContent; NULL: none */
+    const struct json *content;    /* blocks in place of the text; NULL: none */
+    enum tool_failure failure;
+};
+
+struct bridge_request {
+    struct str name;
+    const struct json *arguments;
+    struct str call_id;      /* empty: one is made up */
+    const struct json *meta; /* or NULL */
+    void (*done)(void *arg, const struct bridge_answer *a);
+    void (*progress)(void *arg, double progress, double total, struct str message); /* or NULL */
+    void *arg;
+};
+
+struct bridge *bridge_new(const struct bridge_opts *o);
+struct bridge *bridge_free(struct bridge *b); /* accepts NULL, returns NULL */
+/* Copied; the handler becomes the bridge's. ERR_EXISTS for a name that is there. */
+int bridge_add(struct bridge *b, const struct tool *t, struct err *e) MUST_USE;
+/* Which tools are offered, by section: a NULL-terminated list of names; NULL: all. */
+void bridge_offer(struct bridge *b, const char *const *names);
+size_t bridge_tools_len(const struct bridge *b);
+const struct tool *bridge_tool(const struct bridge *b, size_t i); /* offered ones */
+const struct tool *bridge_find(const struct bridge *b, struct str name);
+uint64_t bridge_version(const struct bridge *b); /* of the list */
+
+/* Copied; `done` comes exactly once, at once (then *ret is NULL) or later. */
+void bridge_call(struct bridge *b, const struct bridge_request *r, struct bridge_call **ret);
+void bridge_cancel(struct bridge_call *c); /* rolled back; `done` comes, as cancelled */
+void bridge_stop(struct bridge *b);
+bool bridge_busy(const struct bridge *b);
+
+struct mcp_tools bridge_port(struct bridge *b);

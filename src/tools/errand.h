@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct errand: one program that does something for the run and answers: bytes to its standard
+ * input, bounded bytes from its standard output, an end within a time. Tools, policies, feedback
+ * and completion checks that are programs are all errands.
+ *
+ *   errand_start(&(struct errand_opts){ .host = host, .argv = argv, .input = json,
+ *                                       .max_output = 1 << 20, .timeout = 60 * NSEC_PER_SEC,
+ *                                       .done = on_done, .arg = me }, &x, e);
+ *
+ * `done` comes exactly once, from the loop, when nothing of the program and of what it started is
+ * left: whatever it wrote to the workspace has been written by then. The errand is gone after it.
+ * errand_cancel() makes that happen soon. A program that prints more than it may, or takes longer,
+ * is killed with all of its descendants.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "proc/proc.h"
+
+struct errand;
+struct json;
+struct loop;
+
+/* What all errands of a run share; filled in by the run, must outlive them. */
+struct errand_host {
+    struct loop *loop;
+    /* Where programs run, with the layer of a transaction or NULL; false: right beside us. */
+    bool (*place)(void *arg, const char *layer, struct proc_place *ret);
+    void *arg;
+    const char *const *envp; /* NULL-terminated; nothing of the agent's credentials is in it */
+    const char *cwd;         /* the workspace as programs see it */
+};
+
+enum errand_end {
+    ERRAND_EXITED,      /* value: its code */
+    ERRAND_SIGNALLED,   /* value: the signal */
+    ERRAND_TIMEOUT,     /* took too long and was killed */
+    ERRAND_FLOOD,       /* printed too much and was killed */
+    ERRAND_CANCELLED,   /* errand_cancel() */
+    ERRAND_NOT_STARTED, /* no such program and the like */
+};
+const char *errand_end_word(enum errand_end end);
+
+#define ERRAND_STDERR_MAX 8192 /* the last bytes of it are kept */
+
+/* Texts live until `done` returns. */
+struct errand_result {
+    enum errand_end end;
+    int value;
+    struct str out; /* at most max_output */
+    struct str err;
+    const char *why; /* one sentence on an end that is not an exit with 0; else NULL */
+    uint32_t leaked; /* processes that outlived it and were killed */
+    nsec took;
+};
+
+struct errand_opts {
+    const struct errand_host *host;
+    const char *const *argv; /* argv[0] absolute, or looked up along PATH of the host's envp */
+    const struct json *env;  /* more variables: names to scalars; NULL: none */
+    const char *layer;       /* of a transaction (workspace/txn.h); NULL: the workspace as it is */
+    const char *cwd;         /* NULL: the host's */
+    bool outside;            /* right beside us, although there is a sandbox */
+    struct str input;        /* copied */
+    size_t max_output;       /* 0: ERRAND_OUTPUT */
+    nsec timeout;            /* 0: ERRAND_TIME */
+    void (*done)(void *arg, const struct errand_result *r);
+    void *arg;
+};
+
+#define ERRAND_OUTPUT (1u << 20)
+#define ERRAND_TIME   (60 * NSEC_PER_SEC)
+
+/* Fails only for what can be known at once; `done` does not come then. */
+int errand_start(const struct errand_opts *o, struct errand **ret, struct err *e) MUST_USE;
+void errand_cancel(struct errand *x);

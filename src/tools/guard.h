@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct guard: the policies of a run. All must allow a call; the first that does not is told to
+ * the model. Whatever goes wrong in a policy is a denial.
+ *
+ *   guard_new(&opts, &g, e);                                policies of the task, compiled
+ *   guard_check(g, &call, on_decided, me, &check);          before a tool runs
+ *   guard_note(g, &call, session_txn, e);                   after it succeeded, in its transaction
+ *   guard_free(g);
+ *
+ * The same guard decides on tools of ours (bridge) and on those of a harness that asks (native).
+ *
+ * Kinds, as tasks write them (each also takes name, tools, section, reason):
+ *   {type: allow, tools: [a, "b_*"]}            all others of its scope are denied
+ *   {type: deny, tools: [Bash]}
+ *   {type: arguments, tools: […], rules: [{pointer: /path, pattern: "^src/"}, {schema: {…}}]}
+ *   {type: sequential_dependency, depends: {deploy: [build, test]}}
+ *   {type: read_before_write, read_tools: […], write_tools: […]}
+ *   {type: rate, tools: […], calls: 5, per: 60s}
+ *   {type: program, command: [./decide], timeout: 10s}
+ * `tools` are glob patterns; without them, the policy is about every tool of its scope. `section`
+ * limits the scope to the tools of that section and those below it.
+ *
+ * What a policy remembers is in the session, in the slice "policy:NAME": it rolls back and comes
+ * back with it.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/str.h"
+
+struct errand_host;
+struct guard;
+struct guard_check;
+struct session;
+struct session_txn;
+
+struct guard_call {
+    struct str tool;
+    struct str section; /* empty: the prompt's own, or a native one */
+    const struct json *arguments;
+    struct str call_id;
+    bool native; /* a tool of the harness */
+};
+
+struct guard_decision {
+    bool allowed;
+    struct str policy; /* which denied; empty: none */
+    struct str reason; /* for the model */
+};
+
+/* A policy in C: true allows; `reason` may be set. It must answer at once. */
+struct guard_callback {
+    const char *name;
+    bool (*check)(void *arg, const struct guard_call *call, struct str *reason);
+    void *arg;
+};
+
+struct guard_opts {
+    const struct json *policies; /* of the task: a list; NULL: none */
+    const struct guard_callback *callbacks;
+    size_t n_callbacks;
+    const struct errand_host *host; /* for programs; NULL: those are denied */
+    struct session *session;
+    /* Is there such a file in the workspace? The path is relative. NULL: nothing is there. */
+    bool (*exists)(void *arg, struct str path);
+    void *arg;
+};
+
+/* ERR_CONFIG for a policy that makes no sense. */
+int guard_new(const struct guard_opts *o, struct guard **ret, struct err *e) MUST_USE;
+struct guard *guard_free(struct guard *g); /* accepts NULL, returns NULL */
+size_t guard_len(const struct guard *g);
+
+/* `decided` comes exactly once, at once (then *ret is NULL) or later, unless it is cancelled. The
+ * call is copied. */
+void guard_check(struct guard *g, const struct guard_call *call,
+                 void (*decided)(void *arg, const struct guard_decision *d), void *arg,
+                 struct guard_check **ret);
+void guard_cancel(struct guard_check *c);
+/* The call succeeded. */
+int guard_note(struct guard *g, const struct guard_call *call, struct session_txn *t,
+               struct err *e) MUST_USE;
