@@ -5,11 +5,14 @@
 #include "run/confine.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "adapters/expand.h"
 #include "base/file.h"
 #include "io/loop.h"
+#include "proc/which.h"
 #include "run/run_priv.h"
 
 /* --- policy --- */
@@ -83,17 +86,30 @@ static enum sandbox_net net_of(enum settings_net n)
     return n == NET_OPEN ? SANDBOX_NET_OPEN : n == NET_HOSTS ? SANDBOX_NET_HOSTS : SANDBOX_NET_NONE;
 }
 
+/* Does the task name programs that cinch starts itself? */
+static bool starts_tools(const struct run *run)
+{
+    const struct settings *s = &run->settings;
+    return json_len(run->definition.tools) > 0 || json_len(s->tools) > 0 ||
+           json_len(s->policies) > 0 || json_len(s->feedback) > 0 || json_len(s->completion) > 0;
+}
+
+/* Nothing is started: then there is nothing to confine. */
+static bool is_wanted(const struct run *run)
+{
+    return run->driver->plan != NULL || starts_tools(run);
+}
+
 int confine_admit(struct run *run, struct err *e)
 {
     const struct sandbox_settings *s = &run->settings.sandbox;
     const struct profile_sandbox *of = &run->settings.profile->sandbox;
     struct confinement *c = &run->confine;
     const char *path = json_cstring(json_get(run->settings.env_set, "PATH"), NULL);
-    bool starts_nothing = run->driver->plan == NULL; /* then there is nothing to confine */
     (void)e;
     sandbox_policy_init(&c->policy);
     c->policy = (struct sandbox_policy) {
-        .mode = starts_nothing ? SANDBOX_OFF : mode_of(s->mode),
+        .mode = is_wanted(run) ? mode_of(s->mode) : SANDBOX_OFF,
         .read = joined(run, paths_of(run, s->read, NULL), existing(run, of->read)),
         .write = joined(run, paths_of(run, s->write, NULL), existing(run, of->write)),
         .deny = paths_of(run, s->deny, NULL),
@@ -112,7 +128,8 @@ int confine_admit(struct run *run, struct err *e)
 bool confine_listen(struct run *run, void (*take)(struct run *run, int fd))
 {
     const struct sandbox_policy *p = &run->confine.policy;
-    if (p->mode == SANDBOX_OFF || p->net == SANDBOX_NET_OPEN) {
+    bool from_inside = run->driver->plan != NULL; /* else it is us who ask */
+    if (p->mode == SANDBOX_OFF || p->net == SANDBOX_NET_OPEN || !from_inside) {
         return false;
     }
     run->confine.on_listener = take;
@@ -176,7 +193,7 @@ static void on_ready(void *arg, const struct sandbox_report *r, int listener)
     } else {
         cleanup_fd(&listener);
     }
-    call(run, &c->go_on);
+    call(run, &c->waiting);
 }
 
 static void on_failed(void *arg, const struct sandbox_report *r, const struct err *why)
@@ -184,7 +201,7 @@ static void on_failed(void *arg, const struct sandbox_report *r, const struct er
     struct run *run = arg;
     tell_losses(run, r);
     go_on_without(run, why);
-    call(run, &run->confine.go_on);
+    call(run, &run->confine.waiting);
 }
 
 static void on_lost(void *arg, const struct err *why)
@@ -199,39 +216,57 @@ static void on_closed(void *arg)
     call(run, &run->confine.then);
 }
 
-/* A script that is given to an interpreter by name is as much the program as the interpreter. */
-static const char *script_of(const struct run *run)
+/* The arguments, as far as they are known before there is a prompt. */
+static char **arguments_of(struct run *run)
 {
-    static const char *const interpreters[] = { "sh",   "bash", "dash", "zsh",  "python", "node",
-                                                "perl", "ruby", "php",  "deno", "bun",    "lua" };
-    const char *file = run->paths.program;
+    struct placeholders vars = execute_vars(run);
+    char **argv = NULL;
+    struct err ignored; /* what is wrong with them is told when the program is started */
+    int r = expand_argv(run->arena, run->settings.profile, &vars, &argv, &ignored);
+    return r < 0 ? NULL : argv;
+}
+
+static bool is_interpreter(const char *file)
+{
+    static const char *const known[] = { "sh",   "bash", "dash", "zsh",  "python", "node",
+                                         "perl", "ruby", "php",  "deno", "bun",    "lua" };
     struct str name = file == NULL ? STR_EMPTY : path_base(str_of(file));
-    bool known = false;
-    for (size_t i = 0; i < ARRAY_LEN(interpreters); i++) {
-        struct str rest = name;
-        if (str_starts(name, str_of(interpreters[i]))) {
-            rest = str_slice(name, strlen(interpreters[i]), name.len);
-            known = known || rest.len == 0 || rest.ptr[0] == '.' ||
-                    (rest.ptr[0] >= '0' && rest.ptr[0] <= '9');
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        if (str_starts(name, str_of(known[i]))) {
+            struct str rest = str_slice(name, strlen(known[i]), name.len);
+            if (rest.len == 0 || rest.ptr[0] == '.' || (rest.ptr[0] >= '0' && rest.ptr[0] <= '9')) {
+                return true;
+            }
         }
     }
-    for (size_t i = 1; known && run->launch.argv != NULL && run->launch.argv[i] != NULL; i++) {
-        const char *arg = run->launch.argv[i];
-        if (arg[0] != '-') {
-            return arg[0] == '/' && access(arg, R_OK) == 0 ? arg : NULL;
+    return false;
+}
+
+/* A script that is given to an interpreter by name is as much the program as the interpreter. */
+static const char *script_of(struct run *run)
+{
+    char **argv = is_interpreter(run->paths.program) ? arguments_of(run) : NULL;
+    for (size_t i = 1; argv != NULL && argv[0] != NULL && argv[i] != NULL; i++) {
+        if (argv[i][0] != '-') {
+            return argv[i][0] == '/' && access(argv[i], R_OK) == 0 ? argv[i] : NULL;
         }
     }
     return NULL;
 }
 
-/* What provides a skill's dependencies is started in the agent's stead, and starts it. */
-static const char *wrapped_program(const struct run *run)
+static bool is_wrapped(const struct run *run)
 {
-    size_t n = 0;
-    while (run->prefix != NULL && run->prefix[n] != NULL) {
-        n++;
+    return run->prefix != NULL && run->prefix[0] != NULL;
+}
+
+/* What provides a skill's dependencies is started in the agent's stead, and starts it. */
+static const char *first_program(struct run *run)
+{
+    char found[PATH_MAX];
+    if (!is_wrapped(run) || which_find(run->prefix[0], getenv("PATH"), NULL, found, NULL) < 0) {
+        return run->paths.program;
     }
-    return n == 0 ? NULL : run->launch.argv[n];
+    return arena_dup(run->arena, str_of(found));
 }
 
 /* Files of the run that the agent is told about, and files that the request names for it. */
@@ -241,11 +276,10 @@ static const char *const *own_read(struct run *run)
     const struct json *secret = run->settings.secret_files;
     const char *all[] = {
         run->paths.config_file,
-        run->paths.schema_file,
         arena_printf(run->arena, "%s/uploads", dir),
         arena_printf(run->arena, "%s/input.json", dir),
         script_of(run),
-        wrapped_program(run),
+        is_wrapped(run) ? run->paths.program : NULL,
     };
     const char **list =
         arena_array(run->arena, ARRAY_LEN(all) + json_len(secret) + 1, sizeof *list);
@@ -261,13 +295,14 @@ static const char *const *own_read(struct run *run)
     return list;
 }
 
+/* The harness' configuration, the prompt and the output contract are below the home. */
 static const char *const *own_write(struct run *run)
 {
     const char **list = arena_array(run->arena, 4, sizeof *list);
     size_t n = 0;
     list[n++] = run->paths.home;
     list[n++] = run->paths.artifacts;
-    const char *cache = json_cstring(json_get(run->launch.env, "UV_CACHE_DIR"), NULL);
+    const char *cache = is_wrapped(run) ? execute_uv_cache(run) : NULL;
     if (cache != NULL && access(cache, W_OK) == 0) {
         list[n++] = cache;
     }
@@ -280,13 +315,9 @@ static const char *home_of(const struct run *run)
     return run->settings.home == HOME_PRIVATE ? run->paths.home : getenv("HOME");
 }
 
-int confine_open(struct run *run, void (*go_on)(struct run *run), struct err *e)
+static int open_box(struct run *run, struct err *e)
 {
     struct confinement *c = &run->confine;
-    if (c->policy.mode == SANDBOX_OFF) {
-        go_on(run);
-        return 0;
-    }
     if (c->view.path == NULL) {
         c->view.path = c->view.bind = run->settings.workspace;
     }
@@ -296,29 +327,57 @@ int confine_open(struct run *run, void (*go_on)(struct run *run), struct err *e)
         .view = &c->view,
         .own_read = own_read(run),
         .own_write = own_write(run),
-        .program = run->paths.program,
+        .program = first_program(run),
         .listen = c->on_listener != NULL,
         .listen_port = CONFINE_PORT,
         .port = { on_ready, on_failed, on_lost, on_closed, run },
     };
     int r = file_mkdirs(AT_FDCWD, run->paths.artifacts, 0700, e);
-    r = r < 0 ? r : sandbox_open(run->loop, &opts, &c->box, e);
+    return r < 0 ? r : sandbox_open(run->loop, &opts, &c->box, e);
+}
+
+int confine_start(struct run *run, struct err *e)
+{
+    struct confinement *c = &run->confine;
+    if (c->policy.mode == SANDBOX_OFF) {
+        return 0;
+    }
+    int r = open_box(run, e);
     if (r < 0) {
         if (e->code != ERR_UNSUPPORTED) {
             return r;
         }
         go_on_without(run, e);
-        go_on(run);
         return 0;
     }
     c->place = sandbox_place(c->box, NULL);
-    c->open = true;
-    /* Where nothing may be lost, the program is asked for at once and waits inside. */
-    c->go_on = c->policy.may_lose == 0 ? NULL : go_on;
-    if (c->go_on == NULL) {
-        go_on(run);
+    c->open = c->overlays = true;
+    if (c->policy.may_lose == 0) {
+        return 0;
     }
-    return 0;
+    c->waiting = run_phase_done;
+    return 1;
+}
+
+void confine_await(struct run *run, enum confine_until until, void (*go_on)(struct run *run))
+{
+    struct confinement *c = &run->confine;
+    bool settled = !c->open || sandbox_ready(c->box);
+    if (settled || (until == CONFINE_ENTER && c->policy.may_lose == 0)) {
+        go_on(run);
+    } else {
+        c->waiting = go_on;
+    }
+}
+
+void confine_interrupt(struct run *run)
+{
+    call(run, &run->confine.waiting);
+}
+
+struct sandbox *confine_sandbox(const struct run *run)
+{
+    return run->confine.open ? run->confine.box : NULL;
 }
 
 const struct proc_place *confine_place(const struct run *run)
@@ -326,22 +385,35 @@ const struct proc_place *confine_place(const struct run *run)
     return run->confine.open ? &run->confine.place : NULL;
 }
 
+const struct proc_place *confine_place_layer(struct run *run, const char *layer)
+{
+    if (!run->confine.open) {
+        return NULL;
+    }
+    struct proc_place *place = ARENA_NEW(run->arena, struct proc_place);
+    *place = sandbox_place(run->confine.box, arena_dup(run->arena, str_of(layer)));
+    return place;
+}
+
 const char *confine_user(const struct run *run)
 {
     return run->confine.policy.mode == SANDBOX_OFF ? NULL : sandbox_user_name(run->arena);
 }
 
-void confine_close(struct run *run, void (*then)(struct run *run))
+bool confine_close(struct run *run, void (*then)(struct run *run))
 {
     struct confinement *c = &run->confine;
     c->open = false;
-    c->go_on = NULL;
+    c->waiting = NULL;
+    if (c->copies_fd > 0) {
+        cleanup_fd(&c->copies_fd);
+    }
     if (c->box == NULL) {
-        then(run);
-        return;
+        return false;
     }
     c->then = then;
     sandbox_close(c->box);
+    return true;
 }
 
 void confine_done(struct run *run)

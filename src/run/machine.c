@@ -208,6 +208,10 @@ static void advance(void *arg)
     while (next < PHASE_MAX && run->cause.reason != REASON_NONE && !phases[next].always) {
         next++;
     }
+    /* Nothing runs any more, or nothing will: what follows looks at files that nobody changes. */
+    if (next > PHASE_EXECUTE && confine_close(run, run_phase_done)) {
+        return;
+    }
     if (next == PHASE_MAX) {
         loop_stop(run->loop);
         return;

@@ -106,14 +106,20 @@ static int check_arguments(const struct run *run, struct err *e)
     return 0;
 }
 
-/* The probe has filled the caller's cache; in a home of its own uv would load everything again. */
-static void share_uv_cache(struct run *run)
+const char *execute_uv_cache(struct run *run)
 {
     const char *given = getenv("UV_CACHE_DIR");
     const char *home = getenv("HOME");
     if (given == NULL && home != NULL) {
         given = arena_printf(run->arena, "%s/.cache/uv", home);
     }
+    return given;
+}
+
+/* The probe has filled the caller's cache; in a home of its own uv would load everything again. */
+static void share_uv_cache(struct run *run)
+{
+    const char *given = execute_uv_cache(run);
     if (run->launch.env == NULL) {
         run->launch.env = json_object(run->arena);
     }
@@ -432,12 +438,13 @@ static void on_done(void *arg, const struct proc_result *r)
         run_fail(run, REASON_INTERNAL, "%s", r->error.msg);
     }
     x->proc = proc_free(x->proc);
-    confine_close(run, run_phase_done);
+    run_phase_done(run);
 }
 
 void execute_interrupt(struct run *run, bool at_once)
 {
     runtime_probe_interrupt(run);
+    confine_interrupt(run);
     if (run->exec.talk != NULL) {
         stop(run, "interrupt");
         return;
@@ -481,23 +488,25 @@ static int launch(struct run *run, struct err *e)
         .port = { on_started, on_spawn_failed, on_output, NULL, on_cpu, on_exit_of_program, on_done,
                   run },
     };
-    int r = proc_start(run->loop, &opts, &x->proc, e);
-    if (r == 0) {
-        arm_timers(run);
-    }
-    return r;
+    return proc_start(run->loop, &opts, &x->proc, e);
 }
 
 /* The sandbox stands, or there is none. */
 static void go_on(struct run *run)
 {
+    struct execution *x = &run->exec;
     struct err e;
-    if (run->cause.reason == REASON_NONE && launch(run, &e) < 0) {
-        run_fail_err(run, &e);
+    if (run->cause.reason == REASON_NONE) {
+        int r = run->driver->plan == NULL ? talk_start(run, &e) : launch(run, &e);
+        if (r < 0) {
+            run_fail_err(run, &e);
+        } else {
+            arm_timers(run);
+        }
     }
-    if (run->exec.proc == NULL) {
-        free_timers(&run->exec);
-        confine_close(run, run_phase_done);
+    if (x->proc == NULL && x->talk == NULL) {
+        free_timers(x);
+        run_phase_done(run);
     }
 }
 
@@ -515,15 +524,11 @@ int phase_execute(struct run *run, struct err *e)
     x->started = x->last_life = clock_now();
     gateway_clock(run);
     r = make_timers(run, e);
-    if (r == 0 && run->driver->plan == NULL) {
-        r = talk_start(run, e);
-        arm_timers(run);
-    } else if (r == 0) {
-        r = confine_open(run, go_on, e);
-    }
     if (r < 0) {
         free_timers(x);
         return r;
     }
+    /* Programs that we start on demand must find the view; the agent's may wait for it inside. */
+    confine_await(run, run->driver->plan == NULL ? CONFINE_STANDS : CONFINE_ENTER, go_on);
     return 1;
 }

@@ -122,7 +122,8 @@ int phase_prepare(struct run *run, struct err *e)
     run->paths.workspace = run->settings.workspace;
     int r = run_open_workspace(run, e);
     r = r < 0 ? r : install_skills(run, e);
-    return r < 0 ? r : runtime_probe_start(run);
+    r = r < 0 ? r : runtime_probe_start(run);
+    return r != 0 ? r : confine_start(run, e);
 }
 
 static void tell(struct run *run)

@@ -16,6 +16,7 @@
 #include "record/redact.h"
 #include "run/run_priv.h"
 #include "workspace/mount.h"
+#include "workspace/txn.h"
 #include "workspace/workspace.h"
 
 #define PRIVATE_NAME "work"
@@ -158,6 +159,71 @@ int run_open_workspace(struct run *run, struct err *e)
     s->workspace = arena_dup(run->arena, str_of(here));
     run->paths.workspace = s->workspace;
     return 0;
+}
+
+/* --- transactions --- */
+
+/* Copies for programs inside; made through the sandbox's own mount, so that owners come out as the
+ * program sees them. */
+#define COPIES_NAME "copies"
+
+/* A descriptor of the directory, made if it is missing. */
+static int open_copies(struct sandbox *box, struct err *e)
+{
+    static const char path[] = "disk/" COPIES_NAME;
+    int at = sandbox_scratch(box);
+    if (mkdirat(at, path, 0700) < 0 && errno != EEXIST) {
+        return ERR_SYS(e, "create '%s'", path);
+    }
+    int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? ERR_SYS(e, "open '%s'", path) : fd;
+}
+
+static int open_inside(struct run *run, struct sandbox *box, struct txns **ret, struct err *e)
+{
+    struct txns_opts o = {
+        .workspace_fd = sandbox_workspace(box),
+        .dir = workspace_txn_dir(run->workspace),
+        .layers_fd = sandbox_scratch(box),
+        .overlay = run->confine.overlays,
+        .marks = sandbox_userxattr() ? NODE_MARKS_USER : NODE_MARKS_TRUSTED,
+    };
+    if (!sandbox_ready(box)) {
+        return ERR(e, ERR_BUG, "transactions before the sandbox stands");
+    }
+    if (!o.overlay) {
+        o.layers_fd = run->confine.copies_fd = open_copies(box, e);
+        if (o.layers_fd < 0) {
+            return o.layers_fd;
+        }
+    }
+    return txns_open(&o, ret, e);
+}
+
+int run_txns_open(struct run *run, struct txns **ret, struct err *e)
+{
+    struct sandbox *box = confine_sandbox(run);
+    if (run->workspace == NULL) {
+        return ERR(e, ERR_BUG, "transactions without a workspace");
+    }
+    if (box != NULL) {
+        return open_inside(run, box, ret, e);
+    }
+    struct txns_opts o = {
+        .workspace_fd = workspace_fd(run->workspace),
+        .dir = workspace_txn_dir(run->workspace),
+    };
+    return o.workspace_fd < 0 ? ERR(e, ERR_BUG, "an overlay without a sandbox")
+                              : txns_open(&o, ret, e);
+}
+
+const struct proc_place *run_txn_place(struct run *run, const struct txn *x)
+{
+    const char *layer = txn_layer(x);
+    return confine_place_layer(run, layer != NULL ? layer
+                                                  : arena_printf(run->arena, "%sdisk/%s/%s",
+                                                                 SANDBOX_LAYER_BIND, COPIES_NAME,
+                                                                 txn_copy_name(x)));
 }
 
 /* --- collect --- */

@@ -24,6 +24,8 @@ struct runtime_probe;
 struct sigwatch;
 struct timer;
 struct trust_entry;
+struct txn;
+struct txns;
 struct workspace;
 
 /* X(phase, word). The order is the order of a run. */
@@ -167,8 +169,11 @@ int phase_collect(struct run *run, struct err *e);
 int phase_gate(struct run *run, struct err *e);
 int phase_finish(struct run *run, struct err *e);
 
-/* What stands for {model}, {prompt_file} and the like (phase_execute.c). */
+/* What stands for {model}, {prompt_file} and the like (phase_execute.c); before phase context
+ * without the prompt. */
 struct placeholders execute_vars(struct run *run);
+/* Where uv keeps what it has loaded; NULL: nowhere. */
+const char *execute_uv_cache(struct run *run);
 
 /* --- phase_output.c: the answer and what must come out --- */
 
@@ -229,6 +234,13 @@ void execute_ended(struct run *run); /* the session is over: no deadline counts 
 int run_open_workspace(struct run *run, struct err *e) MUST_USE;
 /* The patch, what is known about it, and the end of the view. */
 void run_collect_workspace(struct run *run);
+
+/* Transactions on the workspace, for programs that we start for the agent. Not before the sandbox
+ * stands (CONFINE_STANDS), if there is one; to be closed before phase execute ends. */
+int run_txns_open(struct run *run, struct txns **ret, struct err *e) MUST_USE;
+/* Where the program of a transaction runs; NULL: there is no sandbox, and its directory is
+ * txn_copy(). Else it is settings.workspace, as for the agent. */
+const struct proc_place *run_txn_place(struct run *run, const struct txn *x);
 
 /* Who speaks in events about the prompt. */
 struct event_prompt run_event_prompt(const struct run *run);

@@ -57,7 +57,15 @@ static void finish(struct run *run, bool works)
     if (works) {
         run->prefix = skill_runtime_prefix(run->arena, run->definition.package);
     }
-    run_phase_done(run);
+    /* Only now it is known what will be started. */
+    struct err e;
+    int r = run->cause.reason == REASON_NONE ? confine_start(run, &e) : 0;
+    if (r < 0) {
+        run_fail_err(run, &e);
+    }
+    if (r <= 0) {
+        run_phase_done(run);
+    }
 }
 
 static void on_output(void *arg, enum proc_stream stream, struct str bytes)

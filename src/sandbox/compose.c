@@ -293,13 +293,19 @@ static bool layer_ok(const char *layer)
 static void draft_layer(struct draft *d, const char *layer)
 {
     const struct compose *c = d->c;
-    if (c->view == NULL || !layer_ok(layer)) {
+    bool whole = str_starts(str_of(layer), STR(SANDBOX_LAYER_BIND));
+    const char *name = whole ? layer + strlen(SANDBOX_LAYER_BIND) : layer;
+    if (c->view == NULL || !layer_ok(name)) {
         d->rc = ERR(d->e, ERR_BUG, "no layer '%s' can be put on this view", layer);
         return;
     }
-    const char *dir = arena_printf(c->arena, "%s/%s", OWN_SCRATCH, layer);
-    draft_paths(d, PLAN_OP_OVERLAY, compose_overlay_options(c, OWN_WORKSPACE, dir, true),
-                c->view->path, PLAN_WRITABLE);
+    const char *dir = arena_printf(c->arena, "%s/%s", OWN_SCRATCH, name);
+    if (whole) {
+        draft_bind(d, dir, c->view->path, PLAN_INSIDE | PLAN_WRITABLE | PLAN_SHALLOW);
+    } else {
+        draft_paths(d, PLAN_OP_OVERLAY, compose_overlay_options(c, OWN_WORKSPACE, dir, true),
+                    c->view->path, PLAN_WRITABLE);
+    }
     draft_protect(d);
 }
 

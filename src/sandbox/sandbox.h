@@ -28,6 +28,8 @@
  *     int ws = sandbox_workspace(s);              the view, for merging: use it with openat()
  *
  * Names in `layer` are relative to the scratch directory; "disk/…" is below view.scratch outside.
+ * Where no overlay can be mounted the caller makes a whole copy of the workspace there, and the
+ * layer is SANDBOX_LAYER_BIND "disk/…": that directory is put in the workspace's place.
  *
  * --- Whose files are they? ---
  * Started by an ordinary user: inside everything runs as that user (same number inside and
@@ -62,6 +64,9 @@ struct sandbox;
 /* Far from every range that distributions, systemd or container engines hand out. */
 #define SANDBOX_HOST_UID 1892745217u
 #define SANDBOX_HOST_GID 1892745217u
+
+/* In front of a layer: a directory that stands for the workspace, no overlay. */
+#define SANDBOX_LAYER_BIND "="
 
 /* Lower directories of one view; far below what the kernel takes. */
 #define SANDBOX_LOWER_MAX 8

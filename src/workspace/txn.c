@@ -137,12 +137,16 @@ static bool is_stage(void *arg, const char *path)
 static int make_copy(struct txn *x, struct err *e)
 {
     const struct txns_opts *o = &x->all->opts;
-    int r = open_inner(x->dir_fd, TXN_COPY, e);
+    const struct txns *t = x->all;
+    bool apart = t->layers_fd != t->dir_fd;
+    CLEANUP(fd) int at = apart ? open_inner(t->layers_fd, x->id, e) : -1;
+    int r = apart && at < 0 ? at : open_inner(apart ? at : x->dir_fd, TXN_COPY, e);
     if (r < 0) {
         return r;
     }
     x->source_fd = r;
-    x->copy = arena_printf(x->arena, "%s/%s/%s", o->dir, x->id, TXN_COPY);
+    x->copy_name = arena_printf(x->arena, "%s/%s", x->id, TXN_COPY);
+    x->copy = apart ? NULL : arena_printf(x->arena, "%s/%s", o->dir, x->copy_name);
     struct tree_copy_opts copy = { .skip = { is_stage, NULL } };
     r = tree_copy(o->workspace_fd, x->source_fd, &copy, NULL, e);
     return r < 0 ? r : baseline_scan(&x->baseline, x->source_fd, NULL, e);
@@ -191,12 +195,17 @@ int txn_begin(struct txns *t, struct txn **ret, struct err *e)
 
 const char *txn_layer(const struct txn *x)
 {
-    return x->copy == NULL ? x->id : NULL;
+    return x->copy_name == NULL ? x->id : NULL;
 }
 
 const char *txn_copy(const struct txn *x)
 {
     return x->copy;
+}
+
+const char *txn_copy_name(const struct txn *x)
+{
+    return x->copy_name;
 }
 
 /* --- end --- */

@@ -38,7 +38,7 @@ struct txns;
 struct txns_opts {
     int workspace_fd; /* stays the caller's, and must stay open */
     const char *dir;  /* private, absolute; is made if missing. Journals are kept here */
-    int layers_fd;    /* where upper layers go, e.g. on a tmpfs; borrowed. 0: in `dir` */
+    int layers_fd;    /* where layers and copies go, e.g. a tmpfs; borrowed. 0: in `dir` */
     bool overlay;
     enum node_marks marks;
     struct node_owner owner; /* files that the program makes belong to another owner */
@@ -60,8 +60,10 @@ size_t txns_active(const struct txns *t);
 int txn_begin(struct txns *t, struct txn **ret, struct err *e) MUST_USE;
 /* The directory below layers_fd (or `dir`) that holds upper/ and work/; NULL without an overlay. */
 const char *txn_layer(const struct txn *x);
-/* The private copy that stands for the workspace, absolute; NULL with an overlay. */
+/* The private copy that stands for the workspace, absolute; NULL with an overlay, or when it is
+ * below layers_fd: then txn_copy_name() is its path there. */
 const char *txn_copy(const struct txn *x);
+const char *txn_copy_name(const struct txn *x);
 /* `report` may be NULL. */
 int txn_commit(struct txn *x, struct txn_report *report, struct err *e) MUST_USE;
 struct txn *txn_rollback(struct txn *x); /* accepts NULL, returns NULL */

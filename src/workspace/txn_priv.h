@@ -41,7 +41,8 @@ struct txn {
     int source_fd;            /* the upper layer, or the copy */
     uint64_t begun_at;        /* commits at that time */
     struct timespec now;      /* wall clock at the begin, as the kernel stamps files */
-    char *copy;               /* path, or NULL */
+    char *copy;               /* path; NULL with an overlay, or below layers_fd */
+    char *copy_name;          /* "<id>/copy"; NULL with an overlay */
     struct baseline baseline; /* of a copy */
 };
 

@@ -430,6 +430,11 @@ const char *workspace_dir(const struct workspace *w)
                : arena_printf(w->arena, "%s/%s", w->tree, w->within);
 }
 
+int workspace_fd(const struct workspace *w)
+{
+    return w->layered ? -1 : w->tree_fd;
+}
+
 const char *workspace_txn_dir(const struct workspace *w)
 {
     return workspace_place(w, "txn");

@@ -96,5 +96,8 @@ int workspace_diff(struct workspace *w, struct arena *a, const struct workspace_
 struct json *workspace_json(const struct workspace *w, struct arena *a);
 /* Bytes on disk of the private directory. */
 int64_t workspace_disk(const struct workspace *w);
+/* The root of the tree that the agent works on; -1 for an overlay, which has one only where it is
+ * mounted. Stays the workspace's. */
+int workspace_fd(const struct workspace *w);
 /* Where transactions keep their journals. */
 const char *workspace_txn_dir(const struct workspace *w);
