@@ -536,6 +536,25 @@ static void api_close(void *self)
     free(p);
 }
 
+/* The list may be another one in every question; calls of a tool that is gone are answered. */
+static void api_offer(void *self, struct driver_tools tools)
+{
+    struct api *p = self;
+    p->request.tools = tools.items;
+    p->request.n_tools = tools.len;
+}
+
+static void api_say(void *self, struct str text)
+{
+    struct api *p = self;
+    if (p->text.len > 0) { /* only the last one is told with the report */
+        add_entry(p, "assistant_message", "text", buf_str(&p->text));
+    }
+    add_message(p, LLM_USER, text_part(p->arena, text), 1);
+    p->over = false;
+    p->report.result_seen = false;
+}
+
 const struct driver driver_api = {
     .name = "api",
     .open = api_open,
@@ -545,4 +564,6 @@ const struct driver driver_api = {
     .answer = api_answer,
     .answered = api_answered,
     .result = api_result,
+    .offer = api_offer,
+    .say = api_say,
 };

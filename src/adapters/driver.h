@@ -171,11 +171,15 @@ struct driver {
     /* The answer is complete; or `error` says why there is none, or no rest of it. */
     void (*answered)(void *self, int status, const char *error);
     void (*result)(void *self, struct str text, bool is_error);
+    /* From now on these tools are there; also before the first question. Borrowed. */
+    void (*offer)(void *self, struct driver_tools tools);
+
+    /* One more turn, after the last one has ended; NULL: there is only one. */
+    void (*say)(void *self, struct str text);
 
     /* --- dialogue; begin NULL: there is none --- */
     void (*begin)(void *self);
     void (*reply)(void *self, const struct driver_reply *reply);
-    void (*say)(void *self, struct str text);
     void (*interrupt)(void *self);
     void (*finish)(void *self);
 };

@@ -6,213 +6,14 @@
  * keeps state.json fresh and the watcher informed. A deadline only notes the cause and stops the
  * tree; the phase ends when the process layer says that everything is gone.
  */
-#include <limits.h>
-#include <math.h>
-#include <signal.h>
-#include <stdlib.h>
-
 #include "io/loop.h"
 #include "io/timer.h"
 #include "proc/proc.h"
-#include "proc/which.h"
 #include "record/redact.h"
 #include "run/run_priv.h"
 
-/* execve() takes no single argument beyond 32 pages. */
-enum { ARGUMENT_MAX = 131071 };
 #define HEARTBEAT     (100 * NSEC_PER_MS)
 #define BEAT_OF_STATE (5 * NSEC_PER_SEC)
-
-/* --- planning --- */
-
-static struct str text_or_none(const char *text)
-{
-    return text == NULL ? (struct str) { 0 } : str_of(text);
-}
-
-static struct str number_text(struct run *run, double n)
-{
-    return isnan(n) ? (struct str) { 0 } : str_of(arena_printf(run->arena, "%.17g", n));
-}
-
-static struct str contract_text(struct run *run)
-{
-    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
-    if (run->definition.contract == NULL ||
-        json_write(run->definition.asked, JSON_COMPACT, &out, NULL) < 0) {
-        return (struct str) { 0 };
-    }
-    return arena_str(run->arena, buf_str(&out));
-}
-
-struct placeholders execute_vars(struct run *run)
-{
-    const struct settings *s = &run->settings;
-    nsec seconds = (s->timeout + NSEC_PER_SEC - 1) / NSEC_PER_SEC;
-    const struct placeholder vars[] = {
-        { .name = "prompt", .value = run->prompt },
-        { .name = "prompt_file", .value = str_of(run->paths.prompt_file) },
-        { .name = "model", .value = str_of(s->model) },
-        { .name = "workspace", .value = str_of(s->workspace) },
-        { .name = "output_dir", .value = str_of(run->record.dir.path) },
-        { .name = "timeout",
-          .value = str_of(arena_printf(run->arena, "%lld", (long long)seconds)) },
-        { .name = "home",
-          .value = str_of(s->home == HOME_PRIVATE ? run->paths.home : getenv("HOME")) },
-        { .name = "config_file", .value = str_of(run->paths.config_file) },
-        { .name = "system_prompt", .value = str_of(s->tier_prompt) },
-        { .name = "artifacts_dir", .value = str_of(run->paths.artifacts) },
-        { .name = "skills_dir", .value = text_or_none(run->paths.skills) },
-        { .name = "output_schema_file", .value = text_or_none(run->paths.schema_file) },
-        { .name = "output_schema", .value = contract_text(run) },
-        { .name = "effort", .value = text_or_none(s->sampling.effort) },
-        { .name = "temperature", .value = number_text(run, s->sampling.temperature) },
-        { .name = "top_p", .value = number_text(run, s->sampling.top_p) },
-        { .name = "max_tokens",
-          .value =
-              number_text(run, s->sampling.max_tokens > 0 ? (double)s->sampling.max_tokens : NAN) },
-        { .name = "seed",
-          .value = number_text(run, s->sampling.seed >= 0 ? (double)s->sampling.seed : NAN) },
-        { .name = "gateway_url", .value = text_or_none(gateway_url(run)) },
-        { .name = "gateway_token", .value = text_or_none(gateway_token(run)) },
-        { .name = "binary", .value = str_of(run->paths.program) },
-        { .name = "command", .list = s->command },
-        { .name = "args", .list = s->args },
-    };
-    struct placeholder *copy = arena_array(run->arena, ARRAY_LEN(vars), sizeof *copy);
-    memcpy(copy, vars, sizeof vars);
-    return (struct placeholders) { copy, ARRAY_LEN(vars) };
-}
-
-/* Arguments are visible to every user of the machine: a secret has no business there. */
-static int check_arguments(const struct run *run, struct err *e)
-{
-    for (size_t i = 0; run->launch.argv[i] != NULL; i++) {
-        struct str arg = str_of(run->launch.argv[i]);
-        if (redact_str(run->redactor, run->arena, arg).ptr != arg.ptr) {
-            return ERR(e, ERR_USAGE,
-                       "argument %zu of the program holds the value of a secret: pass it by "
-                       "environment, or the prompt by file (--prompt-via file)",
-                       i);
-        }
-        if (arg.len > ARGUMENT_MAX) {
-            return ERR(
-                e, ERR_CONFIG,
-                "argument %zu of the program has %zu bytes and the system takes %d: pass the "
-                "prompt by file (--prompt-via file)",
-                i, arg.len, ARGUMENT_MAX);
-        }
-    }
-    return 0;
-}
-
-const char *execute_uv_cache(struct run *run)
-{
-    const char *given = getenv("UV_CACHE_DIR");
-    const char *home = getenv("HOME");
-    if (given == NULL && home != NULL) {
-        given = arena_printf(run->arena, "%s/.cache/uv", home);
-    }
-    return given;
-}
-
-/* The probe has filled the caller's cache; in a home of its own uv would load everything again. */
-static void share_uv_cache(struct run *run)
-{
-    const char *given = execute_uv_cache(run);
-    if (run->launch.env == NULL) {
-        run->launch.env = json_object(run->arena);
-    }
-    if (given != NULL) {
-        json_setc(run->arena, run->launch.env, "UV_CACHE_DIR", json_cstr(run->arena, given));
-    }
-}
-
-/* "uv run --with x -- agent …": what provides a skill's dependencies becomes the program. */
-static int put_prefix(struct run *run, struct err *e)
-{
-    char found[PATH_MAX];
-    size_t before = 0;
-    size_t after = 0;
-    if (run->prefix == NULL || run->prefix[0] == NULL) {
-        return 0;
-    }
-    while (run->prefix[before] != NULL) {
-        before++;
-    }
-    while (run->launch.argv[after] != NULL) {
-        after++;
-    }
-    int r = which_find(run->prefix[0], getenv("PATH"), NULL, found, e);
-    if (r < 0) {
-        return r;
-    }
-    char **argv = arena_array(run->arena, before + after + 1, sizeof *argv);
-    for (size_t i = 0; i < before; i++) {
-        argv[i] = arena_dup(run->arena, str_of(run->prefix[i]));
-    }
-    memcpy(argv + before, run->launch.argv, after * sizeof *argv);
-    argv[before] = arena_dup(run->arena, str_of(run->paths.program));
-    share_uv_cache(run);
-    run->launch.argv = argv;
-    run->paths.program = arena_dup(run->arena, str_of(found));
-    return 0;
-}
-
-static void note_output(struct run *run, enum agent_stream stream, struct str bytes);
-
-static void on_own_output(void *owner, enum agent_stream stream, struct str bytes)
-{
-    note_output(owner, stream, bytes);
-}
-
-static int plan(struct run *run, struct launch_spec *spec, struct err *e)
-{
-    *spec = (struct launch_spec) {
-        .profile = run->settings.profile,
-        .delivery = run->settings.delivery,
-        .prompt = run->prompt,
-        .output_schema = run->definition.asked,
-        .vars = execute_vars(run),
-        .output = { on_own_output, run },
-    };
-    if (run->driver->plan == NULL) {
-        return 0;
-    }
-    int r = run->driver->plan(run->arena, spec, &run->launch, e);
-    if (r == 0) {
-        r = gateway_environment(run, &spec->vars, run->launch.env, e);
-    }
-    if (r == 0) {
-        r = put_prefix(run, e);
-    }
-    if (r == 0) {
-        r = check_arguments(run, e);
-    }
-    if (r < 0) {
-        return r;
-    }
-    struct environment_input in = {
-        .settings = &run->settings,
-        .secrets = &run->secrets,
-        .caller = run->opts->environ,
-        .adapter_env = run->launch.env,
-        .withheld = gateway_withheld(run),
-        .run_id = run->record.state.run_id,
-        .home = run->settings.home == HOME_PRIVATE ? run->paths.home : NULL,
-        .prompt_file = run->paths.prompt_file,
-        .output_dir = run->record.dir.path,
-        .config_file = run->paths.config_file,
-        .artifacts_dir = run->paths.artifacts,
-        .user = confine_user(run),
-        .skills_dir = run->paths.skills,
-        .schema_file = run->paths.schema_file,
-    };
-    r = environment_build(run->arena, &in, &run->environment, e);
-    return r < 0 ? r
-                 : record_write_json(&run->record, "evidence/environment.json",
-                                     run->environment.names, e);
-}
 
 /* --- deadlines --- */
 
@@ -222,10 +23,18 @@ static void stop(struct run *run, const char *why)
     timer_cancel(run->exec.total);
     timer_cancel(run->exec.first_output);
     timer_cancel(run->exec.idle);
+    tools_stop(run); /* calls that are under way are rolled back */
     if (run->exec.talk != NULL) {
         talk_stop(run);
-        return;
+    } else if (run->exec.dialogue != NULL && dialogue_interrupt(run)) {
+        return; /* it may come to an end by itself, within the grace period */
+    } else if (run->exec.proc != NULL) {
+        execute_stop(run, why);
     }
+}
+
+void execute_stop(struct run *run, const char *why)
+{
     events_signal_sent(&run->record.events, "SIGTERM", "tree", why);
     proc_stop(run->exec.proc, run->settings.grace);
 }
@@ -362,7 +171,9 @@ static void on_started(void *arg, pid_t pid)
                    run->settings.workspace);
     run_show(run);
     if (run->cause.reason != REASON_NONE) {
-        stop(run, "interrupt"); /* the signal came while the child was being started */
+        execute_stop(run, "interrupt"); /* the signal came while the child was being started */
+    } else if (run->driver->begin != NULL) {
+        dialogue_begin(run);
     }
 }
 
@@ -390,6 +201,19 @@ static void on_output(void *arg, enum proc_stream stream, struct str bytes)
     enum agent_stream of_agent = stream == PROC_STDOUT ? AGENT_STDOUT : AGENT_STDERR;
     note_output(run, of_agent, bytes);
     run->driver->feed(run->session, of_agent, bytes);
+    if (run->exec.dialogue != NULL) {
+        dialogue_fed(run);
+    }
+}
+
+static void on_own_output(void *owner, enum agent_stream stream, struct str bytes)
+{
+    note_output(owner, stream, bytes);
+}
+
+struct agent_output execute_output(struct run *run)
+{
+    return (struct agent_output) { on_own_output, run };
 }
 
 void execute_ended(struct run *run)
@@ -438,7 +262,8 @@ static void on_done(void *arg, const struct proc_result *r)
         run_fail(run, REASON_INTERNAL, "%s", r->error.msg);
     }
     x->proc = proc_free(x->proc);
-    run_phase_done(run);
+    dialogue_over(run);
+    rounds_after_exit(run);
 }
 
 void execute_interrupt(struct run *run, bool at_once)
@@ -450,6 +275,7 @@ void execute_interrupt(struct run *run, bool at_once)
         return;
     }
     if (run->exec.proc == NULL) {
+        tools_stop(run);
         return; /* the phases see the cause and skip */
     }
     if (at_once) {
@@ -475,14 +301,18 @@ static int launch(struct run *run, struct err *e)
 {
     struct execution *x = &run->exec;
     bool fed = run->launch.stdin_text.ptr != NULL;
+    bool converses = run->driver->begin != NULL;
     struct proc_opts opts = {
-        .path = run->paths.program,
+        .path = run->paths.executable,
         .argv = (const char *const *)run->launch.argv,
         .envp = (const char *const *)run->environment.envp,
         .cwd = run->settings.workspace,
         .place = confine_place(run),
-        .stdin_mode = fed ? PROC_STDIN_BYTES : PROC_STDIN_CLOSED,
+        .stdin_mode = converses ? PROC_STDIN_PIPE
+                      : fed     ? PROC_STDIN_BYTES
+                                : PROC_STDIN_CLOSED,
         .stdin_bytes = fed ? run->launch.stdin_text : STR_EMPTY,
+        .stdin_max = DIALOGUE_UNREAD_MAX,
         .grace = run->settings.grace,
         .drain = run->settings.drain,
         .port = { on_started, on_spawn_failed, on_output, NULL, on_cpu, on_exit_of_program, on_done,
@@ -491,12 +321,15 @@ static int launch(struct run *run, struct err *e)
     return proc_start(run->loop, &opts, &x->proc, e);
 }
 
-/* The sandbox stands, or there is none. */
-static void go_on(struct run *run)
+/* Everything that the agent needs is there. */
+static void start(struct run *run)
 {
     struct execution *x = &run->exec;
     struct err e;
     if (run->cause.reason == REASON_NONE) {
+        if (run->driver->offer != NULL) {
+            run->driver->offer(run->session, tools_offered(run));
+        }
         int r = run->driver->plan == NULL ? talk_start(run, &e) : launch(run, &e);
         if (r < 0) {
             run_fail_err(run, &e);
@@ -505,20 +338,62 @@ static void go_on(struct run *run)
         }
     }
     if (x->proc == NULL && x->talk == NULL) {
-        free_timers(x);
-        run_phase_done(run);
+        execute_over(run);
+    }
+}
+
+/* Tools are rolled back and gone before anybody looks at what came of the run. */
+void execute_over(struct run *run)
+{
+    free_timers(&run->exec);
+    tools_close(run, run_phase_done);
+}
+
+/* What the session that is over has used is kept; a new one begins with another prompt. */
+int execute_again(struct run *run, struct str prompt, struct err *e)
+{
+    struct execution *x = &run->exec;
+    struct agent_report report;
+    run->driver->end(run->session, &report);
+    rounds_add_usage(&x->past, &report.usage);
+    run->session = (run->driver->close(run->session), NULL);
+    run->prompt = arena_str(run->arena, prompt);
+    int r = context_write_prompt(run, e);
+    r = r < 0 ? r : launch_plan(run, &x->spec, e);
+    if (r < 0) {
+        return r;
+    }
+    run->session = run->driver->open(&x->spec, (struct entry_sink) { on_entry, run });
+    x->launched = false;
+    x->ended = 0;
+    x->exit = (struct engine_exit) { 0 };
+    x->last_life = clock_now();
+    r = make_timers(run, e);
+    r = r < 0 ? r : launch(run, e);
+    if (r == 0) {
+        arm_timers(run);
+    }
+    return r;
+}
+
+/* The sandbox stands, or there is none. */
+static void go_on(struct run *run)
+{
+    if (run->cause.reason == REASON_NONE) {
+        tools_open(run, start);
+    } else {
+        start(run);
     }
 }
 
 int phase_execute(struct run *run, struct err *e)
 {
-    struct launch_spec spec;
     struct execution *x = &run->exec;
-    int r = plan(run, &spec, e);
+    int r = launch_plan(run, &x->spec, e);
     if (r < 0) {
         return r;
     }
-    run->session = run->driver->open(&spec, (struct entry_sink) { on_entry, run });
+    run->session = run->driver->open(&x->spec, (struct entry_sink) { on_entry, run });
     struct event_prompt p = run_event_prompt(run);
     events_call_start(&run->record.events, &p, run->settings.model, run->settings.timeout);
     x->started = x->last_life = clock_now();
@@ -529,6 +404,6 @@ int phase_execute(struct run *run, struct err *e)
         return r;
     }
     /* Programs that we start on demand must find the view; the agent's may wait for it inside. */
-    confine_await(run, run->driver->plan == NULL ? CONFINE_STANDS : CONFINE_ENTER, go_on);
+    confine_await(run, tools_wanted(run) ? CONFINE_STANDS : CONFINE_ENTER, go_on);
     return 1;
 }

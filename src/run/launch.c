@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is started in phase execute: arguments, environment, what the driver is told.
+ */
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "proc/which.h"
+#include "record/redact.h"
+#include "run/run_priv.h"
+
+/* execve() takes no single argument beyond 32 pages. */
+enum { ARGUMENT_MAX = 131071 };
+
+static struct str text_or_none(const char *text)
+{
+    return text == NULL ? (struct str) { 0 } : str_of(text);
+}
+
+static struct str number_text(struct run *run, double n)
+{
+    return isnan(n) ? (struct str) { 0 } : str_of(arena_printf(run->arena, "%.17g", n));
+}
+
+static struct str contract_text(struct run *run)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    if (run->definition.contract == NULL ||
+        json_write(run->definition.asked, JSON_COMPACT, &out, NULL) < 0) {
+        return (struct str) { 0 };
+    }
+    return arena_str(run->arena, buf_str(&out));
+}
+
+struct placeholders execute_vars(struct run *run)
+{
+    const struct settings *s = &run->settings;
+    nsec seconds = (s->timeout + NSEC_PER_SEC - 1) / NSEC_PER_SEC;
+    const struct placeholder vars[] = {
+        { .name = "prompt", .value = run->prompt },
+        { .name = "prompt_file", .value = str_of(run->paths.prompt_file) },
+        { .name = "model", .value = str_of(s->model) },
+        { .name = "workspace", .value = str_of(s->workspace) },
+        { .name = "output_dir", .value = str_of(run->record.dir.path) },
+        { .name = "timeout",
+          .value = str_of(arena_printf(run->arena, "%lld", (long long)seconds)) },
+        { .name = "home",
+          .value = str_of(s->home == HOME_PRIVATE ? run->paths.home : getenv("HOME")) },
+        { .name = "config_file", .value = str_of(run->paths.config_file) },
+        { .name = "system_prompt", .value = str_of(s->tier_prompt) },
+        { .name = "artifacts_dir", .value = str_of(run->paths.artifacts) },
+        { .name = "skills_dir", .value = text_or_none(run->paths.skills) },
+        { .name = "output_schema_file", .value = text_or_none(run->paths.schema_file) },
+        { .name = "output_schema", .value = contract_text(run) },
+        { .name = "effort", .value = text_or_none(s->sampling.effort) },
+        { .name = "temperature", .value = number_text(run, s->sampling.temperature) },
+        { .name = "top_p", .value = number_text(run, s->sampling.top_p) },
+        { .name = "max_tokens",
+          .value =
+              number_text(run, s->sampling.max_tokens > 0 ? (double)s->sampling.max_tokens : NAN) },
+        { .name = "seed",
+          .value = number_text(run, s->sampling.seed >= 0 ? (double)s->sampling.seed : NAN) },
+        { .name = "gateway_url", .value = text_or_none(gateway_url(run)) },
+        { .name = "gateway_token", .value = text_or_none(gateway_token(run)) },
+        { .name = "binary", .value = str_of(run->paths.program) },
+        { .name = "command", .list = s->command },
+        { .name = "args", .list = s->args },
+    };
+    struct placeholder *copy = arena_array(run->arena, ARRAY_LEN(vars), sizeof *copy);
+    memcpy(copy, vars, sizeof vars);
+    return (struct placeholders) { copy, ARRAY_LEN(vars) };
+}
+
+/* Arguments are visible to every user of the machine: a secret has no business there. */
+static int check_arguments(const struct run *run, struct err *e)
+{
+    for (size_t i = 0; run->launch.argv[i] != NULL; i++) {
+        struct str arg = str_of(run->launch.argv[i]);
+        if (redact_str(run->redactor, run->arena, arg).ptr != arg.ptr) {
+            return ERR(e, ERR_USAGE,
+                       "argument %zu of the program holds the value of a secret: pass it by "
+                       "environment, or the prompt by file (--prompt-via file)",
+                       i);
+        }
+        if (arg.len > ARGUMENT_MAX) {
+            return ERR(
+                e, ERR_CONFIG,
+                "argument %zu of the program has %zu bytes and the system takes %d: pass the "
+                "prompt by file (--prompt-via file)",
+                i, arg.len, ARGUMENT_MAX);
+        }
+    }
+    return 0;
+}
+
+const char *execute_uv_cache(struct run *run)
+{
+    const char *given = getenv("UV_CACHE_DIR");
+    const char *home = getenv("HOME");
+    if (given == NULL && home != NULL) {
+        given = arena_printf(run->arena, "%s/.cache/uv", home);
+    }
+    return given;
+}
+
+/* The probe has filled the caller's cache; in a home of its own uv would load everything again. */
+static void share_uv_cache(struct run *run)
+{
+    const char *given = execute_uv_cache(run);
+    if (run->launch.env == NULL) {
+        run->launch.env = json_object(run->arena);
+    }
+    if (given != NULL) {
+        json_setc(run->arena, run->launch.env, "UV_CACHE_DIR", json_cstr(run->arena, given));
+    }
+}
+
+/* "uv run --with x -- agent …": what provides a skill's dependencies becomes the program. */
+static int put_prefix(struct run *run, struct err *e)
+{
+    char found[PATH_MAX];
+    size_t before = 0;
+    size_t after = 0;
+    run->paths.executable = run->paths.program;
+    if (run->prefix == NULL || run->prefix[0] == NULL) {
+        return 0;
+    }
+    while (run->prefix[before] != NULL) {
+        before++;
+    }
+    while (run->launch.argv[after] != NULL) {
+        after++;
+    }
+    int r = which_find(run->prefix[0], getenv("PATH"), NULL, found, e);
+    if (r < 0) {
+        return r;
+    }
+    char **argv = arena_array(run->arena, before + after + 1, sizeof *argv);
+    for (size_t i = 0; i < before; i++) {
+        argv[i] = arena_dup(run->arena, str_of(run->prefix[i]));
+    }
+    memcpy(argv + before, run->launch.argv, after * sizeof *argv);
+    argv[before] = arena_dup(run->arena, str_of(run->paths.program));
+    share_uv_cache(run);
+    run->launch.argv = argv;
+    run->paths.executable = arena_dup(run->arena, str_of(found));
+    return 0;
+}
+
+int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
+{
+    *spec = (struct launch_spec) {
+        .profile = run->settings.profile,
+        .delivery = run->settings.delivery,
+        .prompt = run->prompt,
+        .output_schema = run->definition.asked,
+        .vars = execute_vars(run),
+        .output = execute_output(run),
+        .port = dialogue_port(run),
+        .mcp = tools_mcp(run),
+        .resume = run->exec.resume,
+        .governs = tools_govern(run),
+        .feeds_back = tools_feed_back(run),
+        .home = run->paths.home,
+        .workspace = run->settings.workspace,
+    };
+    if (run->driver->plan == NULL) {
+        return 0;
+    }
+    int r = run->driver->plan(run->arena, spec, &run->launch, e);
+    if (r == 0) {
+        r = gateway_environment(run, &spec->vars, run->launch.env, e);
+    }
+    if (r == 0) {
+        r = tools_environment(run, &spec->vars, run->launch.env, e);
+    }
+    if (r == 0) {
+        r = put_prefix(run, e);
+    }
+    if (r == 0) {
+        r = check_arguments(run, e);
+    }
+    if (r < 0) {
+        return r;
+    }
+    struct environment_input in = {
+        .settings = &run->settings,
+        .secrets = &run->secrets,
+        .caller = run->opts->environ,
+        .adapter_env = run->launch.env,
+        .withheld = gateway_withheld(run),
+        .run_id = run->record.state.run_id,
+        .home = run->settings.home == HOME_PRIVATE ? run->paths.home : NULL,
+        .prompt_file = run->paths.prompt_file,
+        .output_dir = run->record.dir.path,
+        .config_file = run->paths.config_file,
+        .artifacts_dir = run->paths.artifacts,
+        .user = confine_user(run),
+        .skills_dir = run->paths.skills,
+        .schema_file = run->paths.schema_file,
+    };
+    r = environment_build(run->arena, &in, &run->environment, e);
+    return r < 0 ? r
+                 : record_write_json(&run->record, "evidence/environment.json",
+                                     run->environment.names, e);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Phase execute for harnesses that converse: the run's half of a dialogue (adapters/driver.h). What
+ * the driver asks goes to the guard, the bridge, the feedback or the workspace, and the answers go
+ * back; when the agent has come to the end of a turn it is decided whether there is another.
+ *
+ * Deadlines are those of phase_execute.c. One that passes interrupts the turn first, so that the
+ * harness can say what it has used; who does not listen within the grace period is stopped.
+ */
+#include "io/loop.h"
+#include "io/timer.h"
+#include "proc/proc.h"
+#include "run/agent_files.h"
+#include "run/run_tools_priv.h"
+#include "tools/bridge.h"
+#include "tools/feedback.h"
+#include "tools/guard.h"
+
+/* After an interrupt, until the signal; part of the grace period. */
+#define INTERRUPT_TIME (2 * NSEC_PER_SEC)
+
+enum stage {
+    STAGE_TALKING,
+    STAGE_SETTLING, /* the turn is over, but more may come */
+    STAGE_JUDGING,  /* is there another? */
+    STAGE_ENDING,   /* it was told to end */
+};
+
+struct dialogue {
+    struct run *run;
+    struct timer *timer; /* of settling, of an interrupt and of the end */
+    enum stage stage;
+    nsec settle;
+    bool interrupted;
+};
+
+/* --- the end of a turn --- */
+
+static void end_it(struct dialogue *d)
+{
+    struct run *run = d->run;
+    d->stage = STAGE_ENDING;
+    run->driver->finish(run->session);
+    timer_arm(d->timer, clock_now() + run->settings.grace);
+}
+
+static void next_turn(struct run *run, struct str text)
+{
+    struct dialogue *d = run->exec.dialogue;
+    if (d == NULL || run->exec.proc == NULL) {
+        return; /* it died meanwhile */
+    }
+    if (text.len == 0) {
+        end_it(d);
+        return;
+    }
+    d->stage = STAGE_TALKING;
+    run->exec.last_life = clock_now();
+    run->driver->say(run->session, text);
+}
+
+static void judge(void *arg)
+{
+    struct dialogue *d = arg;
+    struct run *run = d->run;
+    struct agent_report report;
+    if (run->exec.dialogue != d || run->exec.proc == NULL) {
+        return;
+    }
+    if (d->interrupted || run->cause.reason != REASON_NONE) {
+        end_it(d);
+        return;
+    }
+    d->stage = STAGE_JUDGING;
+    run->driver->end(run->session, &report);
+    rounds_judge(run, &report, next_turn);
+}
+
+static void on_turn(void *owner, const struct driver_turn *turn)
+{
+    struct run *run = owner;
+    struct dialogue *d = run->exec.dialogue;
+    if (d == NULL || d->stage != STAGE_TALKING) {
+        return; /* a second result of the same turn */
+    }
+    d->settle = turn->settle;
+    d->stage = STAGE_SETTLING;
+    if (d->settle > 0) {
+        timer_arm(d->timer, clock_now() + d->settle);
+    } else {
+        loop_post(run->loop, judge, d); /* not from inside of the driver */
+    }
+}
+
+void dialogue_fed(struct run *run)
+{
+    struct dialogue *d = run->exec.dialogue;
+    if (d->stage == STAGE_SETTLING && d->settle > 0) {
+        timer_arm(d->timer, clock_now() + d->settle);
+    }
+}
+
+static void on_timer(void *arg)
+{
+    struct dialogue *d = arg;
+    switch (d->stage) {
+    case STAGE_SETTLING:
+        judge(d);
+        break;
+    case STAGE_TALKING: /* it did not listen */
+        execute_stop(d->run, "deadline");
+        break;
+    case STAGE_ENDING: /* its result stands; it only does not go */
+        execute_stop(d->run, "finished");
+        break;
+    case STAGE_JUDGING:
+        break;
+    }
+}
+
+bool dialogue_interrupt(struct run *run)
+{
+    struct dialogue *d = run->exec.dialogue;
+    if (d->stage != STAGE_TALKING || d->interrupted || run->driver->interrupt == NULL) {
+        return false;
+    }
+    nsec grace = run->settings.grace;
+    d->interrupted = true;
+    run->driver->interrupt(run->session);
+    timer_arm(d->timer, clock_now() + (grace < INTERRUPT_TIME ? grace : INTERRUPT_TIME));
+    return true;
+}
+
+/* --- what the driver wants --- */
+
+static void on_send(void *owner, struct str bytes)
+{
+    struct run *run = owner;
+    struct err e;
+    if (run->exec.proc != NULL && proc_write(run->exec.proc, bytes, &e) < 0) {
+        run_fail(run, REASON_FAILURE, "the agent does not read what it is told: %s", e.msg);
+        execute_stop(run, "deaf");
+    }
+}
+
+static void on_close_input(void *owner)
+{
+    struct run *run = owner;
+    if (run->exec.proc != NULL) {
+        proc_close_stdin(run->exec.proc);
+    }
+}
+
+/* An answer that takes time; the run may be over when it comes. */
+struct pending {
+    struct run *run;
+    struct dialogue *dialogue;
+    uint64_t id;
+    struct guard_check *check;
+};
+
+static struct pending *pend(struct run *run, uint64_t id)
+{
+    struct pending *p = ARENA_NEW(run->arena, struct pending);
+    *p = (struct pending) { .run = run, .dialogue = run->exec.dialogue, .id = id };
+    return p;
+}
+
+static void reply(const struct pending *p, bool ok, struct str text, struct str feedback)
+{
+    struct run *run = p->run;
+    if (run->exec.dialogue != p->dialogue || run->exec.proc == NULL) {
+        return;
+    }
+    run->exec.last_life = clock_now();
+    run->driver->reply(
+        run->session,
+        &(struct driver_reply) { .id = p->id, .ok = ok, .text = text, .feedback = feedback });
+}
+
+static void on_decided(void *arg, const struct guard_decision *d)
+{
+    const struct pending *p = arg;
+    if (!d->allowed) {
+        tools_tell_denial(p->run, d);
+    }
+    reply(p, d->allowed, d->reason, STR_EMPTY);
+}
+
+static void ask_permission(struct run *run, const struct driver_ask *ask)
+{
+    struct pending *p = pend(run, ask->id);
+    struct guard *guard = tools_guard(run);
+    if (guard == NULL) {
+        reply(p, true, STR_EMPTY, STR_EMPTY);
+        return;
+    }
+    guard_check(guard,
+                &(struct guard_call) { .tool = ask->tool,
+                                       .arguments = ask->arguments,
+                                       .call_id = ask->call_id,
+                                       .native = true },
+                on_decided, p, &p->check);
+}
+
+static void on_answer(void *arg, const struct bridge_answer *a)
+{
+    reply(arg, !a->is_error, a->text, a->feedback);
+}
+
+static void ask_tool(struct run *run, const struct driver_ask *ask)
+{
+    struct pending *p = pend(run, ask->id);
+    struct bridge *bridge = tools_bridge(run);
+    struct bridge_call *call;
+    if (bridge == NULL) {
+        reply(p, false, STR("there are no tools"), STR_EMPTY);
+        return;
+    }
+    bridge_call(bridge,
+                &(struct bridge_request) { .name = ask->tool,
+                                           .arguments = ask->arguments,
+                                           .call_id = ask->call_id,
+                                           .done = on_answer,
+                                           .arg = p },
+                &call);
+}
+
+static void on_feedback(void *arg, struct str text)
+{
+    reply(arg, true, text, STR_EMPTY);
+}
+
+static void ask_feedback(struct run *run, const struct driver_ask *ask)
+{
+    struct pending *p = pend(run, ask->id);
+    struct feedback *feedback = tools_feedback(run);
+    struct feedback_round *round;
+    if (feedback == NULL) {
+        reply(p, true, STR_EMPTY, STR_EMPTY);
+        return;
+    }
+    feedback_after(feedback,
+                   &(struct feedback_call) { .tool = ask->tool,
+                                             .arguments = ask->arguments,
+                                             .success = ask->success,
+                                             .native = true },
+                   on_feedback, p, &round);
+}
+
+static void ask_file(struct run *run, const struct driver_ask *ask)
+{
+    struct pending *p = pend(run, ask->id);
+    CLEANUP(buf) struct buf text = BUF_INIT(AGENT_FILE_MAX);
+    struct err e;
+    int r = ask->kind == ASK_READ
+                ? agent_files_read(run, ask->path, ask->line, ask->limit, &text, &e)
+                : agent_files_write(run, ask->path, ask->text, &e);
+    reply(p, r == 0, r == 0 ? buf_str(&text) : str_of(e.msg), STR_EMPTY);
+}
+
+static void on_ask(void *owner, const struct driver_ask *ask)
+{
+    struct run *run = owner;
+    run->exec.last_life = clock_now();
+    switch (ask->kind) {
+    case ASK_PERMISSION:
+        ask_permission(run, ask);
+        break;
+    case ASK_TOOL:
+        ask_tool(run, ask);
+        break;
+    case ASK_FEEDBACK:
+        ask_feedback(run, ask);
+        break;
+    case ASK_READ:
+    case ASK_WRITE:
+        ask_file(run, ask);
+        break;
+    }
+}
+
+static void on_observed(void *owner, const struct native_call *call)
+{
+    tools_observed(owner, call);
+}
+
+struct driver_port dialogue_port(struct run *run)
+{
+    return (struct driver_port) { on_send, on_close_input, on_ask, on_observed, on_turn, run };
+}
+
+/* --- life --- */
+
+void dialogue_begin(struct run *run)
+{
+    struct err e;
+    struct dialogue *d = ARENA_NEW(run->arena, struct dialogue);
+    d->run = run;
+    if (timer_new(run->loop, on_timer, d, &d->timer, &e) < 0) {
+        run_fail_err(run, &e);
+        execute_stop(run, "failed");
+        return;
+    }
+    run->exec.dialogue = d;
+    run->driver->begin(run->session);
+}
+
+void dialogue_over(struct run *run)
+{
+    if (run->exec.dialogue != NULL) {
+        run->exec.dialogue->timer = timer_free(run->exec.dialogue->timer);
+        run->exec.dialogue = NULL;
+    }
+}
