@@ -112,6 +112,10 @@ struct driver_port {
     void (*ask)(void *owner, const struct driver_ask *ask);
     void (*observed)(void *owner, const struct native_call *call);
     void (*turn)(void *owner, const struct driver_turn *turn);
+    /* As the sink of open(), but of another source than the main agent: "subagent:<id>". NULL: the
+     * sink gets it. */
+    void (*entry)(void *owner, const char *source, const char *type, const struct json *detail,
+                  struct str raw);
     void *owner;
 };
 

@@ -93,6 +93,21 @@ int expand_tree(struct arena *a, const struct json *tree, const struct placehold
     return r;
 }
 
+int expand_env(struct arena *a, const struct json *vars_of_profile, const struct placeholders *vars,
+               struct json *env, struct err *e)
+{
+    for (size_t i = 0; i < json_len(vars_of_profile); i++) {
+        const struct json_member *m = &vars_of_profile->object.members[i];
+        struct str value;
+        int r = expand_text(a, json_str(m->value, STR_EMPTY), vars, true, &value, e);
+        if (r < 0) {
+            return err_wrap(e, "variable '%s'", m->key.ptr);
+        }
+        json_set(a, env, m->key, json_string(a, value));
+    }
+    return 0;
+}
+
 struct argv {
     struct arena *a;
     const struct placeholders *vars;

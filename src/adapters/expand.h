@@ -39,6 +39,10 @@ int expand_text(struct arena *a, struct str text, const struct placeholders *var
 int expand_tree(struct arena *a, const struct json *tree, const struct placeholders *vars,
                 struct json **ret, struct err *e) MUST_USE;
 
+/* Variables of a profile (names to values, NULL: none), filled in, added to `env`. Strict. */
+int expand_env(struct arena *a, const struct json *vars_of_profile, const struct placeholders *vars,
+               struct json *env, struct err *e) MUST_USE;
+
 /* The argument vector of a profile, NULL-terminated, in the arena. ERR_CONFIG when it would be
  * empty, an argument holds a NUL, or there are too many. */
 int expand_argv(struct arena *a, const struct profile *p, const struct placeholders *vars,

@@ -7,23 +7,6 @@
 #include "adapters/driver.h"
 #include "adapters/mapping.h"
 
-static int plan_env(struct arena *a, const struct launch_spec *spec, struct json **ret,
-                    struct err *e)
-{
-    const struct json *env = spec->profile->env;
-    *ret = json_object(a);
-    for (size_t i = 0; i < json_len(env); i++) {
-        const struct json_member *m = &env->object.members[i];
-        struct str value;
-        int r = expand_text(a, json_str(m->value, STR_EMPTY), &spec->vars, true, &value, e);
-        if (r < 0) {
-            return err_wrap(e, "variable '%s' of adapter '%s'", m->key.ptr, spec->profile->name);
-        }
-        json_set(a, *ret, m->key, json_string(a, value));
-    }
-    return 0;
-}
-
 static int oneshot_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret,
                         struct err *e)
 {
@@ -32,7 +15,9 @@ static int oneshot_plan(struct arena *a, const struct launch_spec *spec, struct 
         return r;
     }
     ret->stdin_text = spec->delivery == PROMPT_STDIN ? spec->prompt : (struct str) { NULL, 0 };
-    return plan_env(a, spec, &ret->env, e);
+    ret->env = json_object(a);
+    r = expand_env(a, spec->profile->env, &spec->vars, ret->env, e);
+    return r < 0 ? err_wrap(e, "adapter '%s'", spec->profile->name) : 0;
 }
 
 static void *oneshot_open(const struct launch_spec *spec, struct entry_sink sink)

@@ -83,6 +83,13 @@ static const struct shape gateway_shape[] = {
     { 0 },
 };
 
+static const struct shape mcp_shape[] = {
+    { "env", SHAPE_MAP },
+    { "files", SHAPE_ANY_OBJECT },
+    { "prefix", SHAPE_STRING },
+    { 0 },
+};
+
 static const struct shape profile_shape[] = {
     { "name", SHAPE_STRING },
     { "title", SHAPE_STRING },
@@ -100,6 +107,7 @@ static const struct shape profile_shape[] = {
     { "output_schema", SHAPE_OBJECT, .inner = schema_shape },
     { "trust", SHAPE_OBJECT, .inner = trust_shape },
     { "gateway", SHAPE_OBJECT, .inner = gateway_shape },
+    { "mcp", SHAPE_OBJECT, .inner = mcp_shape },
     { "sandbox", SHAPE_OBJECT, .inner = sandbox_shape },
     { "output", SHAPE_OBJECT, .inner = output_shape },
     { "capabilities", SHAPE_STRINGS },
@@ -219,9 +227,10 @@ static int read_files(struct arena *a, struct profile *p, const char *file, stru
     return 0;
 }
 
-static int check_gateway(const struct profile *p, const char *file, struct err *e)
+/* A section may only fill in files that the profile has. */
+static int check_section(const struct profile *p, const char *section, const struct json *files,
+                         const char *file, struct err *e)
 {
-    const struct json *files = p->gateway.files;
     for (size_t i = 0; i < json_len(files); i++) {
         bool known = false;
         for (size_t j = 0; j < p->files_len; j++) {
@@ -229,8 +238,8 @@ static int check_gateway(const struct profile *p, const char *file, struct err *
         }
         if (!known) {
             char at[JSON_AT_LEN];
-            return ERR(e, ERR_CONFIG, "%s: 'gateway.files' names '%s', which 'files' does not list",
-                       json_at(file, files->object.members[i].value, at),
+            return ERR(e, ERR_CONFIG, "%s: '%s.files' names '%s', which 'files' does not list",
+                       json_at(file, files->object.members[i].value, at), section,
                        files->object.members[i].key.ptr);
         }
     }
@@ -258,6 +267,16 @@ static void read_gateway(struct profile *p)
         .files = json_get(g, "files"),
         .tools = json_get(g, "tools"),
         .volatile_fields = json_get(g, "volatile"),
+    };
+}
+
+static void read_mcp(struct profile *p)
+{
+    const struct json *m = json_get(p->doc, "mcp");
+    p->mcp = (struct profile_mcp) {
+        .env = json_get(m, "env"),
+        .files = json_get(m, "files"),
+        .prefix = json_cstring(json_get(m, "prefix"), ""),
     };
 }
 
@@ -334,8 +353,10 @@ int profile_parse(struct arena *a, struct str text, const char *file, struct pro
         return r;
     }
     read_gateway(p);
+    read_mcp(p);
     read_sandbox(p);
-    r = check_gateway(p, file, e);
+    r = check_section(p, "gateway", p->gateway.files, file, e);
+    r = r < 0 ? r : check_section(p, "mcp", p->mcp.files, file, e);
     if (r < 0) {
         return r;
     }

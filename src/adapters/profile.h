@@ -72,6 +72,14 @@ struct profile_gateway {
     struct json *volatile_fields; /* that differ from run to run, see gateway/cassette.h */
 };
 
+/* How a harness is led to the tools of the run, which cinch serves over MCP. Arguments for it stand
+ * in `argv`, under `when: mcp_url`. */
+struct profile_mcp {
+    struct json *env;   /* variables for the child, values with placeholders */
+    struct json *files; /* by name of a file: merged over the settings' and the gateway's */
+    const char *prefix; /* what the harness puts before their names: "mcp__cinch__"; "": nothing */
+};
+
 /* What a harness needs of the host beyond what every sandbox shows. */
 struct profile_sandbox {
     struct json *read, *write; /* lists of paths, "~/" is the caller's home; what is missing is
@@ -100,6 +108,7 @@ struct profile {
     bool schema_native; /* the driver hands the schema over, not the arguments */
     struct profile_trust trust;
     struct profile_gateway gateway;
+    struct profile_mcp mcp;
     struct profile_sandbox sandbox;
     struct json *output; /* mapping, see mapping.h; never NULL */
     struct json *capabilities;

@@ -33,6 +33,7 @@ struct agent_report {
     struct str model;              /* what the harness says it used; empty: nothing */
     struct str error;              /* the harness' own words for its failure; empty: none */
     bool failed;                   /* the harness said that it failed */
+    bool told;                     /* text and usage are transcript entries already */
     bool result_seen;              /* a valid final result was there; plain text can never tell */
     const struct json *structured; /* NULL: none */
     struct agent_usage usage;

@@ -78,6 +78,38 @@ size_t str_find(struct str s, struct str needle)
     return p == NULL ? s.len : (size_t)(p - s.ptr);
 }
 
+static char folded(char c, bool fold)
+{
+    return fold && c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool str_glob(struct str pattern, struct str text, bool fold)
+{
+    size_t p = 0;
+    size_t t = 0;
+    size_t star = SIZE_MAX; /* the last '*', and where its match began: one step back is enough */
+    size_t mark = 0;
+    while (t < text.len) {
+        if (p < pattern.len && pattern.ptr[p] == '*') {
+            star = p++;
+            mark = t;
+        } else if (p < pattern.len && (pattern.ptr[p] == '?' ||
+                                       folded(pattern.ptr[p], fold) == folded(text.ptr[t], fold))) {
+            p++;
+            t++;
+        } else if (star != SIZE_MAX) {
+            p = star + 1;
+            t = ++mark;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.len && pattern.ptr[p] == '*') {
+        p++;
+    }
+    return p == pattern.len;
+}
+
 bool str_has_nul(struct str s)
 {
     return s.len > 0 && memchr(s.ptr, '\0', s.len) != NULL;

@@ -56,5 +56,9 @@ bool str_to_double(struct str s, double *ret); /* finite only */
  * malformed, negative or beyond ten years. */
 bool str_to_duration(struct str s, int64_t *ret_ns);
 
+/* '*' stands for any bytes, '?' for one; `fold`: ASCII letters match without regard to case. Cost is
+ * at most pattern times text. */
+bool str_glob(struct str pattern, struct str text, bool fold);
+
 /* Levenshtein distance, capped at `max` (returns max + 1 then); for "did you mean". */
 size_t str_distance(struct str a, struct str b, size_t max);

@@ -3,7 +3,6 @@
  * The meter as a filter: every model call that is over, priced and told.
  */
 #include "gateway/account_priv.h"
-#include "gateway/side.h"
 
 /* The price follows the model that was asked for; an answer names its dated version. */
 static struct str model_of(const struct exchange_view *x, const struct filter_done *d)
@@ -29,7 +28,7 @@ static void on_done(void *arg, const struct exchange_view *x, void **slot,
         .complete = d->complete,
         .first_byte = d->first_byte,
         .took = d->took,
-        .side = side_kind(&x->client, x->client_body),
+        .side = x->side,
     };
     call.metered.side = call.side != NULL;
     call.metered.usage = account_usage(x, d, x->max_output, &call.metered.estimated);

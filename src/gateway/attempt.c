@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "gateway/gateway_priv.h"
+#include "gateway/side.h"
 
 /* An answer of an error is shown to the filters with this much of its body. */
 #define GATHER_MAX ((size_t)64 << 10)
@@ -262,6 +263,9 @@ static void call_upstream(struct exchange *x)
         x->call = NULL;
         x->view.attempt--;
         refuse(x, 502, e.code == ERR_SECRET ? LLM_ERR_AUTH : LLM_ERR_SERVER, e.msg);
+    } else if (x->view.attempt == 1 && x->scanned) {
+        /* while the upstream works, nobody waits for this */
+        x->view.side = side_kind(&x->endpoint, x->view.client_body, &x->scan);
     }
 }
 

@@ -41,7 +41,7 @@ struct exchange_view {
     struct str client_target;               /* as the client sent it */
     struct llm_endpoint client;             /* in its own format */
     struct http_fields client_fields;       /* all of them: filters are trusted */
-    struct str client_body;
+    struct str client_body;                 /* gone once the client gets an answer */
     const struct upstream *upstream;
     struct str model;          /* that the client asked for; empty: unknown */
     struct str upstream_model; /* that the upstream was asked for */
@@ -49,7 +49,8 @@ struct exchange_view {
     int64_t estimate; /* tokens of input, from the size of the body: never too low for plain text */
     int64_t max_output; /* as the request limits it; 0: it does not */
     nsec began;
-    int attempt; /* from 1 */
+    int attempt;      /* from 1 */
+    const char *side; /* its kind, of a side request (side.h); known once it was sent */
 };
 
 enum filter_verdict {

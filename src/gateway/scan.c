@@ -161,6 +161,48 @@ static bool on_config(struct cursor *c, struct str key, struct scan *s)
     return matters ? note_max(c, s) : skip_value(c);
 }
 
+/* At '[': moves behind the list, and finds its ends on the way, which costs nothing. */
+static bool note_items(struct cursor *c, struct scan *s)
+{
+    c->at++;
+    if (peek(c) == ']') {
+        c->at++;
+        return true;
+    }
+    for (size_t n = 0;; n++) {
+        s->before_from = s->last_from;
+        if (peek(c) < 0) {
+            return false;
+        }
+        s->last_from = c->at;
+        if (!skip_value(c)) {
+            return false;
+        }
+        s->first_to = n < 2 ? c->at : s->first_to;
+        int next = peek(c);
+        c->at++;
+        if (next != ',') {
+            return next == ']';
+        }
+    }
+}
+
+static bool note_talk(struct cursor *c, struct scan *s)
+{
+    size_t from = c->at;
+    s->first_to = s->before_from = s->last_from = from;
+    bool good = c->text.ptr[from] == '[' ? note_items(c, s) : skip_value(c);
+    s->talk_at = (struct scan_place) { from, c->at };
+    return good;
+}
+
+static bool note_tools(struct cursor *c, struct scan *s)
+{
+    struct cursor inside = { c->text, c->at + 1 };
+    s->tools = c->text.ptr[c->at] == '[' && peek(&inside) != ']';
+    return skip_value(c);
+}
+
 static bool on_member(struct cursor *c, struct str key, struct scan *s)
 {
     static const char *const limits[] = { "max_tokens", "max_completion_tokens",
@@ -180,6 +222,12 @@ static bool on_member(struct cursor *c, struct str key, struct scan *s)
         if (str_eqc(key, limits[i])) {
             return note_max(c, s);
         }
+    }
+    if (str_eqc(key, "messages") || str_eqc(key, "input") || str_eqc(key, "contents")) {
+        return note_talk(c, s);
+    }
+    if (str_eqc(key, "tools")) {
+        return note_tools(c, s);
     }
     if (str_eqc(key, "generationConfig") || str_eqc(key, "generation_config")) {
         struct cursor inside = *c;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * struct scan: the few members of a request body that routing and budgets need, found without
- * building a tree: model, stream, and the limit of output. One pass that skips over strings; a
- * prompt of 200 KB costs microseconds. Places in the body are kept, so that a value can be replaced
- * with every other byte left as it is.
+ * building a tree: model, stream, the limit of output, and where the conversation lies. One pass
+ * that skips over strings; a prompt of 200 KB costs microseconds. Places in the body are kept, so
+ * that a value can be replaced with every other byte left as it is.
  *
  *   struct scan s;
  *   if (!scan_request(body, &s)) …                    not an object, or not safe to judge
@@ -35,6 +35,11 @@ struct scan {
     struct scan_place max_at;    /* max_tokens, max_completion_tokens, max_output_tokens, or
                                  generationConfig.maxOutputTokens */
     struct scan_place config_at; /* generationConfig, an object */
+    bool tools;                  /* some are offered */
+    struct scan_place talk_at;   /* messages, input or contents */
+    size_t first_to;             /* in it: where its second item ends, … */
+    size_t before_from;          /* … where the last but one begins, … */
+    size_t last_from;            /* … and the last; of a text: its beginning */
 };
 
 bool scan_request(struct str body, struct scan *ret);

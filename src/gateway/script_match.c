@@ -10,36 +10,9 @@
 /* What a message of a failed match quotes of the conversation. */
 enum { QUOTE_LEN = 120 };
 
-static char lower(char c)
-{
-    return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-}
-
 bool script_glob(struct str pattern, struct str text)
 {
-    size_t p = 0;
-    size_t t = 0;
-    size_t star = SIZE_MAX; /* the last '*', and where its match began: one step back is enough */
-    size_t mark = 0;
-    while (t < text.len) {
-        if (p < pattern.len && pattern.ptr[p] == '*') {
-            star = p++;
-            mark = t;
-        } else if (p < pattern.len &&
-                   (pattern.ptr[p] == '?' || lower(pattern.ptr[p]) == lower(text.ptr[t]))) {
-            p++;
-            t++;
-        } else if (star != SIZE_MAX) {
-            p = star + 1;
-            t = ++mark;
-        } else {
-            return false;
-        }
-    }
-    while (p < pattern.len && pattern.ptr[p] == '*') {
-        p++;
-    }
-    return p == pattern.len;
+    return str_glob(pattern, text, true);
 }
 
 /* --- the scene --- */

@@ -8,6 +8,8 @@
 
 #include <strings.h>
 
+#include "gateway/phrases.h"
+
 /* Deeper schemas of titles and routes do not exist. */
 enum { SAMPLE_DEPTH = 8 };
 
@@ -25,32 +27,57 @@ static const struct {
 /* … or the system prompt, or where there is none the message, has these words. */
 static const struct {
     const char *kind;
-    const char *words;
     bool system_only;
-} phrases[] = {
-    { "title", "title generator", true },
-    { "title", "generate a title for this conversation", false },
-    { "title", "generate a concise title", false },
-    { "title", "generate a short title", false },
-    { "topic", "indicates a new conversation topic", false },
-    { "summary", "tasked with summarizing conversations", true },
-    { "summary", "summarize this conversation", false },
-    { "summary", "summarize the conversation", false },
-    { "summary", "detailed prompt for continuing our conversation", false },
-    { "summary", "context checkpoint compaction", false },
-    { "summary", "state_snapshot", true },
-    { "route", "task routing", true },
+} kinds[] = {
+    { "title", true },    { "title", false },   { "title", false },   { "title", false },
+    { "topic", false },   { "summary", true },  { "summary", false }, { "summary", false },
+    { "summary", false }, { "summary", false }, { "summary", true },  { "route", true },
 };
+static const char *const words[] = {
+    "title generator",
+    "generate a title for this conversation",
+    "generate a concise title",
+    "generate a short title",
+    "indicates a new conversation topic",
+    "tasked with summarizing conversations",
+    "summarize this conversation",
+    "summarize the conversation",
+    "detailed prompt for continuing our conversation",
+    "context checkpoint compaction",
+    "state_snapshot",
+    "task routing",
+    /* compaction: the system prompt is the usual one, the wish stands in the last message */
+    "summary of the conversation",
+    /* from here on: only signs in the text of a request, see script_side_sign() */
+    "\"title\"",
+    "\"isnewtopic\"",
+    "\"model_choice\"",
+    "\"complexity_score\"",
+    "\"quota\"",
+};
+enum { COMPACTION = ARRAY_LEN(kinds), WORDS = COMPACTION + 1 };
 
-static bool find_nocase(struct str text, const char *words)
+bool script_side_sign(struct str part)
 {
-    size_t n = strlen(words);
-    for (size_t i = 0; i + n <= text.len; i++) {
-        if ((text.ptr[i] | 0x20) == words[0] && strncasecmp(text.ptr + i, words, n) == 0) {
-            return true;
+    struct phrases p;
+    phrases_init(&p, words, ARRAY_LEN(words));
+    return phrases_in(&p, part) != 0;
+}
+
+static const char *kind_by_words(const struct llm_request *r, struct str system, struct str last)
+{
+    struct phrases p;
+    phrases_init(&p, words, WORDS);
+    bool long_one = r->n_messages > 2;
+    uint64_t in_system = phrases_in(&p, system);
+    uint64_t in_last = system.len == 0 || long_one ? phrases_in(&p, last) : 0;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        uint64_t found = kinds[i].system_only || system.len > 0 ? in_system : in_last;
+        if ((found >> i & 1u) != 0) {
+            return kinds[i].kind;
         }
     }
-    return false;
+    return long_one && (in_last >> COMPACTION & 1u) != 0 ? "summary" : NULL;
 }
 
 const char *script_side_kind(const struct llm_request *r, struct str system, struct str last)
@@ -68,17 +95,7 @@ const char *script_side_kind(const struct llm_request *r, struct str system, str
     if (str_eqc(str_trim(last), "quota") && r->sampling.max_tokens == 1) {
         return "quota";
     }
-    for (size_t i = 0; i < ARRAY_LEN(phrases); i++) {
-        struct str text = phrases[i].system_only || system.len > 0 ? system : last;
-        if (find_nocase(text, phrases[i].words)) {
-            return phrases[i].kind;
-        }
-    }
-    /* compaction: the system prompt is the usual one, the wish stands in the last message */
-    if (r->n_messages > 2 && find_nocase(last, "summary of the conversation")) {
-        return "summary";
-    }
-    return NULL;
+    return kind_by_words(r, system, last);
 }
 
 /* Gemini writes its types in capitals. */

@@ -5,21 +5,36 @@
 #include "gateway/side.h"
 
 #include "base/arena.h"
+#include "gateway/scan.h"
 #include "gateway/script_priv.h"
 #include "llm/codec.h"
 
 /* A title is not made from more than this; the sum of a long conversation may be. */
 #define BODY_MAX ((size_t)4 << 20)
+/* Searched at both ends of a part. The longest prompt of a side request that was seen has 5 KB. */
+#define END_MAX ((size_t)8 << 10)
 
-static bool offers_tools(struct str body)
+static bool has_sign(struct str body, size_t from, size_t to)
 {
-    return memmem(body.ptr, body.len, "\"tools\"", 7) != NULL;
+    struct str part = str_slice(body, from, to);
+    if (part.len <= 2 * END_MAX) {
+        return script_side_sign(part);
+    }
+    return script_side_sign(str_slice(part, 0, END_MAX)) ||
+           script_side_sign(str_slice(part, part.len - END_MAX, part.len));
 }
 
-const char *side_kind(const struct llm_endpoint *where, struct str body)
+static bool may_be_one(struct str body, const struct scan *s)
+{
+    return has_sign(body, 0, s->talk_at.from) || has_sign(body, s->talk_at.from, s->first_to) ||
+           has_sign(body, s->before_from, s->last_from) ||
+           has_sign(body, s->last_from, s->talk_at.to) || has_sign(body, s->talk_at.to, body.len);
+}
+
+const char *side_kind(const struct llm_endpoint *where, struct str body, const struct scan *s)
 {
     struct llm_request request;
-    if (body.len == 0 || body.len > BODY_MAX || offers_tools(body)) {
+    if (body.len == 0 || body.len > BODY_MAX || s->tools || !may_be_one(body, s)) {
         return NULL;
     }
     CLEANUP(arena) struct arena *a = arena_new();

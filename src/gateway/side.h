@@ -8,7 +8,10 @@
 #include "base/str.h"
 
 struct llm_endpoint;
+struct scan;
 
 /* "title", "topic", "summary", "route", "quota"; NULL: it belongs to the conversation, or the body
- * cannot be read. Cheap for the conversation: a request that offers tools is only searched. */
-const char *side_kind(const struct llm_endpoint *where, struct str body);
+ * cannot be read. `s` is the scan of the body. Cheap for the conversation: a request that offers
+ * tools is not looked at, and of others both ends of each part are searched for the words of side
+ * requests, which begin or end with what they want. Only a body with such words is read. */
+const char *side_kind(const struct llm_endpoint *where, struct str body, const struct scan *s);

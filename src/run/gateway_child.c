@@ -48,16 +48,8 @@ int gateway_environment(struct run *run, const struct placeholders *vars, struct
     json_setc(run->arena, env, "CINCH_GATEWAY_URL", json_cstr(run->arena, run->gateway->url));
     json_setc(run->arena, env, TOKEN_NAME, json_cstr(run->arena, run->gateway->token));
     set_proxy(run, env);
-    for (size_t i = 0; i < json_len(p->gateway.env); i++) {
-        const struct json_member *m = &p->gateway.env->object.members[i];
-        struct str value;
-        int r = expand_text(run->arena, json_str(m->value, STR_EMPTY), vars, true, &value, e);
-        if (r < 0) {
-            return err_wrap(e, "gateway variable '%s' of adapter '%s'", m->key.ptr, p->name);
-        }
-        json_set(run->arena, env, m->key, json_string(run->arena, value));
-    }
-    return 0;
+    int r = expand_env(run->arena, p->gateway.env, vars, env, e);
+    return r < 0 ? err_wrap(e, "gateway of adapter '%s'", p->name) : 0;
 }
 
 int gateway_file(struct run *run, const char *name, const struct json *tree, struct json **ret,

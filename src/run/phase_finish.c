@@ -36,14 +36,14 @@ static void tell_output(struct run *run)
 {
     const struct agent_report *r = &run->report;
     struct arena *a = run->arena;
-    if (r->text.len > 0) {
+    if (r->text.len > 0 && !r->told) {
         struct json *detail = json_object(a);
         json_setc(a, detail, "text", json_string(a, r->text));
         transcript_add(
             &run->record.transcript,
             &(struct transcript_entry) { .type = ENTRY_ASSISTANT_MESSAGE, .detail = detail });
     }
-    if (r->usage.known) {
+    if (r->usage.known && !r->told) {
         struct json *detail = json_object(a);
         json_setc(a, detail, "input_tokens", json_integer(a, r->usage.input));
         json_setc(a, detail, "output_tokens", json_integer(a, r->usage.output));

@@ -55,6 +55,21 @@ static void test_trees(void **state)
     assert_int_equal(expand_tree(arena, tree, &vars, &got, &e), -ERR_CONFIG);
 }
 
+static void test_variables(void **state)
+{
+    struct err e;
+    struct json *tree;
+    struct json *env = json_object(arena);
+    assert_int_equal(expand_env(arena, NULL, &vars, env, &e), 0);
+    assert_int_equal(yaml_parse(arena, STR("{A: 'x {model}', B: b}"), "t", NULL, &tree, &e), 0);
+    assert_int_equal(expand_env(arena, tree, &vars, env, &e), 0);
+    assert_int_equal(json_len(env), 2);
+    assert_string_equal(json_cstring(json_get(env, "A"), ""), "x m-1");
+    assert_int_equal(yaml_parse(arena, STR("{C: '{nobody}'}"), "t", NULL, &tree, &e), 0);
+    assert_int_equal(expand_env(arena, tree, &vars, env, &e), -ERR_CONFIG);
+    assert_string_equal(e.msg, "variable 'C': unknown placeholder {nobody}");
+}
+
 static char **expand(const char *argv, const char *command, struct err *e)
 {
     struct profile *p;
@@ -97,9 +112,9 @@ static void test_no_command(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),       cmocka_unit_test(test_unknown_is_an_error_in_a_profile),
-        cmocka_unit_test(test_trees),      cmocka_unit_test(test_argv),
-        cmocka_unit_test(test_no_command),
+        cmocka_unit_test(test_text),  cmocka_unit_test(test_unknown_is_an_error_in_a_profile),
+        cmocka_unit_test(test_trees), cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_argv),  cmocka_unit_test(test_no_command),
     };
     return cmocka_run_group_tests(tests, arena_setup, arena_teardown);
 }

@@ -40,6 +40,7 @@ static void test_defaults(void **state)
     assert_int_equal(p->prompt, PROMPT_FILE);
     assert_int_equal(p->home, HOME_PRIVATE);
     assert_null(p->trust.style);
+    assert_string_equal(p->mcp.prefix, "");
     assert_int_equal(p->argv_len, 1);
 }
 
@@ -54,11 +55,16 @@ static void test_everything(void **state)
                               "files: [{name: s, path: .x/s.toml, format: toml}]\n"
                               "trust: {style: codex, file: .codex/config.toml}\n"
                               "gateway: {format: chat, upstream: 'https://x', key: X_KEY,\n"
-                              "  env: {X_URL: '{gateway_url}/v1'}, files: {s: {a: 1}}}\n");
+                              "  env: {X_URL: '{gateway_url}/v1'}, files: {s: {a: 1}}}\n"
+                              "mcp: {prefix: x_, env: {T: '{mcp_token}'},\n"
+                              "  files: {s: {u: '{mcp_url}'}}}\n");
     assert_string_equal(p->gateway.format, "chat");
     assert_string_equal(p->gateway.upstream, "https://x");
     assert_string_equal(p->gateway.key, "X_KEY");
     assert_int_equal(json_len(p->gateway.env), 1);
+    assert_string_equal(p->mcp.prefix, "x_");
+    assert_int_equal(json_len(p->mcp.env), 1);
+    assert_string_equal(json_cstring(json_pointer(p->mcp.files, STR("/s/u")), ""), "{mcp_url}");
     assert_int_equal(json_len(p->binary), 2);
     assert_string_equal(p->argv[1].when, "model");
     assert_int_equal(p->prompt, PROMPT_STDIN);
@@ -70,6 +76,7 @@ static void test_everything(void **state)
 static void test_mistakes_are_named_with_their_place(void **state)
 {
     refuse("name: x\nargv: [a]\ngateway: {files: {s: {}}}\n", "p.yaml:3:22: 'gateway.files' names");
+    refuse("name: x\nargv: [a]\nmcp: {files: {s: {}}}\n", "p.yaml:3:18: 'mcp.files' names");
     refuse("name: x\nargv: [a]\npromt: file\n", "p.yaml:3:1: unknown key 'promt'");
     refuse("name: x\nargv: [a]\npromt: file\n", "did you mean 'prompt'?");
     refuse("name: x\nargv: [a]\nprompt: fax\n", "file|argument|stdin");

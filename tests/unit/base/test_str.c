@@ -215,6 +215,25 @@ static void test_distance(void **state)
     assert_int_equal(str_distance(str_n(big, sizeof big), STR("a"), 2), 3);
 }
 
+static void test_globs(void **state)
+{
+    static const struct {
+        const char *pattern, *text;
+        bool yes;
+    } rows[] = {
+        { "", "", true },       { "", "a", false },        { "*", "", true },
+        { "a*", "abc", true },  { "*c", "abc", true },     { "a?c", "abc", true },
+        { "a?c", "ac", false }, { "*b*b*", "abab", true }, { "*b*b*", "aba", false },
+        { "ab", "abc", false }, { "**a", "a", true },      { "A", "a", false },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_int_equal(str_glob(str_of(rows[i].pattern), str_of(rows[i].text), false),
+                         rows[i].yes);
+    }
+    assert_true(str_glob(STR("Ab*"), STR("aBc"), true));
+    assert_true(str_glob(STR("a?c"), STR("a\0c"), false));
+}
+
 static void test_printing(void **state)
 {
     char out[32];
@@ -235,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_bad_durations),
         cmocka_unit_test(test_distance),
+        cmocka_unit_test(test_globs),
         cmocka_unit_test(test_printing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -364,9 +364,7 @@ static void side_requests_are_marked(void **state)
     struct account *acc = open_account(&told, (struct budget_limits) { 0 });
     struct trip t;
     begin(&t, acc, LLM_CALL_GENERATE);
-    t.view.client_body =
-        STR("{\"model\":\"m\",\"max_tokens\":9,\"system\":\"You are a title generator.\","
-            "\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}");
+    t.view.side = "title";
     (void)ask(&t);
     finish(&t,
            (struct filter_done) {

@@ -38,6 +38,24 @@ static void test_what_is_found(void **state)
     assert_int_equal(s.max_output, 0);
 }
 
+static void test_the_ends_of_the_conversation(void **state)
+{
+    struct scan s;
+    struct str body = STR("{\"tools\":[ ],\"messages\": [ {\"a\":[1]} , 2,\"]\" , {} ],\"b\":1}");
+    assert_true(scan_request(body, &s));
+    assert_false(s.tools);
+    assert_true(str_eqc(str_slice(body, s.talk_at.from, s.first_to), "[ {\"a\":[1]} , 2"));
+    assert_true(str_eqc(str_slice(body, s.before_from, s.last_from), "\"]\" , "));
+    assert_true(str_eqc(str_slice(body, s.last_from, s.talk_at.to), "{} ]"));
+    body = STR("{\"input\":\"hi\",\"tools\":[{}]}");
+    assert_true(scan_request(body, &s));
+    assert_true(s.tools);
+    assert_true(str_eqc(str_slice(body, s.last_from, s.talk_at.to), "\"hi\""));
+    assert_true(scan_request(STR("{\"contents\":[],\"tools\":null}"), &s));
+    assert_false(s.tools);
+    assert_int_equal(s.talk_at.to - s.talk_at.from, 2);
+}
+
 static void test_what_two_readers_could_see_differently_is_refused(void **state)
 {
     static const char *const bad[] = {
@@ -60,6 +78,10 @@ static void test_what_two_readers_could_see_differently_is_refused(void **state)
         "{\"generationConfig\":{},\"generationConfig\":{\"maxOutputTokens\":9}}",
         "{\"a\":\"unclosed}",
         "{\"a\":[1,2}",
+        "{\"messages\":[1,]}",
+        "{\"messages\":[1 2]}",
+        "{\"messages\":[1",
+        "{\"messages\":[1,",
         "{a:1}",
     };
     struct scan s;
@@ -111,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_found),
+        cmocka_unit_test(test_the_ends_of_the_conversation),
         cmocka_unit_test(test_what_two_readers_could_see_differently_is_refused),
         cmocka_unit_test(test_replacing_leaves_the_rest),
     };

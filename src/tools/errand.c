@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Errands on top of proc: how one ends is decided here once, by the first thing that goes wrong;
+ * when it is over is said by proc alone, after the last process of the tree is gone.
+ */
+#include "tools/errand.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "io/loop.h"
+#include "io/timer.h"
+#include "proc/which.h"
+
+/* For what holds its pipes after the program itself has ended; a part of a pipeline that writes its
+ * last lines needs less, a daemon would use up any time. */
+#define DRAIN (2 * NSEC_PER_SEC)
+
+#define ENV_MAX 4096 /* variables; more is no environment */
+
+struct errand {
+    struct loop *loop;
+    struct arena *arena;
+    struct proc *proc;
+    struct timer *timer;
+    struct buf out, err;
+    size_t max_output;
+    nsec timeout;
+    nsec started_at;
+    bool exited; /* the program itself is over: a timeout is none any more */
+    bool cut;    /* it was made to end, for the reason in `end` */
+    enum errand_end end;
+    void (*done)(void *arg, const struct errand_result *r);
+    void *arg;
+};
+
+const char *errand_end_word(enum errand_end end)
+{
+    static const char *const words[] = {
+        [ERRAND_EXITED] = "exited",       [ERRAND_SIGNALLED] = "signalled",
+        [ERRAND_TIMEOUT] = "timeout",     [ERRAND_FLOOD] = "flood",
+        [ERRAND_CANCELLED] = "cancelled", [ERRAND_NOT_STARTED] = "not_started",
+    };
+    return words[end];
+}
+
+static void errand_destroy(void *arg)
+{
+    struct errand *x = arg;
+    x->proc = proc_free(x->proc);
+    x->timer = timer_free(x->timer);
+    buf_done(&x->out);
+    buf_done(&x->err);
+    x->arena = arena_free(x->arena);
+    free(x);
+}
+
+static void cut(struct errand *x, enum errand_end end)
+{
+    if (!x->cut) {
+        x->cut = true;
+        x->end = end;
+    }
+    proc_kill(x->proc);
+}
+
+/* --- what the program does --- */
+
+static void on_stdout(struct errand *x, struct str bytes)
+{
+    if (bytes.len > x->max_output - x->out.len) {
+        bytes.len = x->max_output - x->out.len;
+        cut(x, ERRAND_FLOOD);
+    }
+    buf_add(&x->out, bytes);
+}
+
+/* The end of it tells most: that is where a program says why it gave up. */
+static void on_stderr(struct errand *x, struct str bytes)
+{
+    if (bytes.len > ERRAND_STDERR_MAX) {
+        bytes = str_slice(bytes, bytes.len - ERRAND_STDERR_MAX, bytes.len);
+    }
+    size_t len = x->err.len + bytes.len;
+    if (len > ERRAND_STDERR_MAX) {
+        buf_consume(&x->err, len - ERRAND_STDERR_MAX);
+    }
+    buf_add(&x->err, bytes);
+}
+
+static void on_output(void *arg, enum proc_stream stream, struct str bytes)
+{
+    if (stream == PROC_STDOUT) {
+        on_stdout(arg, bytes);
+    } else {
+        on_stderr(arg, bytes);
+    }
+}
+
+static void on_exit_(void *arg, const struct proc_result *r)
+{
+    struct errand *x = arg;
+    (void)r;
+    x->exited = true;
+}
+
+static void on_timeout(void *arg)
+{
+    struct errand *x = arg;
+    if (x->exited) {
+        proc_kill(x->proc); /* what it left behind had its time too */
+    } else {
+        cut(x, ERRAND_TIMEOUT);
+    }
+}
+
+/* --- how it ended --- */
+
+static const char *why_of(const struct errand *x, const struct errand_result *r,
+                          const struct proc_result *p)
+{
+    switch (r->end) {
+    case ERRAND_EXITED:
+        return r->value == 0 ? NULL : arena_printf(x->arena, "it exited with code %d", r->value);
+    case ERRAND_SIGNALLED:
+        return arena_printf(x->arena, "it was ended by signal %d (%s)", r->value,
+                            strsignal(r->value));
+    case ERRAND_TIMEOUT:
+        return arena_printf(x->arena, "it took more than %.6g seconds and was killed",
+                            (double)x->timeout / (double)NSEC_PER_SEC);
+    case ERRAND_FLOOD:
+        return arena_printf(x->arena, "it printed more than %zu bytes and was killed",
+                            x->max_output);
+    case ERRAND_CANCELLED:
+        return "it was cancelled";
+    case ERRAND_NOT_STARTED:
+        break;
+    }
+    return p->error.code == ERR_OK ? "it could not be started" : p->error.msg;
+}
+
+static void on_done(void *arg, const struct proc_result *p)
+{
+    struct errand *x = arg;
+    struct errand_result r = {
+        .end = ERRAND_EXITED,
+        .value = p->value,
+        .out = buf_str(&x->out),
+        .err = buf_str(&x->err),
+        .leaked = p->leaked,
+        .took = clock_now() - x->started_at,
+    };
+    if (x->cut) {
+        r.end = x->end;
+    } else if (!p->started) {
+        r.end = ERRAND_NOT_STARTED;
+    } else if (!p->exit_known || p->signaled) {
+        r.end = ERRAND_SIGNALLED;
+        r.value = p->exit_known ? p->value : SIGKILL;
+    }
+    r.why = why_of(x, &r, p);
+    x->timer = timer_free(x->timer);
+    x->done(x->arg, &r);
+    loop_retire(x->loop, errand_destroy, x);
+}
+
+/* --- starting --- */
+
+static const char *env_value(const char *const *envp, const char *name)
+{
+    size_t len = strlen(name);
+    for (; envp != NULL && *envp != NULL; envp++) {
+        if (strncmp(*envp, name, len) == 0 && (*envp)[len] == '=') {
+            return *envp + len + 1;
+        }
+    }
+    return NULL;
+}
+
+static bool env_given(const struct json *env, const char *entry)
+{
+    size_t len = strcspn(entry, "=");
+    return json_find(env, str_n(entry, len)) != NULL;
+}
+
+/* "NAME=value"; NULL in *ret for a null, which takes the variable away. */
+static int env_entry(struct arena *a, const struct json_member *m, const char **ret, struct err *e)
+{
+    if (m->key.len == 0 || str_has_nul(m->key) || memchr(m->key.ptr, '=', m->key.len) != NULL) {
+        return ERR(e, ERR_CONFIG, "'%.*s' cannot be the name of a variable", STR_ARG(m->key));
+    }
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    switch (m->value->type) {
+    case JSON_NULL:
+        *ret = NULL;
+        return 0;
+    case JSON_STRING:
+        buf_add(&text, m->value->string);
+        break;
+    case JSON_BOOL:
+    case JSON_INT:
+    case JSON_REAL:
+        if (json_write(m->value, JSON_COMPACT, &text, e) < 0) {
+            return -(int)e->code;
+        }
+        break;
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        return ERR(e, ERR_CONFIG, "the variable '%.*s' cannot hold an %s", STR_ARG(m->key),
+                   json_type_name(m->value->type));
+    }
+    if (str_has_nul(buf_str(&text))) {
+        return ERR(e, ERR_CONFIG, "the variable '%.*s' cannot hold a NUL", STR_ARG(m->key));
+    }
+    *ret = arena_printf(a, "%.*s=%.*s", STR_ARG(m->key), STR_ARG(buf_str(&text)));
+    return 0;
+}
+
+/* The host's variables, with those of the errand in their place or behind them. */
+static int env_merge(struct arena *a, const char *const *host, const struct json *env,
+                     const char *const **ret, struct err *e)
+{
+    size_t n_host = 0;
+    size_t n_own = json_is(env, JSON_OBJECT) ? env->object.len : 0;
+    while (host != NULL && host[n_host] != NULL) {
+        n_host++;
+    }
+    if (n_host > ENV_MAX || n_own > ENV_MAX) {
+        return ERR(e, ERR_LIMIT, "more than %d variables", ENV_MAX);
+    }
+    const char **all = arena_array(a, n_host + n_own + 1, sizeof *all);
+    size_t n = 0;
+    for (size_t i = 0; i < n_host; i++) {
+        if (!env_given(env, host[i])) {
+            all[n++] = host[i];
+        }
+    }
+    for (size_t i = 0; i < n_own; i++) {
+        const char *entry = NULL;
+        int rc = env_entry(a, &env->object.members[i], &entry, e);
+        if (rc < 0) {
+            return rc;
+        }
+        if (entry != NULL) {
+            all[n++] = entry;
+        }
+    }
+    all[n] = NULL;
+    *ret = all;
+    return 0;
+}
+
+/* A path that is relative to the working directory is resolved where that directory is: inside, by
+ * whoever starts it. */
+static int find_program(const struct errand_opts *o, const char *cwd, bool placed,
+                        char out[PATH_MAX], struct err *e)
+{
+    const char *name = o->argv[0];
+    if (placed && strchr(name, '/') != NULL) {
+        size_t len = strlen(name);
+        if (len >= PATH_MAX) {
+            return ERR(e, ERR_NOTFOUND, "the path of the program is too long");
+        }
+        memcpy(out, name, len + 1);
+        return 0;
+    }
+    int rc = which_find(name, env_value(o->host->envp, "PATH"), placed ? NULL : cwd, out, e);
+    if (rc == 0 && placed && out[0] != '/') {
+        return ERR(e, ERR_NOTFOUND, "program '%s' was found by a relative entry of PATH", name);
+    }
+    return rc;
+}
+
+static int launch(struct errand *x, const struct errand_opts *o, struct err *e)
+{
+    char path[PATH_MAX];
+    struct proc_place place = { 0 };
+    bool placed =
+        !o->outside && o->host->place != NULL && o->host->place(o->host->arg, o->layer, &place);
+    const char *cwd = o->cwd != NULL ? o->cwd : o->host->cwd;
+    const char *const *envp = NULL;
+    int rc = env_merge(x->arena, o->host->envp, o->env, &envp, e);
+    rc = rc < 0 ? rc : find_program(o, cwd, placed, path, e);
+    rc = rc < 0 ? rc : timer_new(x->loop, on_timeout, x, &x->timer, e);
+    if (rc < 0) {
+        return rc;
+    }
+    struct proc_opts po = {
+        .path = path,
+        .argv = o->argv,
+        .envp = envp,
+        .cwd = cwd,
+        .stdin_mode = PROC_STDIN_BYTES,
+        .stdin_bytes = o->input,
+        .drain = DRAIN,
+        .place = placed ? &place : NULL,
+        .port = { .on_output = on_output, .on_exit = on_exit_, .on_done = on_done, .arg = x },
+    };
+    rc = proc_start(x->loop, &po, &x->proc, e);
+    if (rc == 0) {
+        timer_arm(x->timer, x->started_at + x->timeout);
+    }
+    return rc;
+}
+
+int errand_start(const struct errand_opts *o, struct errand **ret, struct err *e)
+{
+    if (o->argv == NULL || o->argv[0] == NULL) {
+        return ERR(e, ERR_CONFIG, "no program is named");
+    }
+    if (o->env != NULL && !json_is(o->env, JSON_OBJECT)) {
+        return ERR(e, ERR_CONFIG, "variables are an object of names and values, not %s",
+                   json_type_name(o->env->type));
+    }
+    struct errand *x = xcalloc(1, sizeof *x);
+    x->loop = o->host->loop;
+    x->arena = arena_new();
+    x->max_output = o->max_output == 0 ? ERRAND_OUTPUT : o->max_output;
+    x->timeout = o->timeout <= 0 ? ERRAND_TIME : o->timeout;
+    x->started_at = clock_now();
+    x->done = o->done;
+    x->arg = o->arg;
+    buf_init(&x->out, x->max_output);
+    buf_init(&x->err, ERRAND_STDERR_MAX);
+    struct err why = { .code = ERR_OK };
+    int rc = launch(x, o, &why);
+    if (rc < 0) {
+        errand_destroy(x);
+        if (e != NULL) {
+            *e = why;
+        }
+        return rc;
+    }
+    *ret = x;
+    return 0;
+}
+
+void errand_cancel(struct errand *x)
+{
+    cut(x, ERRAND_CANCELLED);
+}
