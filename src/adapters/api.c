@@ -455,11 +455,6 @@ static void add_results(struct api *p)
     }
 }
 
-static bool is_offered(const struct api *p, struct str name)
-{
-    return llm_tool_find(&p->request, name) != NULL;
-}
-
 /* --- questions --- */
 
 static int next_question(struct api *p, struct driver_question *ret, struct err *e)
@@ -496,13 +491,9 @@ static int api_ask(void *self, struct driver_question *ret, struct err *e)
     if (p->over) {
         return DRIVER_OVER;
     }
-    while ((c = open_call(p)) != NULL) {
-        if (is_offered(p, c->name)) {
-            ret->call = c;
-            return DRIVER_CALL;
-        }
-        const char *why = arena_printf(p->arena, "there is no tool '%.*s'", STR_ARG(c->name));
-        api_result(p, str_of(why), true);
+    if ((c = open_call(p)) != NULL) { /* also of a tool that nobody offered: that is the run's */
+        ret->call = c;
+        return DRIVER_CALL;
     }
     if (p->calls != NULL) {
         add_results(p);

@@ -173,11 +173,19 @@ int gateway_look(struct arena *a, const struct settings *s, struct err *e)
 
 /* --- for a run --- */
 
+/* Tools are behind the same door, also where there is no model. */
+static bool may_offer_tools(const struct run *run)
+{
+    const struct settings *s = &run->settings;
+    return json_len(s->tools) > 0 || json_get(s->prompt, "sections") != NULL ||
+           s->output_schema != NULL || run->opts->hooks.n_tools > 0;
+}
+
 void gateway_plan(struct run *run)
 {
     struct run_gateway *g = run->gateway = ARENA_NEW(run->arena, struct run_gateway);
     if (!settings_gateway(&run->settings) || run->settings.profile == NULL) {
-        if (run->settings.sandbox.hosts != NULL) {
+        if (run->settings.sandbox.hosts != NULL || may_offer_tools(run)) {
             g->token = make_token(run->arena);
             secrets_add(run->arena, &run->secrets, TOKEN_NAME, str_of(g->token));
         }

@@ -36,6 +36,7 @@ static struct str contract_text(struct run *run)
 struct placeholders execute_vars(struct run *run)
 {
     const struct settings *s = &run->settings;
+    struct driver_mcp mcp = tools_mcp(run);
     nsec seconds = (s->timeout + NSEC_PER_SEC - 1) / NSEC_PER_SEC;
     const struct placeholder vars[] = {
         { .name = "prompt", .value = run->prompt },
@@ -63,6 +64,9 @@ struct placeholders execute_vars(struct run *run)
           .value = number_text(run, s->sampling.seed >= 0 ? (double)s->sampling.seed : NAN) },
         { .name = "gateway_url", .value = text_or_none(gateway_url(run)) },
         { .name = "gateway_token", .value = text_or_none(gateway_token(run)) },
+        { .name = "mcp_url", .value = text_or_none(mcp.url) },
+        { .name = "mcp_token", .value = text_or_none(mcp.token) },
+        { .name = "resume", .value = run->exec.resume },
         { .name = "binary", .value = str_of(run->paths.program) },
         { .name = "command", .list = s->command },
         { .name = "args", .list = s->args },
@@ -184,11 +188,20 @@ int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
     if (r < 0) {
         return r;
     }
+    r = launch_environment(run, run->launch.env, &run->environment, e);
+    return r < 0 ? r
+                 : record_write_json(&run->record, "evidence/environment.json",
+                                     run->environment.names, e);
+}
+
+int launch_environment(struct run *run, const struct json *adapter_env, struct environment *ret,
+                       struct err *e)
+{
     struct environment_input in = {
         .settings = &run->settings,
         .secrets = &run->secrets,
         .caller = run->opts->environ,
-        .adapter_env = run->launch.env,
+        .adapter_env = adapter_env,
         .withheld = gateway_withheld(run),
         .run_id = run->record.state.run_id,
         .home = run->settings.home == HOME_PRIVATE ? run->paths.home : NULL,
@@ -200,8 +213,5 @@ int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
         .skills_dir = run->paths.skills,
         .schema_file = run->paths.schema_file,
     };
-    r = environment_build(run->arena, &in, &run->environment, e);
-    return r < 0 ? r
-                 : record_write_json(&run->record, "evidence/environment.json",
-                                     run->environment.names, e);
+    return environment_build(run->arena, &in, ret, e);
 }

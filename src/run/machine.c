@@ -376,8 +376,11 @@ static void end(struct run *run)
     confine_done(run);
     run->workspace = workspace_close(run->workspace, false);
     runtime_probe_done(run);
-    definition_done(&run->definition);
+    agent_files_done(run);
     gateway_done(run);
+    tools_done(run);
+    definition_done(&run->definition);
+    run_session_close(run);
     record_done(&run->record);
     run->loop = loop_free(run->loop);
     run->redactor = redactor_free(run->redactor);

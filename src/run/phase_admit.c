@@ -167,6 +167,9 @@ int phase_admit(struct run *run, struct err *e)
         r = find_driver(run, e);
     }
     if (r == 0) {
+        r = tools_admit(run, e);
+    }
+    if (r == 0) {
         r = confine_admit(run, e);
     }
     return r < 0 ? r : find_program(run, e);

@@ -103,6 +103,7 @@ int phase_parse(struct run *run, struct err *e)
     logfile_flush(&run->record.out);
     logfile_flush(&run->record.err);
     run->driver->end(run->session, &run->report);
+    rounds_add_usage(&run->report.usage, &run->exec.past);
     make_text_safe(run);
     if (run->exec.launched) {
         output_parse(run);

@@ -143,6 +143,8 @@ static int open_gateway(struct run *run, int listener, struct err *e)
                                                  .token = g->token,
                                                  .routes = g->table,
                                                  .n_routes = g->len,
+                                                 .mounts = tools_door(run),
+                                                 .n_mounts = tools_door(run) == NULL ? 0 : 1,
                                                  .filters = filters,
                                                  .n_filters = n,
                                                  .egress = g->egress,
@@ -208,7 +210,7 @@ int gateway_start(struct run *run, struct err *e)
     struct run_gateway *g = run->gateway;
     int fd;
     int port = CONFINE_PORT;
-    if (g->len == 0 && run->settings.sandbox.hosts == NULL) {
+    if (g->len == 0 && run->settings.sandbox.hosts == NULL && tools_door(run) == NULL) {
         return 0;
     }
     int r = open_model(run, e);

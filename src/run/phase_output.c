@@ -92,16 +92,18 @@ void output_parse(struct run *run)
         return;
     }
     int given = -ERR_PARSE;
-    if (r->structured != NULL) {
-        given =
-            structured_accept(r->structured, STRUCTURED_NATIVE, &options, run->arena, &native, &e);
+    const struct json *by_tool = tools_structured(run);
+    const struct json *value = by_tool != NULL ? by_tool : r->structured;
+    if (value != NULL) {
+        given = structured_accept(value, by_tool != NULL ? STRUCTURED_TOOL : STRUCTURED_NATIVE,
+                                  &options, run->arena, &native, &e);
         found = native;
     }
     int rc = given == 0 ? 0 : structured_parse(r->text, &options, run->arena, &found, &e);
     if (rc == 0) {
         take(run, &found);
     } else if (rc == -ERR_PARSE) {
-        miss(run, r->structured != NULL ? &native.failure : &found.failure);
+        miss(run, value != NULL ? &native.failure : &found.failure);
     } else {
         miss(run,
              &(struct structured_failure) { .message = str_of(arena_dup(run->arena, str_of(e.msg))),

@@ -47,6 +47,7 @@ static int write_config_file(struct run *run, const struct profile_file *file, s
     const struct json *settings = json_get(json_get(run->settings.tree, "files"), file->name);
     struct json *tree;
     int r = gateway_file(run, file->name, settings, &tree, e);
+    r = r < 0 ? r : tools_file(run, file->name, tree, &tree, e);
     if (r == 0) {
         r = render_config(tree, file->format, &text, e);
     }
@@ -78,6 +79,9 @@ int phase_configure(struct run *run, struct err *e)
     }
     struct json *explained = layers_explain(run->arena, &s->layers, s->tree);
     int r = record_write_json(&run->record, "evidence/config.json", explained, e);
+    if (r == 0) {
+        r = tools_mount(run, e);
+    }
     if (r == 0) {
         r = gateway_start(run, e);
     }
@@ -128,7 +132,6 @@ int phase_prepare(struct run *run, struct err *e)
 
 static void tell(struct run *run)
 {
-    char id[ID_LEN];
     struct event_prompt p = run_event_prompt(run);
     struct events *ev = &run->record.events;
     const struct definition *d = &run->definition;
@@ -136,8 +139,10 @@ static void tell(struct run *run)
     size_t tools = json_len(d->tools);
     events_render_start(ev, &p);
     events_render_complete(ev, &p, (int)sections, (int)tools, run->prompt.len);
-    events_prompt_rendered(ev, &p, run->prompt, id);
-    events_rendered_tools(ev, &p, id, tools == 0 ? NULL : d->tools);
+    events_prompt_rendered(ev, &p, run->prompt, run->render_id);
+    if (!tools_wanted(run)) { /* else they are told when they are all there */
+        events_rendered_tools(ev, &p, run->render_id, NULL);
+    }
     transcript_start(&run->record.transcript, run->settings.prompt_name, run->settings.adapter);
     struct json *detail = json_object(run->arena);
     json_setc(run->arena, detail, "text", json_string(run->arena, run->prompt));
@@ -157,13 +162,18 @@ static int write_contract(struct run *run, struct err *e)
     return r < 0 ? r : write_below_home(run, ".cinch/output.schema.json", buf_str(&text), e);
 }
 
+int context_write_prompt(struct run *run, struct err *e)
+{
+    run->paths.prompt_file = arena_printf(run->arena, "%s/.cinch/prompt.md", run->paths.home);
+    return write_below_home(run, ".cinch/prompt.md", run->prompt, e);
+}
+
 int phase_context(struct run *run, struct err *e)
 {
     struct definition_place place = place_of(run, -1);
     int r = definition_prompt(&run->definition, &place, &run->prompt, e);
     if (r == 0) {
-        run->paths.prompt_file = arena_printf(run->arena, "%s/.cinch/prompt.md", run->paths.home);
-        r = write_below_home(run, ".cinch/prompt.md", run->prompt, e);
+        r = context_write_prompt(run, e);
     }
     if (r == 0) {
         r = write_contract(run, e);

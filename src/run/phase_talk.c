@@ -7,7 +7,9 @@
 #include "gateway/upstream.h"
 #include "gateway/upstream_curl.h"
 #include "io/loop.h"
+#include "run/run_tools.h"
 #include "run/run_priv.h"
+#include "tools/bridge.h"
 
 struct talk {
     struct run *run;
@@ -34,7 +36,7 @@ static void finish(void *arg)
         run->driver->end(run->session, &report);
         run->exec.exit = (struct engine_exit) { ENGINE_EXITED, report.failed ? 1 : 0 };
     }
-    run_phase_done(run);
+    execute_over(run);
 }
 
 static void end(struct talk *x)
@@ -110,19 +112,75 @@ static int send_question(struct talk *x, const struct driver_question *q, struct
     return x->door->ops->start(x->door, &x->request, &port, &x->call, e);
 }
 
+/* --- calls --- */
+
+static void on_answer(void *arg, const struct bridge_answer *a)
+{
+    struct talk *x = arg;
+    struct run *run = x->run;
+    if (x->over) {
+        return;
+    }
+    struct str text = a->text;
+    if (a->feedback.len > 0) {
+        text = str_of(arena_printf(run->arena, "%.*s\n\n%.*s", STR_ARG(text),
+                                   STR_ARG(a->feedback)));
+    }
+    run->driver->result(run->session, text, a->is_error);
+    loop_post(run->loop, step, x);
+}
+
+/* Arguments that are no object are the bridge's to refuse: the model gets a result to learn from. */
+static void start_call(struct talk *x, const struct llm_call *c)
+{
+    struct run *run = x->run;
+    struct bridge *bridge = tools_bridge(run);
+    struct bridge_call *call;
+    if (bridge == NULL) { /* nothing was offered, so that this is a call that nobody may make */
+        run->driver->result(run->session, STR("there are no tools"), true);
+        loop_post(run->loop, step, x);
+        return;
+    }
+    struct json *text = c->input != NULL ? NULL : json_string(run->arena, c->text);
+    bridge_call(bridge,
+                &(struct bridge_request) { .name = c->name,
+                                           .arguments = c->input != NULL ? c->input : text,
+                                           .call_id = c->id,
+                                           .done = on_answer,
+                                           .arg = x },
+                &call);
+}
+
+/* --- turns --- */
+
+static void next_turn(struct run *run, struct str text)
+{
+    struct talk *x = run->exec.talk;
+    if (x == NULL || x->over) {
+        return; /* stopped meanwhile */
+    }
+    if (text.len == 0) {
+        end(x);
+        return;
+    }
+    run->driver->say(run->session, text);
+    loop_post(run->loop, step, x);
+}
+
 static void step(void *arg)
 {
     struct talk *x = arg;
     struct run *run = x->run;
     struct driver_question q;
+    struct agent_report report;
     struct err e = { 0 };
     if (x->over) {
         return;
     }
     int r = run->driver->ask(run->session, &q, &e);
-    while (r == DRIVER_CALL) { /* nothing is offered, so that this is a call that nobody may make */
-        run->driver->result(run->session, STR("there are no tools"), true);
-        r = run->driver->ask(run->session, &q, &e);
+    if (r == DRIVER_CALL) {
+        start_call(x, q.call);
+        return;
     }
     if (r == DRIVER_ASK) {
         r = send_question(x, &q, &e);
@@ -132,8 +190,11 @@ static void step(void *arg)
     }
     if (r < 0) {
         run_fail_err(run, &e);
+        end(x);
+        return;
     }
-    end(x);
+    run->driver->end(run->session, &report);
+    rounds_judge(run, &report, next_turn);
 }
 
 int talk_start(struct run *run, struct err *e)

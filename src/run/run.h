@@ -23,6 +23,10 @@
 #include "base/clock.h"
 #include "record/reason.h"
 #include "run/settings.h"
+#include "tools/completion.h"
+#include "tools/feedback.h"
+#include "tools/guard.h"
+#include "tools/tool_callback.h"
 
 /* What a watcher may show while the run goes on. */
 struct run_view {
@@ -42,6 +46,18 @@ struct run_watcher {
     void *owner;
 };
 
+/* Parts of a task that are C functions; they are called from run_execute(). Lists are borrowed. */
+struct run_hooks {
+    const struct tool_callback *tools;
+    size_t n_tools;
+    const struct guard_callback *policies;
+    size_t n_policies;
+    const struct feedback_callback *feedback;
+    size_t n_feedback;
+    const struct completion_callback *completion;
+    size_t n_completion;
+};
+
 struct run_opts {
     struct settings_input settings;
     const char *runs_dir; /* where a run without an output directory makes one */
@@ -49,6 +65,7 @@ struct run_opts {
     bool keep_home;
     const char *const *environ;
     struct run_watcher watcher;
+    struct run_hooks hooks;
 };
 
 enum { RUN_MESSAGE_MAX = 480 };

@@ -13,8 +13,12 @@
 #include "run/definition.h"
 #include "run/environment.h"
 #include "run/run.h"
+#include "run/run_tools.h"
 #include "run/secrets.h"
 
+struct dialogue;
+struct run_tools;
+struct session;
 struct talk;
 struct loop;
 struct proc;
@@ -61,7 +65,8 @@ struct run_paths {
     const char *home;        /* private place of the run; HOME of the child unless that is shared */
     const char *prompt_file; /* exact bytes of the prompt, for the child */
     const char *config_file; /* the settings without secrets, for the child */
-    const char *program;     /* what will be executed */
+    const char *program;     /* the agent's */
+    const char *executable;  /* what is started: that, or what provides its dependencies */
     const char *workspace;   /* the tree that the agent worked in, as we see it */
     const char *artifacts;   /* where the agent leaves files */
     const char *skills;      /* the skills folder, as the agent sees it; NULL: there is none */
@@ -82,6 +87,13 @@ struct answer {
 struct execution {
     struct proc *proc; /* NULL: nothing was started */
     struct talk *talk; /* of a driver that talks to a model itself; else NULL */
+    struct dialogue *dialogue; /* of a driver that converses with its program; else NULL */
+    struct launch_spec spec;
+    int64_t round;           /* further turns that there were */
+    struct str goal;         /* the prompt of the first turn; ptr NULL: that is going on */
+    struct str resume;       /* handle of the conversation; empty: none that could go on */
+    bool restart;            /* the agent must begin anew to see what it opened */
+    struct agent_usage past; /* of sessions that are over */
     struct timer *total, *first_output, *idle, *heartbeat;
     bool launched; /* the program was really started */
     pid_t pid;
@@ -123,6 +135,10 @@ struct run {
     struct str prompt;
     const struct driver *driver;
     void *session; /* of the driver */
+    struct session *state;   /* what tools remember; run_session.h */
+    struct run_tools *tools; /* NULL: none, and no guards either */
+    int files_fd;            /* of agent_files.c; 0: not open */
+    char render_id[ID_LEN];  /* of the event that told the prompt */
     struct launch launch;
     struct environment environment;
     struct trust_entry *trust;   /* registered; NULL: nothing to remove */
@@ -169,8 +185,14 @@ int phase_collect(struct run *run, struct err *e);
 int phase_gate(struct run *run, struct err *e);
 int phase_finish(struct run *run, struct err *e);
 
-/* What stands for {model}, {prompt_file} and the like (phase_execute.c); before phase context
- * without the prompt. */
+/* --- launch.c --- */
+
+/* Arguments, environment and what the driver is told. */
+int launch_plan(struct run *run, struct launch_spec *spec, struct err *e);
+/* The environment of a program inside, with the variables of the adapter if there are any. */
+int launch_environment(struct run *run, const struct json *adapter_env, struct environment *ret,
+                       struct err *e);
+/* What stands for {model}, {prompt_file} and the like; before phase context without the prompt. */
 struct placeholders execute_vars(struct run *run);
 /* Where uv keeps what it has loaded; NULL: nowhere. */
 const char *execute_uv_cache(struct run *run);
@@ -223,6 +245,39 @@ void gateway_fill(const struct run *run, struct summary *s);
 struct budget_left gateway_left(const struct run *run);
 void gateway_done(struct run *run); /* idempotent, accepts a run that never planned one */
 
+/* --- phase_prepare.c --- */
+
+/* The prompt as a file, for the agent. */
+int context_write_prompt(struct run *run, struct err *e);
+
+/* --- phase_execute.c --- */
+
+struct agent_output execute_output(struct run *run);
+void execute_stop(struct run *run, const char *why); /* by a signal; grace counts from now */
+/* Another process for another turn; its usage is added up. */
+int execute_again(struct run *run, struct str prompt, struct err *e);
+void execute_over(struct run *run); /* the last turn has ended */
+
+/* --- phase_dialogue.c: drivers that converse with their program --- */
+
+#define DIALOGUE_UNREAD_MAX ((size_t)64 << 20) /* of what it was told */
+
+struct driver_port dialogue_port(struct run *run);
+void dialogue_begin(struct run *run);
+void dialogue_fed(struct run *run); /* bytes of the agent have come */
+/* The turn shall end; false: there is none, or it was asked before. */
+bool dialogue_interrupt(struct run *run);
+void dialogue_over(struct run *run); /* the program is gone */
+
+/* --- rounds.c: further turns --- */
+
+/* next() gets what the agent is to do now; an empty text: nothing, it is over. */
+void rounds_judge(struct run *run, const struct agent_report *report,
+                  void (*next)(struct run *run, struct str text));
+/* The same for programs that end with their turn. */
+void rounds_after_exit(struct run *run);
+void rounds_add_usage(struct agent_usage *sum, const struct agent_usage *u);
+
 /* --- phase_talk.c: drivers that talk to a model themselves --- */
 
 int talk_start(struct run *run, struct err *e);
@@ -241,6 +296,8 @@ int run_txns_open(struct run *run, struct txns **ret, struct err *e) MUST_USE;
 /* Where the program of a transaction runs; NULL: there is no sandbox, and its directory is
  * txn_copy(). Else it is settings.workspace, as for the agent. */
 const struct proc_place *run_txn_place(struct run *run, const struct txn *x);
+/* The layer of it, for sandbox_place(); NULL: there is no sandbox. */
+const char *run_txn_layer(struct run *run, const struct txn *x);
 
 /* Who speaks in events about the prompt. */
 struct event_prompt run_event_prompt(const struct run *run);

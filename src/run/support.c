@@ -1,44 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of settings that are read, checked and recorded, but that nothing acts on so far.
+ * What a task asks for and the adapter cannot give. A guarantee that nobody keeps is refused; an
+ * offer that nobody can make is a warning.
  */
 #include "run/support.h"
 
-#include <stdio.h>
+#include "adapters/driver.h"
 
-/* Without a key the whole section counts. `harmless` is the value that asks for nothing. */
-static const struct row {
-    const char *section, *key;
-    const char *harmless;
-} refused[] = {
-    { "policies", NULL, NULL },
-};
-static const struct row offers[] = {
-    { "tools", NULL, NULL },
-    { "feedback", NULL, NULL },
-    { "completion", NULL, NULL },
-};
-
-/* Whether the task asks for it: there, not empty, not zero and not the harmless word. */
-static bool asks(const struct settings *s, const struct row *row)
+/* A limit of the budget that is not zero. */
+static bool is_limited(const struct settings *s, const char *key)
 {
-    const struct json *v = json_get(s->tree, row->section);
-    v = row->key == NULL ? v : json_get(v, row->key);
-    switch (v == NULL ? JSON_NULL : v->type) {
-    case JSON_STRING:
-        return row->harmless == NULL || !str_eqc(v->string, row->harmless);
-    case JSON_ARRAY:
-    case JSON_OBJECT:
-        return json_len(v) > 0;
-    case JSON_INT:
-    case JSON_REAL:
-        return json_real(v, 0) > 0;
-    case JSON_BOOL:
-        return v->boolean;
-    case JSON_NULL:
-        break;
-    }
-    return false;
+    return json_real(json_get(json_get(s->tree, "limits"), key), 0) > 0;
 }
 
 /* Model calls are counted at the gateway and nowhere else. */
@@ -47,7 +19,7 @@ static int check_budget(struct arena *a, const struct settings *s, struct err *e
     static const char *const limits[] = { "tokens_input", "tokens_output", "tokens_total", "usd",
                                           "calls" };
     for (size_t i = 0; i < ARRAY_LEN(limits) && !settings_gateway(s); i++) {
-        if (asks(s, &(struct row) { "limits", limits[i], NULL })) {
+        if (is_limited(s, limits[i])) {
             return ERR(e, ERR_UNSUPPORTED,
                        "%s: 'limits.%s' needs a gateway that counts: name gateway.upstream, or use "
                        "an adapter that has one",
@@ -57,29 +29,38 @@ static int check_budget(struct arena *a, const struct settings *s, struct err *e
     return 0;
 }
 
+/* Does the harness ask before it uses tools of its own? */
+static bool asks_first(const struct settings *s)
+{
+    const struct driver *d = s->profile == NULL ? NULL : driver_find(s->profile->driver);
+    return d == NULL || d->begin != NULL || driver_is_internal(s->profile);
+}
+
+/* Policies that govern nothing at all would be a promise that nobody keeps. */
+static int check_policies(struct arena *a, const struct settings *s, struct err *e)
+{
+    if (json_len(s->policies) == 0 || json_len(s->tools) > 0 || asks_first(s)) {
+        return 0;
+    }
+    return ERR(e, ERR_UNSUPPORTED,
+               "%s: 'policies' cannot be kept: adapter '%s' does not ask about the tools of its "
+               "harness, and the task has none of its own",
+               settings_origin(s, a, "policies", NULL).file, s->profile->name);
+}
+
 int support_check(struct arena *a, const struct settings *s, struct err *e)
 {
-    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
-        const struct row *row = &refused[i];
-        if (asks(s, row)) {
-            const char *dot = row->key == NULL ? "" : ".";
-            return ERR(e, ERR_UNSUPPORTED, "%s: this cinch cannot keep '%s%s%s': leave it out%s%s",
-                       settings_origin(s, a, row->section, row->key).file, row->section, dot,
-                       row->key == NULL ? "" : row->key,
-                       row->harmless == NULL ? "" : ", or set it to ",
-                       row->harmless == NULL ? "" : row->harmless);
-        }
-    }
-    return check_budget(a, s, e);
+    int r = check_policies(a, s, e);
+    return r < 0 ? r : check_budget(a, s, e);
 }
 
 const char *support_warning(struct arena *a, const struct settings *s, size_t i)
 {
-    for (size_t k = 0; k < ARRAY_LEN(offers); k++) {
-        if (asks(s, &offers[k]) && i-- == 0) {
-            return arena_printf(a, "'%s' is checked and recorded, but not given to the agent",
-                                offers[k].section);
-        }
+    if (i == 0 && json_len(s->policies) > 0 && !asks_first(s)) {
+        return arena_printf(a,
+                            "'policies' govern the tools of the task only: adapter '%s' does not "
+                            "ask about those of its harness",
+                            s->profile->name);
     }
     return NULL;
 }

@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The life of a run's tools: compiled in admit, at work in execute, gone before anybody looks at
+ * what came of the run.
+ */
+#include "run/run_tools.h"
+
+#include "adapters/mcp_link.h"
+#include "adapters/mcp_mount.h"
+#include "base/meta/version.h"
+#include "io/loop.h"
+#include "run/agent_files.h"
+#include "run/run_session.h"
+#include "run/run_tools_priv.h"
+#include "tools/bridge.h"
+#include "tools/completion.h"
+#include "tools/feedback.h"
+#include "tools/guard.h"
+#include "tools/tool_builtin.h"
+#include "tools/tool_mcp.h"
+#include "tools/tool_program.h"
+#include "workspace/txn.h"
+
+/* --- what is asked for --- */
+
+static bool discloses(const struct run *run)
+{
+    const struct section_rendering *r = &run->definition.rendering;
+    for (size_t i = 0; i < r->tools_len; i++) {
+        if (r->tools[i].path.len == 0) {
+            return true; /* open_sections, read_section */
+        }
+    }
+    return false;
+}
+
+/* Where the harness does not take the output contract by itself, a tool takes the answer. */
+static bool takes_answer(const struct run *run)
+{
+    const struct profile *p = run->settings.profile;
+    bool reaches_tools = p->mcp.prefix[0] != '\0' || run->driver->begin != NULL;
+    return run->definition.schema != NULL && run->definition.package == NULL && reaches_tools &&
+           !definition_native_schema(p);
+}
+
+static bool offers(const struct run *run)
+{
+    return json_len(run->settings.tools) > 0 || discloses(run) || takes_answer(run) ||
+           run->opts->hooks.n_tools > 0;
+}
+
+bool tools_wanted(const struct run *run)
+{
+    return run->tools != NULL;
+}
+
+static bool asks(const struct run *run)
+{
+    const struct settings *s = &run->settings;
+    const struct run_hooks *h = &run->opts->hooks;
+    return offers(run) || json_len(s->policies) > 0 || json_len(s->feedback) > 0 ||
+           json_len(s->completion) > 0 || h->n_policies > 0 || h->n_feedback > 0 ||
+           h->n_completion > 0;
+}
+
+/* --- admit --- */
+
+static bool place(void *arg, const char *layer, struct proc_place *ret)
+{
+    struct run *run = arg;
+    struct sandbox *box = confine_sandbox(run);
+    if (box == NULL) {
+        return false;
+    }
+    *ret = sandbox_place(box, layer);
+    return true;
+}
+
+static const char *layer_of(void *arg, const struct txn *x)
+{
+    return run_txn_layer(arg, x);
+}
+
+static struct feedback_left left(void *arg)
+{
+    struct run *run = arg;
+    struct budget_left b = gateway_left(run);
+    nsec now = clock_now();
+    return (struct feedback_left) {
+        .time = run->exec.started + run->settings.timeout - now,
+        .elapsed = now - run->exec.started,
+        .budget = b.budget,
+    };
+}
+
+static int make_guards(struct run *run, struct err *e)
+{
+    const struct settings *s = &run->settings;
+    const struct run_hooks *h = &run->opts->hooks;
+    struct run_tools *t = run->tools;
+    int r = guard_new(&(struct guard_opts) { .policies = s->policies,
+                                             .callbacks = h->policies,
+                                             .n_callbacks = h->n_policies,
+                                             .host = &t->host,
+                                             .session = run->state,
+                                             .exists = agent_files_exist,
+                                             .arg = run },
+                      &t->guard, e);
+    if (r == 0) {
+        r = feedback_new(&(struct feedback_opts) { .providers = s->feedback,
+                                                   .callbacks = h->feedback,
+                                                   .n_callbacks = h->n_feedback,
+                                                   .host = &t->host,
+                                                   .session = run->state,
+                                                   .exists = agent_files_exist,
+                                                   .left = left,
+                                                   .prompt_name = s->prompt_name,
+                                                   .arg = run },
+                         &t->feedback, e);
+    }
+    if (r == 0) {
+        r = completion_new(&(struct completion_opts) { .rules = s->completion,
+                                                       .callbacks = h->completion,
+                                                       .n_callbacks = h->n_completion,
+                                                       .host = &t->host,
+                                                       .session = run->state,
+                                                       .exists = agent_files_exist,
+                                                       .arg = run },
+                           &t->completion, e);
+    }
+    return r;
+}
+
+static int admit_call(void *arg, nsec *ret_left, struct err *e)
+{
+    return tools_admit_call(arg, ret_left, e);
+}
+
+static void on_idle(void *arg);
+
+static void make_bridge(struct run *run)
+{
+    struct run_tools *t = run->tools;
+    t->bridge = bridge_new(&(struct bridge_opts) { .loop = run->loop,
+                                                   .host = &t->host,
+                                                   .session = run->state,
+                                                   .guard = t->guard,
+                                                   .feedback = t->feedback,
+                                                   .admit = admit_call,
+                                                   .layer = layer_of,
+                                                   .began = tools_began,
+                                                   .invoked = tools_invoked,
+                                                   .idle = on_idle,
+                                                   .arg = run });
+}
+
+/* The definition with what an override file says about it. */
+static const struct json *overridden(const struct section_rendering *all, const struct json *tool)
+{
+    struct str name = json_str(json_get(tool, "name"), STR_EMPTY);
+    for (size_t i = 0; i < all->tools_len; i++) {
+        if (str_eq(all->tools[i].name, name) && all->tools[i].definition != NULL) {
+            return all->tools[i].definition;
+        }
+    }
+    return tool;
+}
+
+static struct str section_of(const struct section_rendering *all, struct str name)
+{
+    for (size_t i = 0; i < all->tools_len; i++) {
+        if (str_eq(all->tools[i].name, name)) {
+            return all->tools[i].path;
+        }
+    }
+    return STR_EMPTY;
+}
+
+static int add_program(struct run *run, const struct section_rendering *all,
+                       const struct json *definition, struct err *e)
+{
+    struct tool tool;
+    const struct json *shown = overridden(all, definition);
+    int r = tool_define(run->arena, shown, &tool, e);
+    if (r < 0) {
+        return r;
+    }
+    tool.section = section_of(all, tool.name);
+    r = tool_program_bind(run->arena, definition, &tool, e);
+    r = r < 0 ? r : bridge_add(run->tools->bridge, &tool, e);
+    if (r < 0) {
+        tool_free(&tool);
+    }
+    return r;
+}
+
+static int add_defined(struct run *run, const struct section_rendering *all, struct err *e)
+{
+    const struct json *tools = run->settings.tools;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < json_len(tools); i++) {
+        const struct json *d = json_item(tools, i);
+        if (json_get(d, "mcp") != NULL) {
+            r = toolserver_check(d, e);
+            run->tools->n_servers++;
+        } else if (json_get(d, "command") != NULL) {
+            r = add_program(run, all, d, e);
+        } else {
+            r = ERR(e, ERR_CONFIG, "tool '%s' has neither a command nor a server (mcp)",
+                    json_cstring(json_get(d, "name"), "?"));
+        }
+    }
+    return r;
+}
+
+/* Every section as if it were open: what tools there can ever be. */
+static int render_all(struct run *run, struct section_rendering *ret, struct err *e)
+{
+    struct section_tree *tree = run->definition.sections;
+    *ret = (struct section_rendering) { 0 };
+    if (tree == NULL) {
+        return 0;
+    }
+    struct json *visibility = json_object(run->arena);
+    struct json *described = section_tree_describe(tree, run->arena);
+    const struct json *sections = json_get(described, "sections");
+    for (size_t i = 0; i < json_len(sections); i++) {
+        const struct json *path = json_get(json_item(sections, i), "path");
+        json_set(run->arena, visibility, section_path_text(run->arena, path),
+                 json_cstr(run->arena, "full"));
+    }
+    struct section_request all = { .params = run->settings.params, .visibility = visibility };
+    return section_tree_render(tree, &all, run->arena, ret, e);
+}
+
+static int add_builtins(struct run *run, struct err *e)
+{
+    struct run_tools *t = run->tools;
+    int r = 0;
+    if (discloses(run)) {
+        r = tool_builtin_add_sections(t->bridge,
+                                      &(struct builtin_sections) {
+                                          .tree = run->definition.sections,
+                                          .params = run->settings.params,
+                                          .opened = tools_opened_sections,
+                                          .arg = run,
+                                      },
+                                      e);
+    }
+    if (r == 0 && takes_answer(run)) {
+        r = tool_builtin_add_answer(t->bridge, run->definition.contract, &t->structured, e);
+    }
+    return r;
+}
+
+static int add_callbacks(struct run *run, struct err *e)
+{
+    const struct run_hooks *h = &run->opts->hooks;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < h->n_tools; i++) {
+        r = tool_callback_add(run->tools->bridge, &h->tools[i], e);
+    }
+    return r;
+}
+
+static int make_tools(struct run *run, struct err *e)
+{
+    struct section_rendering all;
+    int r = render_all(run, &all, e);
+    if (r < 0) {
+        return r;
+    }
+    make_bridge(run);
+    r = add_defined(run, &all, e);
+    r = r < 0 ? r : add_callbacks(run, e);
+    r = r < 0 ? r : add_builtins(run, e);
+    if (r == 0) {
+        tools_offer(run);
+    }
+    return r;
+}
+
+int tools_admit(struct run *run, struct err *e)
+{
+    int r = run_session_open(run, e);
+    if (r < 0 || !asks(run)) {
+        return r;
+    }
+    struct run_tools *t = run->tools = ARENA_NEW(run->arena, struct run_tools);
+    t->host = (struct errand_host) {
+        .loop = run->loop,
+        .place = place,
+        .arg = run,
+        .cwd = run->settings.workspace,
+    };
+    r = make_guards(run, e);
+    if (r == 0 && offers(run)) {
+        r = make_tools(run, e);
+    }
+    return r < 0 && e->code != ERR_CONFIG ? err_wrap(e, "tools") : r;
+}
+
+/* --- configure --- */
+
+int tools_mount(struct run *run, struct err *e)
+{
+    struct run_tools *t = run->tools;
+    bool by_itself = run->driver->plan == NULL; /* it calls the bridge without a protocol */
+    if (t == NULL || t->bridge == NULL || by_itself) {
+        return 0;
+    }
+    t->door.path = "/mcp";
+    return mcp_mount_new(run->loop,
+                         &(struct mcp_opts) { .tools = bridge_port(t->bridge),
+                                              .name = "cinch",
+                                              .version = CINCH_VERSION },
+                         (struct upstream **)&t->door.upstream, e);
+}
+
+const struct gateway_mount *tools_door(const struct run *run)
+{
+    return run->tools == NULL || run->tools->door.upstream == NULL ? NULL : &run->tools->door;
+}
+
+/* --- execute: open --- */
+
+/* The agent's environment without what leads to the gateway. */
+static int make_environment(struct run *run, struct err *e)
+{
+    struct run_tools *t = run->tools;
+    int r = launch_environment(run, NULL, &t->environment, e);
+    t->host.envp = (const char *const *)t->environment.envp;
+    return r;
+}
+
+static void go_on_opened(struct run *run)
+{
+    struct run_tools *t = run->tools;
+    void (*then)(struct run * run) = t->opened;
+    t->opened = NULL;
+    if (t->bridge != NULL) {
+        tools_offer(run);
+        tools_tell_offer(run);
+    }
+    if (then != NULL) {
+        then(run);
+    }
+}
+
+static void on_server_ready(void *arg, struct toolserver *s, const struct tool *tools, size_t n)
+{
+    struct run *run = arg;
+    struct err e;
+    for (size_t i = 0; i < n; i++) {
+        struct tool tool = tools[i];
+        if (bridge_add(run->tools->bridge, &tool, &e) < 0) {
+            run_warn(run, "server '%.*s': %s", STR_ARG(toolserver_name(s)), e.msg);
+            tool_free(&tool);
+        }
+    }
+    if (--run->tools->waiting == 0) {
+        go_on_opened(run);
+    }
+}
+
+static void on_server_failed(void *arg, struct toolserver *s, const struct err *why)
+{
+    struct run *run = arg;
+    run_fail(run, reason_of(why), "tool server '%.*s': %s", STR_ARG(toolserver_name(s)), why->msg);
+    if (--run->tools->waiting == 0) {
+        go_on_opened(run);
+    }
+}
+
+static void on_server_event(void *arg, struct toolserver *s, enum toolserver_event ev,
+                            struct str tool, const char *text)
+{
+    struct run *run = arg;
+    bool of_tool = tool.len > 0;
+    if (ev == TOOLSERVER_RESTARTED) {
+        return;
+    }
+    run_warn(run, "tool server '%.*s'%s%.*s%s: %s", STR_ARG(toolserver_name(s)),
+             of_tool ? ", tool '" : "", STR_ARG(tool), of_tool ? "'" : "", text);
+}
+
+static void on_server_stopped(void *arg, struct toolserver *s);
+
+static const char *secret_of(void *arg, const char *name)
+{
+    const struct run *run = arg;
+    for (size_t i = 0; i < run->secrets.len; i++) {
+        if (strcmp(run->secrets.items[i].name, name) == 0) {
+            return arena_dup(run->arena, run->secrets.items[i].value);
+        }
+    }
+    return NULL;
+}
+
+static int open_servers(struct run *run, struct err *e)
+{
+    struct run_tools *t = run->tools;
+    const struct json *tools = run->settings.tools;
+    size_t n = 0;
+    int r = 0;
+    t->servers = arena_array(run->arena, t->n_servers + 1, sizeof(struct toolserver *));
+    t->waiting = 1; /* ourselves: nobody goes on before all are asked */
+    for (size_t i = 0; r == 0 && i < json_len(tools); i++) {
+        if (json_get(json_item(tools, i), "mcp") == NULL) {
+            continue;
+        }
+        struct toolserver_opts o = {
+            .host = &t->host,
+            .definition = json_item(tools, i),
+            .http = mcp_link_new,
+            .secret = secret_of,
+            .ready = on_server_ready,
+            .failed = on_server_failed,
+            .event = on_server_event,
+            .stopped = on_server_stopped,
+            .arg = run,
+        };
+        r = toolserver_open(&o, &t->servers[n], e);
+        n += r == 0;
+        t->waiting += r == 0;
+    }
+    t->n_servers = n;
+    return r;
+}
+
+void tools_open(struct run *run, void (*then)(struct run *run))
+{
+    struct run_tools *t = run->tools;
+    struct err e;
+    if (t == NULL) {
+        then(run);
+        return;
+    }
+    t->opened = then;
+    int r = make_environment(run, &e);
+    if (r == 0 && t->bridge != NULL) {
+        r = run_txns_open(run, &t->txns, &e);
+    }
+    if (r == 0 && t->bridge != NULL) {
+        bridge_set_txns(t->bridge, t->txns);
+        r = open_servers(run, &e);
+    } else {
+        t->waiting = 1;
+    }
+    if (r < 0) {
+        run_fail_err(run, &e);
+    }
+    if (--t->waiting == 0) {
+        go_on_opened(run);
+    }
+}
+
+/* --- execute: close --- */
+
+void tools_stop(struct run *run)
+{
+    struct run_tools *t = run->tools;
+    if (t == NULL) {
+        return;
+    }
+    if (t->checking != NULL) {
+        completion_cancel(t->checking);
+        t->checking = NULL;
+    }
+    if (t->bridge != NULL) {
+        bridge_stop(t->bridge);
+    }
+    for (size_t i = 0; t->opened != NULL && i < t->n_servers; i++) {
+        toolserver_stop(t->servers[i]); /* they have not even begun */
+    }
+}
+
+static void finish_close(void *arg)
+{
+    struct run *run = arg;
+    struct run_tools *t = run->tools;
+    t->txns = txns_close(t->txns);
+    void (*then)(struct run * run) = t->closed;
+    t->closed = NULL;
+    then(run);
+}
+
+static void on_server_stopped(void *arg, struct toolserver *s)
+{
+    struct run *run = arg;
+    struct run_tools *t = run->tools;
+    if (t->closed != NULL && --t->waiting == 0) {
+        loop_post(run->loop, finish_close, run);
+    }
+}
+
+static void stop_servers(struct run *run)
+{
+    struct run_tools *t = run->tools;
+    t->waiting = t->n_servers;
+    if (t->n_servers == 0) {
+        loop_post(run->loop, finish_close, run);
+    }
+    for (size_t i = 0; i < t->n_servers; i++) {
+        toolserver_stop(t->servers[i]);
+    }
+}
+
+/* The last call is over. */
+static void on_idle(void *arg)
+{
+    struct run *run = arg;
+    if (run->tools->closed != NULL) {
+        stop_servers(run);
+    }
+}
+
+void tools_close(struct run *run, void (*then)(struct run *run))
+{
+    struct run_tools *t = run->tools;
+    if (t == NULL) {
+        then(run);
+        return;
+    }
+    t->closed = then;
+    if (t->door.upstream != NULL) {
+        mcp_mount_stop(t->door.upstream);
+    }
+    tools_stop(run);
+    if (t->bridge == NULL || !bridge_busy(t->bridge)) {
+        stop_servers(run);
+    }
+}
+
+void tools_done(struct run *run)
+{
+    struct run_tools *t = run->tools;
+    if (t == NULL) {
+        return;
+    }
+    if (t->door.upstream != NULL) {
+        t->door.upstream->ops->free(t->door.upstream);
+        t->door.upstream = NULL;
+    }
+    t->bridge = bridge_free(t->bridge);
+    for (size_t i = 0; t->servers != NULL && i < t->n_servers; i++) {
+        t->servers[i] = toolserver_free(t->servers[i]);
+    }
+    t->n_servers = 0;
+    t->txns = txns_close(t->txns);
+    t->completion = completion_free(t->completion);
+    t->feedback = feedback_free(t->feedback);
+    t->guard = guard_free(t->guard);
+}

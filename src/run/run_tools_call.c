@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What happens to a run's tools while the agent works: who may call, what was called, which
+ * sections were opened, and what the record is told.
+ */
+#include <stdlib.h>
+
+#include "adapters/mcp_mount.h"
+#include "run/run_tools.h"
+#include "run/run_tools_priv.h"
+#include "tools/bridge.h"
+#include "tools/feedback.h"
+#include "tools/guard.h"
+
+struct bridge *tools_bridge(const struct run *run)
+{
+    return run->tools == NULL ? NULL : run->tools->bridge;
+}
+
+struct guard *tools_guard(const struct run *run)
+{
+    return run->tools == NULL || guard_len(run->tools->guard) == 0 ? NULL : run->tools->guard;
+}
+
+struct feedback *tools_feedback(const struct run *run)
+{
+    struct run_tools *t = run->tools;
+    return t == NULL || feedback_len(t->feedback) == 0 ? NULL : t->feedback;
+}
+
+bool tools_govern(const struct run *run)
+{
+    return tools_guard(run) != NULL;
+}
+
+bool tools_feed_back(const struct run *run)
+{
+    return tools_feedback(run) != NULL;
+}
+
+const struct json *tools_structured(const struct run *run)
+{
+    return run->tools == NULL ? NULL : run->tools->structured;
+}
+
+/* Both are strict: a call that begins is one that may. */
+int tools_admit_call(struct run *run, nsec *ret_left, struct err *e)
+{
+    *ret_left = run->exec.started + run->settings.timeout - clock_now();
+    if (*ret_left <= 0) {
+        return ERR(e, ERR_TIMEOUT, "the deadline of the run has passed");
+    }
+    struct budget_left b = gateway_left(run);
+    return b.budget <= 0 ? ERR(e, ERR_BUDGET, "the budget of the run is used up") : 0;
+}
+
+/* --- what is offered --- */
+
+static void note_name(const char **names, size_t *n, struct arena *a, struct str name)
+{
+    names[(*n)++] = arena_dup(a, name);
+}
+
+/* Tools of sections that are closed are not there; all others are. */
+static bool is_hidden(const struct run *run, const struct section_rendering *now,
+                      const struct tool *t)
+{
+    if (t->section.len == 0) {
+        return false;
+    }
+    for (size_t i = 0; i < now->tools_len; i++) {
+        if (str_eq(now->tools[i].name, t->name)) {
+            return false;
+        }
+    }
+    return run->definition.sections != NULL;
+}
+
+static void fill_offer(struct run *run)
+{
+    struct run_tools *t = run->tools;
+    size_t n = bridge_tools_len(t->bridge);
+    struct llm_tool *list = arena_array(run->arena, n + 1, sizeof *list);
+    for (size_t i = 0; i < n; i++) {
+        const struct tool *tool = bridge_tool(t->bridge, i);
+        list[i] = (struct llm_tool) {
+            .name = tool->name,
+            .description = tool->description,
+            .schema = json_copy(run->arena, tool->input_schema),
+        };
+    }
+    t->offer = (struct driver_tools) { list, n };
+}
+
+void tools_offer(struct run *run)
+{
+    struct run_tools *t = run->tools;
+    const struct section_rendering *now = &run->definition.rendering;
+    bridge_offer(t->bridge, NULL);
+    size_t all = bridge_tools_len(t->bridge);
+    const char **names = arena_array(run->arena, all + 1, sizeof *names);
+    size_t n = 0;
+    for (size_t i = 0; i < all; i++) {
+        const struct tool *tool = bridge_tool(t->bridge, i);
+        if (!is_hidden(run, now, tool)) {
+            note_name(names, &n, run->arena, tool->name);
+        }
+    }
+    bridge_offer(t->bridge, names);
+    fill_offer(run);
+    if (t->door.upstream != NULL) {
+        mcp_mount_changed(t->door.upstream);
+    }
+    if (run->session != NULL && run->driver->offer != NULL) {
+        run->driver->offer(run->session, t->offer);
+    }
+}
+
+struct driver_tools tools_offered(struct run *run)
+{
+    return run->tools == NULL ? (struct driver_tools) { 0 } : run->tools->offer;
+}
+
+/* RenderedTools: what the model really sees, servers of others included. */
+void tools_tell_offer(struct run *run)
+{
+    struct arena *a = run->arena;
+    struct bridge *b = run->tools->bridge;
+    struct json *list = json_array(a);
+    for (size_t i = 0; i < bridge_tools_len(b); i++) {
+        const struct tool *tool = bridge_tool(b, i);
+        struct json *shown = json_object(a);
+        json_setc(a, shown, "name", json_string(a, tool->name));
+        json_setc(a, shown, "description", json_string(a, tool->description));
+        json_setc(a, shown, "parameters", json_copy(a, tool->input_schema));
+        json_push(a, list, shown);
+    }
+    struct event_prompt p = run_event_prompt(run);
+    events_rendered_tools(&run->record.events, &p, run->render_id, list);
+}
+
+/* --- disclosure --- */
+
+void tools_opened_sections(void *arg, struct json *visibility)
+{
+    struct run *run = arg;
+    struct section_rendering now;
+    struct err e;
+    struct section_request request = { .params = run->settings.params, .visibility = visibility };
+    if (section_tree_render(run->definition.sections, &request, run->arena, &now, &e) < 0) {
+        run_warn(run, "sections could not be opened: %s", e.msg);
+        return;
+    }
+    bool more_tools = now.tools_len > run->definition.rendering.tools_len;
+    run->tools->visibility = json_copy(run->arena, visibility);
+    run->definition.rendering = now;
+    tools_offer(run);
+    tools_tell_offer(run);
+    if (more_tools && !run->settings.profile->mcp.list_changed && run->driver->offer == NULL) {
+        run->exec.restart = true; /* it does not look at the list again */
+    }
+}
+
+/* --- what was called --- */
+
+void tools_began(void *arg, struct str name, struct str call_id)
+{
+    struct run *run = arg;
+    run->exec.last_life = clock_now();
+}
+
+static struct json *result_of(struct arena *a, const struct bridge_record *r)
+{
+    struct json *o = json_object(a);
+    json_setc(a, o, "message", json_string(a, r->message));
+    json_setc(a, o, "value", r->value == NULL ? json_null(a) : json_copy(a, r->value));
+    json_setc(a, o, "success", json_boolean(a, r->failure == TOOL_OK));
+    json_setc(a, o, "failure",
+              r->failure == TOOL_OK ? json_null(a) : json_cstr(a, tool_failure_word(r->failure)));
+    return o;
+}
+
+void tools_invoked(void *arg, const struct bridge_record *r)
+{
+    struct run *run = arg;
+    struct arena *a = arena_new();
+    struct event_prompt p = run_event_prompt(run);
+    run->exec.last_life = clock_now();
+    run->tools->calls++;
+    events_tool_invoked(
+        &run->record.events, &p,
+        &(struct event_tool) { .name = arena_dup(a, r->name),
+                               .params = r->arguments == NULL ? NULL : json_copy(a, r->arguments),
+                               .result = result_of(a, r),
+                               .output = r->text,
+                               .call_id = arena_dup(a, r->call_id) });
+    arena_free(a);
+}
+
+void tools_observed(struct run *run, const struct native_call *call)
+{
+    struct arena *a = arena_new();
+    struct event_prompt p = run_event_prompt(run);
+    struct json *result = json_object(a);
+    json_setc(a, result, "message", json_string(a, str_slice(call->output, 0, 1000)));
+    json_setc(a, result, "value", call->result == NULL ? json_null(a) : json_copy(a, call->result));
+    json_setc(a, result, "success", json_boolean(a, call->success));
+    events_tool_invoked(
+        &run->record.events, &p,
+        &(struct event_tool) {
+            .name = arena_dup(a, call->name),
+            .params = call->arguments == NULL ? NULL : json_copy(a, call->arguments),
+            .result = result,
+            .output = call->output,
+            .call_id = call->call_id.len == 0 ? NULL : arena_dup(a, call->call_id) });
+    arena_free(a);
+}
+
+void tools_tell_denial(struct run *run, const struct guard_decision *d)
+{
+    struct arena *a = arena_new();
+    struct json *context = json_object(a);
+    json_setc(a, context, "policy", json_string(a, d->policy));
+    json_setc(a, context, "reason", json_string(a, d->reason));
+    events_emit(&run->record.events, &(struct event) { .level = EVENT_WARNING,
+                                                       .logger = "cinch.tools",
+                                                       .event = "tool.denied",
+                                                       .context = context });
+    arena_free(a);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct run_tools: the tools of one run. Shared by run_tools.c (its life), run_tools_call.c (what
+ * happens while the agent works), run_tools_child.c (what the harness gets) and rounds.c.
+ */
+#pragma once
+
+#include "gateway/gateway.h"
+#include "run/run_priv.h"
+#include "tools/errand.h"
+
+struct bridge;
+struct completion;
+struct completion_check;
+struct feedback;
+struct guard;
+struct toolserver;
+
+struct run_tools {
+    struct errand_host host;
+    struct environment environment; /* of programs that we start: without the agent's token */
+    struct guard *guard;            /* NULL: no policies */
+    struct feedback *feedback;      /* NULL: none */
+    struct completion *completion;
+    struct completion_check *checking; /* NULL: nothing is being checked */
+    struct bridge *bridge;             /* NULL: nothing is offered */
+    struct txns *txns;
+
+    struct gateway_mount door; /* upstream NULL: nothing is mounted */
+    struct toolserver **servers;
+    size_t n_servers;
+    size_t waiting; /* for servers that connect, or that end */
+
+    struct json *visibility;   /* of sections that the agent opened; NULL: none */
+    struct json *structured;   /* given to the tool structured_output; NULL: nothing */
+    const char *mcp_url;       /* as the harness reaches it; NULL: not mounted */
+    struct driver_tools offer; /* for drivers that run the loop themselves */
+
+    void (*opened)(struct run *run); /* waits for tools_open() */
+    void (*closed)(struct run *run); /* waits for tools_close() */
+    int64_t calls;
+};
+
+/* The tools as they are offered now, into bridge, door and driver. */
+void tools_offer(struct run *run);
+/* Names and values of guards and hosts that the life needs (run_tools_call.c). */
+void tools_began(void *run, struct str name, struct str call_id);
+void tools_invoked(void *run, const struct bridge_record *r);
+void tools_opened_sections(void *run, struct json *visibility);
+void tools_warn(void *run, const char *text);

@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Tools of a task, end to end: the adapter api-direct, a scripted model, programs in the sandbox. Each call is a
+transaction; what the model is told, what the record says and what is left in the workspace."""
+
+import json
+import os
+
+import harness
+
+WRITE = """#!/bin/sh
+# Writes what it is told into a file; fails on request, after having written.
+args=$(cat)
+name=$(printf '%s' "$args" | sed 's/.*"name":"\\([^"]*\\)".*/\\1/')
+mkdir -p made && printf 'content of %s\\n' "$name" > "made/$name"
+case $args in *fail*) echo "cannot do $name" >&2; exit 3;; esac
+echo "wrote $name"
+"""
+
+NOTE = """#!/bin/sh
+cat > /dev/null
+printf '%s' '{"message": "noted", "value": {"n": 1}, "state": [{"op": "append", "slice": "notes", "value": {"n": 1}}]}'
+"""
+
+WRITE_SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "fail": {"type": "boolean"}},
+                "required": ["name"]}
+
+
+class Tools(harness.Case):
+    def program(self, name, text):
+        path = self.write(name, text)
+        os.chmod(path, 0o755)
+        return path
+
+    def tool(self, name="write", program=WRITE, **more):
+        return {"name": name, "description": f"The tool {name}.", "input_schema": WRITE_SCHEMA,
+                "command": [self.program(name + ".sh", program)], **more}
+
+    def task(self, steps, tools, **more):
+        script = self.write("model.yaml", json.dumps({"side": False, "steps": steps}))
+        return self.write("task.yaml", json.dumps({
+            "agent": {"adapter": "api-direct", "model": "m"}, "prompt": "Do it.", "tools": tools,
+            "gateway": {"script": script}, "limits": {"timeout": 60}, **more}))
+
+    def run_task(self, steps, tools, **more):
+        return self.run_cinch(self.task(steps, tools, **more))
+
+    def calls(self, r):
+        return [e["context"] for e in r.lines("events.jsonl") if e["event"] == "ToolInvoked"]
+
+
+class Calls(Tools):
+    def test_a_call(self):
+        r = self.run_task([
+            {"when": {"turn": 0, "tool": "write"}, "call": {"tool": "write", "args": {"name": "a.txt"}}},
+            {"when": {"turn": 1, "text": "wrote a.txt"}, "say": "done"}], [self.tool()])
+        self.assertEqual((r.reason, r.result["text"]), ("success", "done"), r.stderr)
+        call, = self.calls(r)
+        self.assertEqual((call["name"], call["params"], call["result"]["success"]), ("write", {"name": "a.txt"}, True))
+        self.assertIn("wrote a.txt", call["rendered_output"])
+        self.assertTrue(call["call_id"])
+        self.assertIn(b"+content of a.txt", r.bytes("diff.patch"))
+        self.assertFalse(os.path.exists(os.path.join(self.workspace, "made")))
+
+    def test_a_failed_call_leaves_nothing(self):
+        r = self.run_task([
+            {"when": {"turn": 0}, "call": {"tool": "write", "args": {"name": "a.txt", "fail": True}}},
+            {"when": {"turn": 1, "text": "cannot do a.txt"},
+             "call": {"tool": "write", "args": {"name": "b.txt"}}},
+            {"when": {"turn": 2}, "say": "done"}], [self.tool()])
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertEqual([c["result"]["success"] for c in self.calls(r)], [False, True])
+        patch = r.bytes("diff.patch")
+        self.assertIn(b"b.txt", patch)
+        self.assertNotIn(b"a.txt", patch)
+
+    def test_arguments_that_do_not_fit(self):
+        for args in ({}, {"name": 5}, {"name": "x", "more": 1}):
+            r = self.run_task([
+                {"when": {"turn": 0}, "call": {"tool": "write", "args": args}},
+                {"when": {"turn": 1}, "say": "done"}], [self.tool()])
+            self.assertEqual(r.reason, "success", r.stderr)
+            call, = self.calls(r)
+            self.assertEqual((call["result"]["success"], call["result"]["failure"]), (False, "invalid"))
+            self.assertEqual(r.bytes("diff.patch"), b"")
+
+    def test_a_tool_that_is_not_there(self):
+        r = self.run_task([
+            {"when": {"turn": 0}, "call": {"tool": "nothing", "args": {}}},
+            {"when": {"turn": 1}, "say": "done"}], [self.tool()])
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertEqual([c["result"]["failure"] for c in self.calls(r)], ["unknown"])
+
+    def test_state(self):
+        r = self.run_task([
+            {"when": {"turn": 0}, "call": {"tool": "note", "args": {"name": "x"}}},
+            {"when": {"turn": 1}, "call": {"tool": "note", "args": {"name": "y"}}},
+            {"when": {"turn": 2}, "say": "done"}], [self.tool("note", NOTE)])
+        self.assertEqual(r.reason, "success", r.stderr)
+        after = json.loads(r.bytes("session/after.json"))
+        slices = {s["slice_type"]: s["items"] for s in after["slices"]}
+        self.assertEqual(len(slices["notes"]), 2)
+
+    def test_without_a_sandbox(self):
+        r = self.run_cinch(self.task([
+            {"when": {"turn": 0}, "call": {"tool": "write", "args": {"name": "a.txt"}}},
+            {"when": {"turn": 1}, "call": {"tool": "write", "args": {"name": "b.txt", "fail": True}}},
+            {"when": {"turn": 2}, "say": "done"}], [self.tool()]), "--sandbox", "off", "--workspace-mode", "copy")
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertIn(b"a.txt", r.bytes("diff.patch"))
+        self.assertNotIn(b"b.txt", r.bytes("diff.patch"))
+
+
+class Disclosure(Tools):
+    SECTIONS = {"ns": "demo", "key": "disclose", "sections": [
+        {"key": "intro", "title": "Introduction", "body": "Do it."},
+        {"key": "deep", "title": "Deep", "summary": "There is more.", "visibility": "summary",
+         "body": "The secret word is xyzzy.", "tools": ["write"]},
+        {"key": "text", "title": "Text", "summary": "Only text.", "visibility": "summary", "body": "Only plugh."}]}
+
+    def test_opening_brings_the_tools(self):
+        r = self.run_task([
+            {"when": {"turn": 0, "tool": "open_sections"},
+             "call": {"tool": "open_sections", "args": {"section_keys": ["deep"], "reason": "why not"}}},
+            {"when": {"turn": 1, "text": "xyzzy", "tool": "write"},
+             "call": {"tool": "write", "args": {"name": "a.txt"}}},
+            {"when": {"turn": 2, "text": "wrote"},
+             "call": {"tool": "read_section", "args": {"section_key": "text"}}},
+            {"when": {"turn": 3, "text": "plugh"}, "say": "done"}], [self.tool()], prompt=self.SECTIONS)
+        self.assertEqual((r.reason, r.result["text"]), ("success", "done"), r.stderr)
+        self.assertIn(b"a.txt", r.bytes("diff.patch"))
+
+    def test_a_closed_section_has_no_tools(self):
+        r = self.run_task([
+            {"when": {"turn": 0}, "call": {"tool": "write", "args": {"name": "a.txt"}}},
+            {"when": {"turn": 1}, "say": "done"}], [self.tool()], prompt=self.SECTIONS)
+        self.assertEqual([c["result"]["failure"] for c in self.calls(r)], ["unknown"], r.stderr)
+        self.assertEqual(r.bytes("diff.patch"), b"")
+
+
+class Guards(Tools):
+    def test_denied(self):
+        """The handler does not run, and the model is told why."""
+        r = self.run_task([
+            {"when": {"turn": 0}, "call": {"tool": "write", "args": {"name": "a.txt"}}},
+            {"when": {"turn": 1, "text": "not today"}, "say": "done"}], [self.tool()],
+            policies=[{"type": "deny", "tools": ["write"], "reason": "not today"}])
+        self.assertEqual((r.reason, r.result["text"]), ("success", "done"), r.stderr)
+        self.assertEqual([c["result"]["failure"] for c in self.calls(r)], ["denied"])
+        self.assertEqual(r.bytes("diff.patch"), b"")
+
+    def test_feedback(self):
+        r = self.run_task([
+            {"when": {"turn": 0}, "call": {"tool": "write", "args": {"name": "a.txt"}}},
+            {"when": {"turn": 1, "text": "mind the gap"}, "say": "done"}], [self.tool()],
+            feedback=[{"type": "static", "text": "mind the gap", "every_n_calls": 1}])
+        self.assertEqual((r.reason, r.result["text"]), ("success", "done"), r.stderr)
+
+    def test_completion(self):
+        r = self.run_task([
+            {"when": {"turn": 0}, "say": "I am done."},
+            {"when": {"text": "made/a.txt", "not": {"text": "wrote"}},
+             "call": {"tool": "write", "args": {"name": "a.txt"}}},
+            {"when": {"text": "wrote"}, "say": "really done"}], [self.tool()],
+            completion={"files": ["made/a.txt"]})
+        self.assertEqual((r.reason, r.result["text"]), ("success", "really done"), r.stderr)
+        said = [e["detail"]["text"] for e in r.lines("transcript.jsonl")
+                if e["event"] == "transcript.entry" and e["entry_type"] == "user_message"]
+        self.assertEqual(len(said), 2)
+        self.assertIn("made/a.txt", said[1])
+
+    def test_completion_is_given_up(self):
+        r = self.run_task([{"say": "I am done."}], [self.tool()], completion={"files": ["never"], "max_rounds": 2})
+        self.assertEqual((r.code, r.reason), (1, "failure"), r.stderr)
+        self.assertIn("not complete", r.result["error"]["message"] if isinstance(r.result["error"], dict) else r.result["error"])
+
+
+if __name__ == "__main__":
+    harness.main()
