@@ -49,7 +49,8 @@ struct bridge_record {
     struct str text;          /* as the model gets it, without feedback */
     struct str policy;        /* that denied it */
     nsec took;
-    size_t files; /* changed and committed */
+    size_t files;    /* changed and committed */
+    uint32_t leaked; /* processes that outlived the call and were killed */
 };
 
 struct bridge_opts {

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -71,6 +72,7 @@ struct tool_result {
     bool exclude_value;         /* the model gets the message only */
     const struct json *state;   /* list of changes to the session; NULL: none. See tool_state.h */
     const struct json *content; /* content blocks of MCP in place of a rendered value; NULL: none */
+    uint32_t leaked;            /* processes that outlived it and were killed */
 };
 
 /* One execution, as a handler sees it. */
