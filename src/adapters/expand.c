@@ -108,6 +108,19 @@ int expand_env(struct arena *a, const struct json *vars_of_profile, const struct
     return 0;
 }
 
+bool expand_uses(const struct profile *p, const char *placeholder)
+{
+    for (size_t i = 0; p != NULL && i < p->argv_len; i++) {
+        for (size_t j = 0; j < json_len(p->argv[i].args); j++) {
+            struct str arg = json_str(json_item(p->argv[i].args, j), STR_EMPTY);
+            if (str_find(arg, str_of(placeholder)) < arg.len) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 struct argv {
     struct arena *a;
     const struct placeholders *vars;

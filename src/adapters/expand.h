@@ -43,6 +43,9 @@ int expand_tree(struct arena *a, const struct json *tree, const struct placehold
 int expand_env(struct arena *a, const struct json *vars_of_profile, const struct placeholders *vars,
                struct json *env, struct err *e) MUST_USE;
 
+/* Do the profile's arguments mention a placeholder that begins so ("{resume", "{output_schema")? */
+bool expand_uses(const struct profile *p, const char *placeholder);
+
 /* The argument vector of a profile, NULL-terminated, in the arena. ERR_CONFIG when it would be
  * empty, an argument holds a NUL, or there are too many. */
 int expand_argv(struct arena *a, const struct profile *p, const struct placeholders *vars,

@@ -87,6 +87,7 @@ static const struct shape mcp_shape[] = {
     { "env", SHAPE_MAP },
     { "files", SHAPE_ANY_OBJECT },
     { "prefix", SHAPE_STRING },
+    { "list_changed", SHAPE_BOOL },
     { 0 },
 };
 
@@ -277,6 +278,7 @@ static void read_mcp(struct profile *p)
         .env = json_get(m, "env"),
         .files = json_get(m, "files"),
         .prefix = json_cstring(json_get(m, "prefix"), ""),
+        .list_changed = json_bool(json_get(m, "list_changed"), false),
     };
 }
 

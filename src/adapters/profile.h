@@ -78,6 +78,7 @@ struct profile_mcp {
     struct json *env;   /* variables for the child, values with placeholders */
     struct json *files; /* by name of a file: merged over the settings' and the gateway's */
     const char *prefix; /* what the harness puts before their names: "mcp__cinch__"; "": nothing */
+    bool list_changed;  /* it looks at the list again when it is told to */
 };
 
 /* What a harness needs of the host beyond what every sandbox shows. */

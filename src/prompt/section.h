@@ -89,6 +89,7 @@ struct str section_tree_name(const struct section_tree *tree); /* the key where 
 struct section_request {
     const struct json *params;     /* an object, or NULL */
     const struct json *visibility; /* {"guide.child": "full"}; unknown paths are ignored */
+    bool everything;               /* all sections are full, whatever else says otherwise */
 };
 
 struct section_view {

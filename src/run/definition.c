@@ -355,18 +355,7 @@ int definition_bind(struct definition *d, struct err *e)
 
 bool definition_native_schema(const struct profile *p)
 {
-    if (p != NULL && p->schema_native) {
-        return true;
-    }
-    for (size_t i = 0; p != NULL && i < p->argv_len; i++) {
-        for (size_t j = 0; j < json_len(p->argv[i].args); j++) {
-            struct str arg = json_str(json_item(p->argv[i].args, j), STR_EMPTY);
-            if (str_find(arg, STR("{output_schema")) < arg.len) {
-                return true;
-            }
-        }
-    }
-    return false;
+    return p != NULL && (p->schema_native || expand_uses(p, "{output_schema"));
 }
 
 /* A package says it in its SKILL.md. */

@@ -135,7 +135,7 @@ void rounds_after_exit(struct run *run)
         return;
     }
     run->driver->end(run->session, &report);
-    if (report.session_id.len > 0 && profile_resumes(run->settings.profile)) {
+    if (report.session_id.len > 0 && expand_uses(run->settings.profile, "{resume}")) {
         run->exec.resume = arena_str(run->arena, report.session_id);
     }
     rounds_judge(run, &report, next_process);

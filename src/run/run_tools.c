@@ -7,7 +7,6 @@
 
 #include "adapters/mcp_link.h"
 #include "adapters/mcp_mount.h"
-#include "base/meta/version.h"
 #include "io/loop.h"
 #include "run/agent_files.h"
 #include "run/run_session.h"
@@ -221,15 +220,7 @@ static int render_all(struct run *run, struct section_rendering *ret, struct err
     if (tree == NULL) {
         return 0;
     }
-    struct json *visibility = json_object(run->arena);
-    struct json *described = section_tree_describe(tree, run->arena);
-    const struct json *sections = json_get(described, "sections");
-    for (size_t i = 0; i < json_len(sections); i++) {
-        const struct json *path = json_get(json_item(sections, i), "path");
-        json_set(run->arena, visibility, section_path_text(run->arena, path),
-                 json_cstr(run->arena, "full"));
-    }
-    struct section_request all = { .params = run->settings.params, .visibility = visibility };
+    struct section_request all = { .params = run->settings.params, .everything = true };
     return section_tree_render(tree, &all, run->arena, ret, e);
 }
 
