@@ -127,12 +127,17 @@ bool prompt_delivery_of(struct str word, enum prompt_delivery *ret);
 struct profile_list {
     const struct profile **items; /* sorted by name */
     size_t len;
+    struct profile_shelf *shelf; /* built-in ones that are read when asked for; NULL: none */
 };
 
 /* Loads all built-in profiles and every *.yaml of the directories (NULL-terminated; a directory
  * that does not exist is skipped). A bad file is an error: a profile must not vanish silently. */
 int profile_load_all(struct arena *a, const char *const *dirs, struct profile_list *ret,
                      struct err *e) MUST_USE;
+/* The same for who wants one or two by name: of the built-in profiles only those are read that
+ * profile_find() and profile_require() are asked for; `items` are those of the directories. */
+int profile_load_named(struct arena *a, const char *const *dirs, struct profile_list *ret,
+                       struct err *e) MUST_USE;
 const struct profile *profile_find(const struct profile_list *list, struct str name);
 /* ERR_UNAVAILABLE with the nearest known name. */
 int profile_require(const struct profile_list *list, struct str name, const struct profile **ret,

@@ -37,17 +37,23 @@ static int put(struct profile_list *list, const struct profile *p, struct err *e
     return 0;
 }
 
+static int parse_builtin(struct arena *a, size_t i, struct profile **ret, struct err *e)
+{
+    const struct builtin_profile *b = &builtin_profiles[i];
+    int r = profile_parse(a, str_n(b->text, b->len), b->file, ret, e);
+    if (r < 0) {
+        return err_wrap(e, "built-in profile");
+    }
+    (*ret)->source = "built in";
+    return 0;
+}
+
 static int load_builtin(struct arena *a, struct profile_list *list, struct err *e)
 {
     for (size_t i = 0; i < builtin_profiles_len; i++) {
-        const struct builtin_profile *b = &builtin_profiles[i];
         struct profile *p;
-        int r = profile_parse(a, str_n(b->text, b->len), b->file, &p, e);
-        if (r < 0) {
-            return err_wrap(e, "built-in profile");
-        }
-        p->source = "built in";
-        r = put(list, p, e);
+        int r = parse_builtin(a, i, &p, e);
+        r = r < 0 ? r : put(list, p, e);
         if (r < 0) {
             return r;
         }
@@ -89,17 +95,68 @@ static int load_dir(struct arena *a, const char *dir, struct profile_list *list,
     return r;
 }
 
+static int load_dirs(struct arena *a, const char *const *dirs, struct profile_list *list,
+                     struct err *e)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && dirs != NULL && dirs[i] != NULL; i++) {
+        r = load_dir(a, dirs[i], list, e);
+    }
+    qsort(list->items, list->len, sizeof(void *), by_name);
+    return r;
+}
+
+static void init_list(struct arena *a, struct profile_list *list)
+{
+    *list = (struct profile_list) { .items = arena_array(a, PROFILES_MAX, sizeof(void *)) };
+}
+
 int profile_load_all(struct arena *a, const char *const *dirs, struct profile_list *ret,
                      struct err *e)
 {
-    ret->items = arena_array(a, PROFILES_MAX, sizeof(void *));
-    ret->len = 0;
+    init_list(a, ret);
     int r = load_builtin(a, ret, e);
-    for (size_t i = 0; r == 0 && dirs != NULL && dirs[i] != NULL; i++) {
-        r = load_dir(a, dirs[i], ret, e);
+    return r < 0 ? r : load_dirs(a, dirs, ret, e);
+}
+
+/* --- by name --- */
+
+struct profile_shelf {
+    struct arena *arena;
+    const struct profile **read; /* as builtin_profiles; NULL: not asked for yet */
+};
+
+/* The file of a built-in profile is called as the profile (tests/unit/adapters/test_profile.c). */
+static struct str builtin_name(size_t i)
+{
+    struct str file = str_of(builtin_profiles[i].file);
+    return str_slice(file, 0, file.len - strlen(".yaml"));
+}
+
+int profile_load_named(struct arena *a, const char *const *dirs, struct profile_list *ret,
+                       struct err *e)
+{
+    init_list(a, ret);
+    ret->shelf = ARENA_NEW(a, struct profile_shelf);
+    *ret->shelf =
+        (struct profile_shelf) { .arena = a,
+                                 .read = arena_array(a, builtin_profiles_len, sizeof(void *)) };
+    return load_dirs(a, dirs, ret, e);
+}
+
+static const struct profile *find_builtin(struct profile_shelf *shelf, struct str name)
+{
+    for (size_t i = 0; i < builtin_profiles_len; i++) {
+        if (!str_eq(builtin_name(i), name)) {
+            continue;
+        }
+        struct profile *p;
+        if (shelf->read[i] == NULL && parse_builtin(shelf->arena, i, &p, NULL) == 0) {
+            shelf->read[i] = p;
+        }
+        return shelf->read[i];
     }
-    qsort(ret->items, ret->len, sizeof(void *), by_name);
-    return r;
+    return NULL;
 }
 
 const struct profile *profile_find(const struct profile_list *list, struct str name)
@@ -109,7 +166,25 @@ const struct profile *profile_find(const struct profile_list *list, struct str n
             return list->items[i];
         }
     }
-    return NULL;
+    return list->shelf == NULL ? NULL : find_builtin(list->shelf, name);
+}
+
+/* The known name that is nearest, if it is near enough to be meant. */
+static struct str nearest(const struct profile_list *list, struct str name)
+{
+    struct str best = STR_EMPTY;
+    size_t best_distance = 4;
+    size_t shelved = list->shelf == NULL ? 0 : builtin_profiles_len;
+    for (size_t i = 0; i < list->len + shelved; i++) {
+        struct str known =
+            i < list->len ? str_of(list->items[i]->name) : builtin_name(i - list->len);
+        size_t d = str_distance(name, known, best_distance - 1);
+        if (d < best_distance) {
+            best = known;
+            best_distance = d;
+        }
+    }
+    return best;
 }
 
 int profile_require(const struct profile_list *list, struct str name, const struct profile **ret,
@@ -119,18 +194,10 @@ int profile_require(const struct profile_list *list, struct str name, const stru
     if (*ret != NULL) {
         return 0;
     }
-    const char *best = NULL;
-    size_t best_distance = 4;
-    for (size_t i = 0; i < list->len; i++) {
-        size_t d = str_distance(name, str_of(list->items[i]->name), best_distance - 1);
-        if (d < best_distance) {
-            best = list->items[i]->name;
-            best_distance = d;
-        }
-    }
-    if (best != NULL) {
-        return ERR(e, ERR_UNAVAILABLE, "unknown adapter '%.*s' (did you mean '%s'?)", STR_ARG(name),
-                   best);
+    struct str best = nearest(list, name);
+    if (best.len > 0) {
+        return ERR(e, ERR_UNAVAILABLE, "unknown adapter '%.*s' (did you mean '%.*s'?)",
+                   STR_ARG(name), STR_ARG(best));
     }
     return ERR(e, ERR_UNAVAILABLE, "unknown adapter '%.*s'; 'cinch adapters' lists the known ones",
                STR_ARG(name));

@@ -2,9 +2,13 @@
  *
  * Zip archives through libzip. libzip finds and unpacks entries; what may be in an archive is
  * decided here, for all entries before the first is unpacked.
+ *
+ * The library is loaded with the first archive: it brings a TLS library along, which would take
+ * more than a millisecond of every start of cinch, and hardly any of them sees an archive.
  */
 #include "base/zip.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <zip.h>
@@ -23,7 +27,33 @@ enum {
     SHOWN = 72,
 };
 
+#define ZIP_CALLS(X)                \
+    X(discard)                      \
+    X(error_fini)                   \
+    X(error_init)                   \
+    X(error_strerror)               \
+    X(fclose)                       \
+    X(file_get_external_attributes) \
+    X(file_strerror)                \
+    X(fopen_index)                  \
+    X(fread)                        \
+    X(get_name)                     \
+    X(get_num_entries)              \
+    X(open_from_source)             \
+    X(source_buffer_create)         \
+    X(source_free)                  \
+    X(stat_index)                   \
+    X(stat_init)                    \
+    X(strerror)
+
+struct zip_calls {
+#define X(call) __typeof__(&zip_##call) call;
+    ZIP_CALLS(X)
+#undef X
+};
+
 struct zip_archive {
+    struct zip_calls lib;
     const char *name;
     struct arena *arena;
     struct zip *zip;
@@ -111,7 +141,7 @@ static int check_mode(const struct zip_archive *z, zip_uint64_t index, struct zi
 {
     zip_uint8_t system = 0;
     zip_uint32_t attributes = 0;
-    if (zip_file_get_external_attributes(z->zip, index, 0, &system, &attributes) < 0) {
+    if (z->lib.file_get_external_attributes(z->zip, index, 0, &system, &attributes) < 0) {
         return fail(z, entry->name, ERR_PARSE, "has no attributes", e);
     }
     mode_t mode = (mode_t)(attributes >> 16);
@@ -161,11 +191,12 @@ static int read_entry(struct zip_archive *z, zip_uint64_t index, struct zip_entr
     const zip_uint64_t wanted =
         ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     struct zip_stat st;
-    zip_stat_init(&st);
-    const char *raw = zip_get_name(z->zip, index, ZIP_FL_ENC_RAW);
-    if (raw == NULL || zip_stat_index(z->zip, index, 0, &st) < 0 || (st.valid & wanted) != wanted) {
+    z->lib.stat_init(&st);
+    const char *raw = z->lib.get_name(z->zip, index, ZIP_FL_ENC_RAW);
+    if (raw == NULL || z->lib.stat_index(z->zip, index, 0, &st) < 0 ||
+        (st.valid & wanted) != wanted) {
         return ERR(e, ERR_PARSE, "%s: entry %llu cannot be read: %s", z->name,
-                   (unsigned long long)index, zip_strerror(z->zip));
+                   (unsigned long long)index, z->lib.strerror(z->zip));
     }
     struct str name = str_of(raw);
     entry->dir = str_ends(name, STR("/"));
@@ -223,6 +254,23 @@ static int check_names(struct zip_archive *z, struct err *e)
 
 /* --- opening --- */
 
+/* It stays loaded for good: a TLS library does not take well to being unloaded. */
+static int load_library(struct zip_calls *ret, struct err *e)
+{
+    void *library = dlopen(ZIP_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        return ERR(e, ERR_UNAVAILABLE, "zip archives need libzip: %s; install it", dlerror());
+    }
+#define X(call)                                                                         \
+    *(void **)&ret->call = dlsym(library, "zip_" #call);                                \
+    if (ret->call == NULL) {                                                            \
+        return ERR(e, ERR_UNAVAILABLE, ZIP_LIBRARY " has no zip_" #call "; update it"); \
+    }
+    ZIP_CALLS(X)
+#undef X
+    return 0;
+}
+
 bool zip_archive_is(struct str bytes)
 {
     return str_starts(bytes, STR("PK\3\4")) || str_starts(bytes, STR("PK\5\6"));
@@ -258,22 +306,26 @@ static int open_zip(struct zip_archive *z, struct str bytes, struct err *e)
     if (is_zip64(bytes)) {
         return ERR(e, ERR_PARSE, "%s: Zip64 archives are not read; pack it without", z->name);
     }
+    int r = load_library(&z->lib, e);
+    if (r < 0) {
+        return r;
+    }
     struct zip_error error;
-    zip_error_init(&error);
-    zip_source_t *source = zip_source_buffer_create(bytes.ptr, bytes.len, 0, &error);
-    z->zip = source == NULL ? NULL : zip_open_from_source(source, ZIP_RDONLY, &error);
+    z->lib.error_init(&error);
+    zip_source_t *source = z->lib.source_buffer_create(bytes.ptr, bytes.len, 0, &error);
+    z->zip = source == NULL ? NULL : z->lib.open_from_source(source, ZIP_RDONLY, &error);
     if (z->zip == NULL) {
         (void)ERR(e, ERR_PARSE, "%s: not a usable zip archive: %s", z->name,
-                  zip_error_strerror(&error));
-        zip_source_free(source);
+                  z->lib.error_strerror(&error));
+        z->lib.source_free(source);
     }
-    zip_error_fini(&error);
+    z->lib.error_fini(&error);
     return z->zip == NULL ? -ERR_PARSE : 0;
 }
 
 static int read_entries(struct zip_archive *z, struct err *e)
 {
-    zip_int64_t count = zip_get_num_entries(z->zip, 0);
+    zip_int64_t count = z->lib.get_num_entries(z->zip, 0);
     if (count < 0 || (zip_uint64_t)count > z->limits.max_entries) {
         return ERR(e, ERR_LIMIT, "%s: more than %zu entries", z->name, z->limits.max_entries);
     }
@@ -313,7 +365,7 @@ struct zip_archive *zip_archive_free(struct zip_archive *z)
 {
     if (z != NULL) {
         if (z->zip != NULL) {
-            zip_discard(z->zip);
+            z->lib.discard(z->zip);
         }
         arena_free(z->arena);
         free(z);
@@ -339,11 +391,11 @@ static int unpack(struct zip_archive *z, zip_file_t *file, const struct zip_entr
     char chunk[CHUNK];
     uint64_t done = 0;
     for (;;) {
-        zip_int64_t n = zip_fread(file, chunk, sizeof chunk);
+        zip_int64_t n = z->lib.fread(file, chunk, sizeof chunk);
         if (n < 0) {
             char shown[SHOWN];
             return ERR(e, ERR_PARSE, "%s: entry '%s' is damaged: %s", z->name,
-                       show(entry->name, shown), zip_file_strerror(file));
+                       show(entry->name, shown), z->lib.file_strerror(file));
         }
         done += (uint64_t)n;
         if (done > entry->size || (n == 0 && done < entry->size)) {
@@ -363,14 +415,14 @@ int zip_archive_read(struct zip_archive *z, size_t i, struct buf *out, struct er
 {
     const struct zip_entry *entry = &z->entries[i];
     size_t before = out->len;
-    zip_file_t *file = zip_fopen_index(z->zip, i, 0);
+    zip_file_t *file = z->lib.fopen_index(z->zip, i, 0);
     if (file == NULL) {
         char shown[SHOWN];
         return ERR(e, ERR_PARSE, "%s: entry '%s' cannot be unpacked: %s", z->name,
-                   show(entry->name, shown), zip_strerror(z->zip));
+                   show(entry->name, shown), z->lib.strerror(z->zip));
     }
     int r = unpack(z, file, entry, out, e);
-    (void)zip_fclose(file);
+    (void)z->lib.fclose(file);
     if (r < 0 && out->ptr != NULL) {
         out->len = before;
         out->ptr[before] = '\0';

@@ -353,7 +353,7 @@ int settings_load(struct arena *a, const struct settings_input *in, struct setti
                   struct err *e)
 {
     *ret = (struct settings) { 0 };
-    int r = profile_load_all(a, in->adapter_dirs, &ret->profiles, e);
+    int r = profile_load_named(a, in->adapter_dirs, &ret->profiles, e);
     if (r < 0) {
         return r;
     }

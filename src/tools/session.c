@@ -19,6 +19,7 @@ struct session *session_new(const struct session_opts *o)
     s->created_at = arena_str(s->arena, o->created_at);
     s->parent_id = arena_str(s->arena, o->parent_id);
     s->journal_fd = o->journal_fd;
+    s->redactor = o->redactor;
     s->table = ARENA_NEW(s->arena, struct session_table);
     return s;
 }
@@ -62,6 +63,15 @@ int session_declare(struct session *s, struct str slice, enum slice_policy polic
     }
     s->slices[s->n_slices++] = (struct session_slice) { arena_str(s->arena, slice), policy };
     return 0;
+}
+
+bool session_policy(const struct session *s, struct str slice, enum slice_policy *ret)
+{
+    size_t i = session_index(s, slice);
+    if (i != SIZE_MAX) {
+        *ret = s->slices[i].policy;
+    }
+    return i != SIZE_MAX;
 }
 
 int session_index_or_new(struct session *s, struct str slice, size_t *ret, struct err *e)

@@ -35,6 +35,7 @@
 
 struct arena;
 struct json;
+struct redactor;
 struct session;
 struct session_txn;
 
@@ -73,6 +74,8 @@ struct session_opts {
     struct str created_at; /* RFC 3339 */
     struct str parent_id;  /* empty: none */
     int journal_fd;        /* opened for appending, stays the caller's; -1: none */
+    /* What goes to the journal passes it; borrowed, may be NULL. */
+    const struct redactor *redactor;
 };
 
 #define SESSION_SLICES_MAX 256
@@ -89,6 +92,8 @@ int session_declare(struct session *s, struct str slice, enum slice_policy polic
  * slice (STATE) if it is not known. */
 int session_reduce(struct session *s, const struct session_rule *rule, struct err *e) MUST_USE;
 bool session_reducer_parse(struct str name, enum session_reducer *ret);
+/* false: not declared. */
+bool session_policy(const struct session *s, struct str slice, enum slice_policy *ret);
 
 /* --- changing, each a commit of its own --- */
 int session_dispatch(struct session *s, struct str event, const struct json *value,

@@ -2,15 +2,16 @@
  *
  * What a session looks like outside: the journal that survives a kill, and snapshots as documents.
  *
- * A journal line is {"slice","policy","op","value"?,"key"?}, op one of append, extend, replace,
- * clear. All lines of one commit are written at once: a kill leaves whole commits, or a last line
- * without its end.
+ * A journal line is one commit: a change {"slice","policy","op","value"?,"key"?}, op one of append,
+ * extend, replace, clear, or a list of changes. A kill leaves whole commits, or a last line without
+ * its end, which does not count.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "record/redact.h"
 #include "tools/session_priv.h"
 
 static const char *const change_names[] = {
@@ -35,8 +36,8 @@ static int word(struct str s, const char *const *words, size_t n)
 
 /* --- journal --- */
 
-static int line_add(const struct session *s, const struct session_change *c, struct buf *out,
-                    struct err *e)
+static int change_add(const struct session *s, const struct session_change *c, struct buf *out,
+                      struct err *e)
 {
     CLEANUP(arena) struct arena *a = arena_new();
     size_t index = session_index(s, c->slice);
@@ -45,13 +46,20 @@ static int line_add(const struct session *s, const struct session_change *c, str
     json_setc(a, line, "policy", json_cstr(a, policy_names[s->slices[index].policy]));
     json_setc(a, line, "op", json_cstr(a, change_names[c->kind]));
     if (c->value != NULL) {
-        json_setc(a, line, "value", (struct json *)c->value);
+        json_setc(a, line, "value", redact_json(s->redactor, a, (struct json *)c->value));
     }
     if (c->key.len > 0) {
         json_setc(a, line, "key", json_string(a, c->key));
     }
-    int r = json_write(line, JSON_COMPACT, out, e);
-    return r < 0 ? r : buf_append_c(out, '\n', e);
+    return json_write(line, JSON_COMPACT, out, e);
+}
+
+/* The n-th change of a commit, counted from 0: the line is opened with the first. */
+static int commit_add(const struct session *s, const struct session_change *c, size_t n,
+                      struct buf *out, struct err *e)
+{
+    int r = buf_append_c(out, n == 0 ? '[' : ',', e);
+    return r < 0 ? r : change_add(s, c, out, e);
 }
 
 /* All or nothing: half a line would spoil the one that comes after it. */
@@ -74,6 +82,17 @@ static int append_all(int fd, struct str bytes, struct err *e)
     return 0;
 }
 
+/* One change needs no list around it. */
+static int commit_write(struct session *s, struct buf *line, size_t n, struct err *e)
+{
+    if (n == 0) {
+        return 0;
+    }
+    int r = n == 1 ? 0 : buf_append_c(line, ']', e);
+    r = r < 0 ? r : buf_append_c(line, '\n', e);
+    return r < 0 ? r : append_all(s->journal_fd, str_slice(buf_str(line), n == 1, line->len), e);
+}
+
 int session_journal(struct session *s, const struct session_pending *first, bool logs_only,
                     struct err *e)
 {
@@ -81,17 +100,18 @@ int session_journal(struct session *s, const struct session_pending *first, bool
         return 0;
     }
     CLEANUP(buf) struct buf out = BUF_INIT(JOURNAL_COMMIT_MAX);
+    size_t n = 0;
     for (const struct session_pending *p = first; p != NULL; p = p->next) {
         size_t i = session_index(s, p->change.slice);
         if (logs_only && s->slices[i].policy != SLICE_LOG) {
             continue;
         }
-        int r = line_add(s, &p->change, &out, e);
+        int r = commit_add(s, &p->change, n++, &out, e);
         if (r < 0) {
             return r;
         }
     }
-    return append_all(s->journal_fd, buf_str(&out), e);
+    return commit_write(s, &out, n, e);
 }
 
 static struct json *items_of(const struct session *s, struct arena *a, struct str slice)
@@ -113,22 +133,16 @@ int session_journal_all(struct session *s, struct err *e)
     for (size_t i = 0; i < s->n_slices; i++) {
         struct session_change c = { .kind = CHANGE_REPLACE, .slice = s->slices[i].name };
         c.value = items_of(s, a, c.slice);
-        int r = line_add(s, &c, &out, e);
+        int r = commit_add(s, &c, i, &out, e);
         if (r < 0) {
             return r;
         }
     }
-    return append_all(s->journal_fd, buf_str(&out), e);
+    return commit_write(s, &out, s->n_slices, e);
 }
 
-static int replay_line(struct session *s, struct str text, struct err *e)
+static int replay_change(struct session_txn *t, const struct json *line, struct err *e)
 {
-    CLEANUP(arena) struct arena *a = arena_new();
-    struct json *line;
-    int r = json_parse(a, text, NULL, &line, e);
-    if (r < 0) {
-        return r;
-    }
     struct session_change c = {
         .slice = json_str(json_get(line, "slice"), STR_EMPTY),
         .key = json_str(json_get(line, "key"), STR_EMPTY),
@@ -140,8 +154,31 @@ static int replay_line(struct session *s, struct str text, struct err *e)
         return ERR(e, ERR_PARSE, "unknown operation or policy");
     }
     c.kind = (enum session_change_kind)kind;
-    r = session_declare(s, c.slice, (enum slice_policy)policy, e);
-    return r < 0 ? r : session_apply(s, &c, e);
+    int r = session_declare(t->session, c.slice, (enum slice_policy)policy, e);
+    return r < 0 ? r : session_txn_apply(t, &c, e);
+}
+
+static int replay_line(struct session *s, struct str text, struct err *e)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct json *line;
+    int r = json_parse(a, text, NULL, &line, e);
+    if (r < 0) {
+        return r;
+    }
+    bool list = json_is(line, JSON_ARRAY);
+    if (list && json_len(line) == 0) {
+        return ERR(e, ERR_PARSE, "a commit without changes");
+    }
+    struct session_txn *t = session_begin(s);
+    for (size_t i = 0; r == 0 && i < (list ? json_len(line) : 1); i++) {
+        r = replay_change(t, list ? json_item(line, i) : line, e);
+    }
+    if (r < 0) {
+        (void)!session_abort(t, NULL);
+        return r;
+    }
+    return session_commit(t, e);
 }
 
 int session_replay(struct session *s, struct str journal, struct err *e)

@@ -38,6 +38,7 @@ struct session {
     struct arena *arena;
     struct str id, created_at, parent_id;
     int journal_fd;
+    const struct redactor *redactor;
     size_t n_slices, n_rules;
     struct session_slice slices[SESSION_SLICES_MAX];
     struct session_rule rules[SESSION_RULES_MAX];

@@ -105,6 +105,28 @@ static void test_built_in_profiles_load(void **state)
     assert_int_equal(profile_require(&list, STR("zzzzzzzz"), &p, &e), -ERR_UNAVAILABLE);
 }
 
+/* By name the same profiles are found, though hardly any of them is read. */
+static void test_by_name(void **state)
+{
+    struct profile_list all;
+    struct profile_list named;
+    const struct profile *p;
+    struct err e;
+    assert_int_equal(profile_load_all(arena, NULL, &all, &e), 0);
+    assert_int_equal(profile_load_named(arena, NULL, &named, &e), 0);
+    assert_int_equal(named.len, 0);
+    for (size_t i = 0; i < all.len; i++) {
+        p = profile_find(&named, str_of(all.items[i]->name));
+        assert_non_null(p);
+        assert_string_equal(p->name, all.items[i]->name);
+        assert_string_equal(p->source, "built in");
+        assert_ptr_equal(profile_find(&named, str_of(p->name)), p);
+    }
+    assert_int_equal(profile_require(&named, STR("comand"), &p, &e), -ERR_UNAVAILABLE);
+    assert_non_null(strstr(e.msg, "did you mean 'command'?"));
+    assert_null(profile_find(&named, STR("")));
+}
+
 static void test_a_directory_adds_and_overrides(void **state)
 {
     char dir[] = "/tmp/cinch-profile-XXXXXX";
@@ -118,6 +140,8 @@ static void test_a_directory_adds_and_overrides(void **state)
         0);
     const char *const dirs[] = { "/nonexistent", dir, NULL };
     assert_int_equal(profile_load_all(arena, dirs, &list, &e), 0);
+    assert_string_equal(profile_find(&list, STR("command"))->title, "Mine");
+    assert_int_equal(profile_load_named(arena, dirs, &list, &e), 0);
     assert_string_equal(profile_find(&list, STR("command"))->title, "Mine");
 
     assert_int_equal(file_write_atomic(AT_FDCWD, path, STR("name: [\n"), 0644, &e), 0);
@@ -133,6 +157,7 @@ int main(void)
         cmocka_unit_test(test_everything),
         cmocka_unit_test(test_mistakes_are_named_with_their_place),
         cmocka_unit_test(test_built_in_profiles_load),
+        cmocka_unit_test(test_by_name),
         cmocka_unit_test(test_a_directory_adds_and_overrides),
     };
     return cmocka_run_group_tests(tests, arena_setup, arena_teardown);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "record/redact.h"
 #include "tools/session.h"
 
 static const struct session_opts plain = {
@@ -214,6 +215,49 @@ static void what_was_committed_is_in_the_journal(void **state)
     close(fd);
 }
 
+/* Killed anywhere while it was written: all of a commit is there, or nothing. */
+static void a_torn_commit_is_none(void **state)
+{
+    int fd;
+    struct session *s = with_journal(&fd);
+    put(s, "x", "before");
+    struct session_txn *t = session_begin(s);
+    assert_int_equal(session_txn_dispatch(t, STR("x"), tree("a"), NULL), 0);
+    assert_int_equal(session_txn_dispatch(t, STR("y"), tree("b"), NULL), 0);
+    assert_int_equal(session_txn_dispatch(t, STR("x"), tree("c"), NULL), 0);
+    off_t at = lseek(fd, 0, SEEK_END);
+    assert_int_equal(session_commit(t, NULL), 0);
+    struct str journal = all_of(fd);
+    for (size_t len = (size_t)at; len <= journal.len; len++) {
+        struct session *again = session_new(&plain);
+        bool whole = len == journal.len;
+        assert_int_equal(session_replay(again, str_slice(journal, 0, len), NULL), 0);
+        assert_string_equal(joined(again, NULL, "x"), whole ? "before,a,c" : "before");
+        assert_string_equal(joined(again, NULL, "y"), whole ? "b" : "");
+        session_free(again);
+    }
+    session_free(s);
+    close(fd);
+}
+
+static void secrets_stay_out_of_the_journal(void **state)
+{
+    CLEANUP(redactor) struct redactor *r = redactor_new();
+    assert_int_equal(redactor_add(r, STR("TOKEN"), STR("hunter2hunter2"), NULL), 0);
+    redactor_compile(r);
+    struct session_opts o = plain;
+    o.journal_fd = memfd_create("journal", MFD_CLOEXEC);
+    o.redactor = r;
+    struct session *s = session_new(&o);
+    put(s, "x", "say hunter2hunter2");
+    assert_string_equal(joined(s, NULL, "x"), "say hunter2hunter2");
+    struct str journal = all_of(o.journal_fd);
+    assert_int_equal(str_find(journal, STR("hunter2")), journal.len);
+    assert_true(str_find(journal, STR("[REDACTED:TOKEN]")) < journal.len);
+    session_free(s);
+    close(o.journal_fd);
+}
+
 static void a_journal_that_cannot_be_written_changes_nothing(void **state)
 {
     int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -360,6 +404,8 @@ int main(void)
         T(an_abort_keeps_the_log_only),
         T(a_moment_comes_back),
         T(what_was_committed_is_in_the_journal),
+        T(a_torn_commit_is_none),
+        T(secrets_stay_out_of_the_journal),
         T(a_journal_that_cannot_be_written_changes_nothing),
         T(bad_journals_are_named_by_line),
         T(a_document_goes_round),
