@@ -56,7 +56,7 @@ bool str_to_double(struct str s, double *ret); /* finite only */
  * malformed, negative or beyond ten years. */
 bool str_to_duration(struct str s, int64_t *ret_ns);
 
-/* '*' stands for any bytes, '?' for one; `fold`: ASCII letters match without regard to case. Cost is
+/* '*' stands for any bytes, '?' for one; `fold`: ASCII letters match without regard to case. Costs
  * at most pattern times text. */
 bool str_glob(struct str pattern, struct str text, bool fold);
 

@@ -18,8 +18,13 @@
  *   {type: read_before_write, read_tools: […], write_tools: […]}
  *   {type: rate, tools: […], calls: 5, per: 60s}
  *   {type: program, command: [./decide], timeout: 10s}
- * `tools` are glob patterns; without them, the policy is about every tool of its scope. `section`
- * limits the scope to the tools of that section and those below it.
+ * `tools` are patterns with '*' and '?'; without them, the policy is about every tool of its scope.
+ * "native:Bash" means the tool of the harness only, "native:*" all of those. `section` limits the
+ * scope to the tools of that section and those below it, and such policies are asked first. Tools
+ * of cinch itself (open_sections, read_section, structured_output) need no place in a list of
+ * `allow`.
+ *
+ * A call is allowed or not by what was committed when it was asked for.
  *
  * What a policy remembers is in the session, in the slice "policy:NAME": it rolls back and comes
  * back with it.
@@ -27,7 +32,9 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -50,6 +57,7 @@ struct guard_decision {
     bool allowed;
     struct str policy; /* which denied; empty: none */
     struct str reason; /* for the model */
+    struct str detail; /* for the record: what went wrong in the policy itself; empty: nothing */
 };
 
 /* A policy in C: true allows; `reason` may be set. It must answer at once. */
@@ -68,9 +76,16 @@ struct guard_opts {
     /* Is there such a file in the workspace? The path is relative. NULL: nothing is there. */
     bool (*exists)(void *arg, struct str path);
     void *arg;
+    const char *root; /* of the workspace, as tools see it; NULL: the host's cwd, or /workspace */
+    /* Is there such a section? The path has dots. NULL: nobody knows, so all are taken. */
+    bool (*section)(void *arg, struct str path);
+    nsec (*now)(void *arg); /* NULL: clock_now() */
+    const char *file;       /* what messages call the task; NULL: they name no place */
 };
 
-/* ERR_CONFIG for a policy that makes no sense. */
+/* At definition time host, session and exists are NULL: the policies are read and judged, and that
+ * is all.
+ * ERR_CONFIG for a policy that makes no sense. */
 int guard_new(const struct guard_opts *o, struct guard **ret, struct err *e) MUST_USE;
 struct guard *guard_free(struct guard *g); /* accepts NULL, returns NULL */
 size_t guard_len(const struct guard *g);
@@ -81,6 +96,7 @@ void guard_check(struct guard *g, const struct guard_call *call,
                  void (*decided)(void *arg, const struct guard_decision *d), void *arg,
                  struct guard_check **ret);
 void guard_cancel(struct guard_check *c);
-/* The call succeeded. */
+/* The call succeeded; what is to be remembered becomes part of its transaction (NULL: happens at
+ * once, for tools of the harness). */
 int guard_note(struct guard *g, const struct guard_call *call, struct session_txn *t,
                struct err *e) MUST_USE;

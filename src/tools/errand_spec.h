@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct errand_spec: a program as a task names it, for a policy, a feedback provider or a check:
+ *
+ *   command: [./decide, --strict]     a path, or a name that is looked up along PATH
+ *   timeout: 10s                      10 seconds unless it says otherwise
+ *   sandbox: true                     false: beside cinch, out of the agent's reach
+ *
+ * errand_spec_read() says what is wrong with it before anything runs; errand_spec_start() runs it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct errand;
+struct errand_host;
+struct errand_result;
+struct json;
+
+struct errand_spec {
+    const char *const *argv; /* NULL-terminated; lives in the arena */
+    nsec timeout;
+    bool outside;
+    size_t max_output; /* set by the module: what an answer may be at most */
+};
+
+/* ERR_CONFIG without a command, or with one that is no list of strings without NUL. */
+int errand_spec_read(struct arena *a, const struct json *definition, nsec otherwise,
+                     struct errand_spec *ret, struct err *e) MUST_USE;
+/* NULL when it could not be started, also without a host; `done` does not come then. */
+struct errand *errand_spec_start(const struct errand_spec *s, const struct errand_host *host,
+                                 struct str input,
+                                 void (*done)(void *arg, const struct errand_result *r), void *arg,
+                                 struct err *e) MUST_USE;
