@@ -81,7 +81,8 @@ void rounds_judge(struct run *run, const struct agent_report *report,
     }
     struct judging *j = ARENA_NEW(run->arena, struct judging);
     *j = (struct judging) { run, next };
-    const struct json *given = t->structured != NULL ? t->structured : report->structured;
+    const struct json *by_tool = tools_structured(run);
+    const struct json *given = by_tool != NULL ? by_tool : report->structured;
     completion_check(t->completion,
                      &(struct completion_claim) {
                          .text = report->text, .output = given, .stop_reason = "end_turn" },

@@ -47,8 +47,13 @@ struct run_watcher {
 };
 
 /* Parts of a task that are C functions; they are called from run_execute(). Lists are borrowed. */
+struct run_hook_tool {
+    const struct json *definition; /* as in a task, without a command */
+    struct tool_callback callback;
+};
+
 struct run_hooks {
-    const struct tool_callback *tools;
+    const struct run_hook_tool *tools;
     size_t n_tools;
     const struct guard_callback *policies;
     size_t n_policies;

@@ -175,6 +175,15 @@ static struct str section_of(const struct section_rendering *all, struct str nam
     return STR_EMPTY;
 }
 
+static int add(struct run *run, struct tool *tool, struct err *e)
+{
+    int r = bridge_add(run->tools->bridge, tool, e);
+    if (r < 0) {
+        tool_free(tool);
+    }
+    return r;
+}
+
 static int add_program(struct run *run, const struct section_rendering *all,
                        const struct json *definition, struct err *e)
 {
@@ -186,11 +195,11 @@ static int add_program(struct run *run, const struct section_rendering *all,
     }
     tool.section = section_of(all, tool.name);
     r = tool_program_bind(run->arena, definition, &tool, e);
-    r = r < 0 ? r : bridge_add(run->tools->bridge, &tool, e);
     if (r < 0) {
         tool_free(&tool);
+        return r;
     }
-    return r;
+    return add(run, &tool, e);
 }
 
 static int add_defined(struct run *run, const struct section_rendering *all, struct err *e)
@@ -224,24 +233,38 @@ static int render_all(struct run *run, struct section_rendering *ret, struct err
     return section_tree_render(tree, &all, run->arena, ret, e);
 }
 
-static int add_builtins(struct run *run, struct err *e)
+static int add_sections(struct run *run, struct err *e)
 {
     struct run_tools *t = run->tools;
-    int r = 0;
-    if (discloses(run)) {
-        r = tool_builtin_add_sections(t->bridge,
-                                      &(struct builtin_sections) {
-                                          .tree = run->definition.sections,
-                                          .params = run->settings.params,
-                                          .opened = tools_opened_sections,
-                                          .arg = run,
-                                      },
-                                      e);
-    }
-    if (r == 0 && takes_answer(run)) {
-        r = tool_builtin_add_answer(t->bridge, run->definition.contract, &t->structured, e);
-    }
-    return r;
+    struct tool tool;
+    t->sections = tool_sections_new(&(struct tool_sections_opts) {
+        .tree = run->definition.sections,
+        .params = run->settings.params,
+        .opened = tools_opened_sections,
+        .arg = run,
+    });
+    int r = tool_sections_open(t->sections, run->arena, &tool, e);
+    r = r < 0 ? r : add(run, &tool, e);
+    r = r < 0 ? r : tool_sections_read(t->sections, run->arena, &tool, e);
+    return r < 0 ? r : add(run, &tool, e);
+}
+
+static int add_answer(struct run *run, struct err *e)
+{
+    struct run_tools *t = run->tools;
+    struct tool tool;
+    t->answer = tool_output_new(&(struct tool_output_opts) {
+        .contract = run->definition.contract,
+        .schema = run->definition.schema,
+    });
+    int r = tool_output_tool(t->answer, run->arena, &tool, e);
+    return r < 0 ? r : add(run, &tool, e);
+}
+
+static int add_builtins(struct run *run, struct err *e)
+{
+    int r = discloses(run) ? add_sections(run, e) : 0;
+    return r == 0 && takes_answer(run) ? add_answer(run, e) : r;
 }
 
 static int add_callbacks(struct run *run, struct err *e)
@@ -249,7 +272,12 @@ static int add_callbacks(struct run *run, struct err *e)
     const struct run_hooks *h = &run->opts->hooks;
     int r = 0;
     for (size_t i = 0; r == 0 && i < h->n_tools; i++) {
-        r = tool_callback_add(run->tools->bridge, &h->tools[i], e);
+        struct tool tool;
+        r = tool_define(run->arena, h->tools[i].definition, &tool, e);
+        if (r == 0) {
+            tool_callback_bind(&tool, &h->tools[i].callback);
+            r = add(run, &tool, e);
+        }
     }
     return r;
 }
@@ -534,6 +562,8 @@ void tools_done(struct run *run)
         t->door.upstream = NULL;
     }
     t->bridge = bridge_free(t->bridge);
+    t->sections = tool_sections_free(t->sections);
+    t->answer = tool_output_free(t->answer);
     for (size_t i = 0; t->servers != NULL && i < t->n_servers; i++) {
         t->servers[i] = toolserver_free(t->servers[i]);
     }

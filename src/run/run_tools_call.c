@@ -11,6 +11,7 @@
 #include "tools/bridge.h"
 #include "tools/feedback.h"
 #include "tools/guard.h"
+#include "tools/tool_builtin.h"
 
 struct bridge *tools_bridge(const struct run *run)
 {
@@ -40,7 +41,9 @@ bool tools_feed_back(const struct run *run)
 
 const struct json *tools_structured(const struct run *run)
 {
-    return run->tools == NULL ? NULL : run->tools->structured;
+    return run->tools == NULL || run->tools->answer == NULL
+               ? NULL
+               : tool_output_value(run->tools->answer);
 }
 
 /* Both are strict: a call that begins is one that may. */
@@ -141,7 +144,7 @@ void tools_tell_offer(struct run *run)
 
 /* --- disclosure --- */
 
-void tools_opened_sections(void *arg, struct json *visibility)
+void tools_opened_sections(void *arg, const struct json *visibility, struct str reason)
 {
     struct run *run = arg;
     struct section_rendering now;
@@ -152,7 +155,6 @@ void tools_opened_sections(void *arg, struct json *visibility)
         return;
     }
     bool more_tools = now.tools_len > run->definition.rendering.tools_len;
-    run->tools->visibility = json_copy(run->arena, visibility);
     run->definition.rendering = now;
     tools_offer(run);
     tools_tell_offer(run);
@@ -169,17 +171,6 @@ void tools_began(void *arg, struct str name, struct str call_id)
     run->exec.last_life = clock_now();
 }
 
-static struct json *result_of(struct arena *a, const struct bridge_record *r)
-{
-    struct json *o = json_object(a);
-    json_setc(a, o, "message", json_string(a, r->message));
-    json_setc(a, o, "value", r->value == NULL ? json_null(a) : json_copy(a, r->value));
-    json_setc(a, o, "success", json_boolean(a, r->failure == TOOL_OK));
-    json_setc(a, o, "failure",
-              r->failure == TOOL_OK ? json_null(a) : json_cstr(a, tool_failure_word(r->failure)));
-    return o;
-}
-
 void tools_invoked(void *arg, const struct bridge_record *r)
 {
     struct run *run = arg;
@@ -191,7 +182,7 @@ void tools_invoked(void *arg, const struct bridge_record *r)
         &run->record.events, &p,
         &(struct event_tool) { .name = arena_dup(a, r->name),
                                .params = r->arguments == NULL ? NULL : json_copy(a, r->arguments),
-                               .result = result_of(a, r),
+                               .result = bridge_record_result(a, r),
                                .output = r->text,
                                .call_id = arena_dup(a, r->call_id) });
     arena_free(a);

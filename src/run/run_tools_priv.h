@@ -7,13 +7,15 @@
 
 #include "gateway/gateway.h"
 #include "run/run_priv.h"
+#include "tools/bridge.h"
 #include "tools/errand.h"
 
-struct bridge;
 struct completion;
 struct completion_check;
 struct feedback;
 struct guard;
+struct tool_output;
+struct tool_sections;
 struct toolserver;
 
 struct run_tools {
@@ -31,8 +33,8 @@ struct run_tools {
     size_t n_servers;
     size_t waiting; /* for servers that connect, or that end */
 
-    struct json *visibility;   /* of sections that the agent opened; NULL: none */
-    struct json *structured;   /* given to the tool structured_output; NULL: nothing */
+    struct tool_sections *sections; /* NULL: nothing can be opened */
+    struct tool_output *answer;     /* NULL: the answer does not come by a tool */
     const char *mcp_url;       /* as the harness reaches it; NULL: not mounted */
     struct driver_tools offer; /* for drivers that run the loop themselves */
 
@@ -46,5 +48,4 @@ void tools_offer(struct run *run);
 /* Names and values of guards and hosts that the life needs (run_tools_call.c). */
 void tools_began(void *run, struct str name, struct str call_id);
 void tools_invoked(void *run, const struct bridge_record *r);
-void tools_opened_sections(void *run, struct json *visibility);
-void tools_warn(void *run, const char *text);
+void tools_opened_sections(void *run, const struct json *visibility, struct str reason);

@@ -24,6 +24,11 @@ struct bridge *bridge_new(const struct bridge_opts *o)
     return b;
 }
 
+void bridge_set_txns(struct bridge *b, struct txns *txns)
+{
+    b->opts.txns = txns;
+}
+
 static void destroy(void *bridge)
 {
     struct bridge *b = bridge;

@@ -40,6 +40,7 @@ struct feedback;
 struct guard;
 struct loop;
 struct session;
+struct txn;
 struct txns;
 
 #define BRIDGE_CALLS_MAX 64                 /* at the same time; more wait their turn */
@@ -70,6 +71,9 @@ struct bridge_opts {
     struct txns *txns;                 /* NULL: files are not part of the transaction */
     struct guard *guard;               /* NULL: no policies */
     struct feedback *feedback;         /* NULL: none */
+    /* The layer of a transaction for errands, and NULL where its copy is the place to be; NULL:
+     * txn_layer(). */
+    const char *(*layer)(void *arg, const struct txn *x);
     const char *prompt_name, *adapter; /* for what the session remembers; NULL: unknown */
     /* Deadline and budget: ERR_TIMEOUT or ERR_BUDGET when nothing is left; else `ret_left` is the
      * time until the deadline (INT64_MAX: none). */
@@ -104,6 +108,8 @@ struct bridge_request {
 
 /* All in the options must outlive the bridge. */
 struct bridge *bridge_new(const struct bridge_opts *o);
+/* Before the first call: where a view of the workspace stands only later. */
+void bridge_set_txns(struct bridge *b, struct txns *txns);
 /* Accepts NULL, returns NULL. A call whose handler has still not ended is forgotten: it must not
  * say anything any more. Before txns_close() and session_free(). */
 struct bridge *bridge_free(struct bridge *b);

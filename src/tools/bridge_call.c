@@ -395,6 +395,17 @@ void bridge_call_forget(struct bridge_call *c)
 
 /* --- the way to the handler --- */
 
+/* The layer, or else the copy, in which a call works. */
+static void find_place(struct bridge_call *c)
+{
+    const struct bridge_opts *o = &c->b->opts;
+    if (c->txn == NULL) {
+        return;
+    }
+    c->run.layer = o->layer == NULL ? txn_layer(c->txn) : o->layer(o->arg, c->txn);
+    c->run.cwd = c->run.layer == NULL ? txn_copy(c->txn) : NULL;
+}
+
 static void start(struct bridge_call *c, nsec left)
 {
     struct err e;
@@ -415,12 +426,11 @@ static void start(struct bridge_call *c, nsec left)
         .arguments = c->record.arguments,
         .meta = c->request.meta,
         .host = o->host,
-        .layer = c->txn == NULL ? NULL : txn_layer(c->txn),
-        .cwd = c->txn == NULL ? NULL : txn_copy(c->txn),
         .session = c->session,
         .timeout = t->timeout < left ? t->timeout : left,
         .arena = c->arena,
     };
+    find_place(c);
     c->phase = CALL_RUNNING;
     c->working = true;
     timer_arm(c->timer, clock_now() + c->run.timeout + SLACK);
