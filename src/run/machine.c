@@ -19,6 +19,7 @@
 #include "record/redact.h"
 #include "run/recover.h"
 #include "run/run_priv.h"
+#include "run/run_session.h"
 #include "workspace/workspace.h"
 
 static const struct phase_entry {
@@ -378,6 +379,7 @@ static void end(struct run *run)
     runtime_probe_done(run);
     definition_done(&run->definition);
     gateway_done(run);
+    run_session_close(run);
     record_done(&run->record);
     run->loop = loop_free(run->loop);
     run->redactor = redactor_free(run->redactor);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "proc/which.h"
 #include "run/run_priv.h"
+#include "run/run_session.h"
 #include "run/support.h"
 
 static int check_workspace(const struct settings *s, struct err *e)
@@ -165,6 +166,9 @@ int phase_admit(struct run *run, struct err *e)
     }
     if (r == 0) {
         r = find_driver(run, e);
+    }
+    if (r == 0) {
+        r = run_session_open(run, e);
     }
     if (r == 0) {
         r = confine_admit(run, e);

@@ -20,7 +20,9 @@ struct loop;
 struct proc;
 struct redactor;
 struct run_gateway;
+struct run_session;
 struct runtime_probe;
+struct session;
 struct sigwatch;
 struct timer;
 struct trust_entry;
@@ -122,7 +124,9 @@ struct run {
     struct definition definition;
     struct str prompt;
     const struct driver *driver;
-    void *session; /* of the driver */
+    void *session;            /* of the driver */
+    struct session *state;    /* what tools remember; run_session.h */
+    struct run_session *kept; /* its files */
     struct launch launch;
     struct environment environment;
     struct trust_entry *trust;   /* registered; NULL: nothing to remove */
