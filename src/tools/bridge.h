@@ -15,6 +15,13 @@
  * keep what happened.
  *
  * Calls run side by side and do not see each other's work before it is committed. One thread.
+ *
+ * Time: a call may take as long as its tool says, or as is left of the run, whatever is less. A
+ * handler that does not end then is told to stop; one that does not stop either is left behind: the
+ * model gets its answer, nothing of it is committed, and bridge_busy() stays true until it ends.
+ *
+ * The session remembers every call in its LOG slice "ToolInvoked". What a tool gives is not
+ * dispatched by itself: its `state` says what happens to the session (tools/tool_state.h).
  */
 #pragma once
 
@@ -35,8 +42,10 @@ struct loop;
 struct session;
 struct txns;
 
-#define BRIDGE_CALLS_MAX 64           /* at the same time; more wait their turn */
-#define BRIDGE_TEXT_MAX  (256u << 10) /* of an answer to the model; more is cut and says so */
+#define BRIDGE_CALLS_MAX 64                 /* at the same time; more wait their turn */
+#define BRIDGE_QUEUE_MAX 256                /* … and beyond these are refused */
+#define BRIDGE_GRACE     (5 * NSEC_PER_SEC) /* for a handler to end that was told to */
+#define BRIDGE_TEXT_MAX  (256u << 10)       /* of an answer to the model; more is cut and says so */
 
 /* What the observer is told, once per call. */
 struct bridge_record {
@@ -47,6 +56,7 @@ struct bridge_record {
     struct str message;       /* of the handler, or why it came to nothing */
     const struct json *value; /* NULL: none */
     struct str text;          /* as the model gets it, without feedback */
+    bool exclude_value;       /* the model got the message only */
     struct str policy;        /* that denied it */
     nsec took;
     size_t files;    /* changed and committed */
@@ -57,15 +67,18 @@ struct bridge_opts {
     struct loop *loop;
     const struct errand_host *host;
     struct session *session;
-    struct txns *txns;         /* NULL: files are not part of the transaction */
-    struct guard *guard;       /* NULL: no policies */
-    struct feedback *feedback; /* NULL: none */
+    struct txns *txns;                 /* NULL: files are not part of the transaction */
+    struct guard *guard;               /* NULL: no policies */
+    struct feedback *feedback;         /* NULL: none */
+    const char *prompt_name, *adapter; /* for what the session remembers; NULL: unknown */
     /* Deadline and budget: ERR_TIMEOUT or ERR_BUDGET when nothing is left; else `ret_left` is the
      * time until the deadline (INT64_MAX: none). */
     int (*admit)(void *arg, nsec *ret_left, struct err *e);
     void (*began)(void *arg, struct str name, struct str call_id); /* may be NULL */
-    void (*invoked)(void *arg, const struct bridge_record *r);
-    void (*idle)(void *arg); /* after bridge_stop(): the last call is over */
+    void (*invoked)(void *arg, const struct bridge_record *r);     /* may be NULL */
+    /* After bridge_stop(): the last call is over. From the loop; bridge_free() is fine here. May be
+     * NULL. */
+    void (*idle)(void *arg);
     void *arg;
 };
 
@@ -89,11 +102,16 @@ struct bridge_request {
     void *arg;
 };
 
+/* All in the options must outlive the bridge. */
 struct bridge *bridge_new(const struct bridge_opts *o);
-struct bridge *bridge_free(struct bridge *b); /* accepts NULL, returns NULL */
-/* Copied; the handler becomes the bridge's. ERR_EXISTS for a name that is there. */
+/* Accepts NULL, returns NULL. A call whose handler has still not ended is forgotten: it must not
+ * say anything any more. Before txns_close() and session_free(). */
+struct bridge *bridge_free(struct bridge *b);
+/* Copied; the handler and the compiled schemas become the bridge's, unless it fails. ERR_EXISTS for
+ * a name that is there, ERR_LIMIT beyond MCP_TOOLS_MAX. */
 int bridge_add(struct bridge *b, const struct tool *t, struct err *e) MUST_USE;
-/* Which tools are offered, by section: a NULL-terminated list of names; NULL: all. */
+/* Which tools are offered: a NULL-terminated list of names, copied, also of tools that are added
+ * later; NULL: all. Others are not found by a call. */
 void bridge_offer(struct bridge *b, const char *const *names);
 size_t bridge_tools_len(const struct bridge *b);
 const struct tool *bridge_tool(const struct bridge *b, size_t i); /* offered ones */
@@ -107,3 +125,10 @@ void bridge_stop(struct bridge *b);
 bool bridge_busy(const struct bridge *b);
 
 struct mcp_tools bridge_port(struct bridge *b);
+
+/* {message, value, success, exclude_value_from_context, failure?, policy?}: the result as telemetry
+ * has it, with a value that is too large left out. */
+struct json *bridge_record_result(struct arena *a, const struct bridge_record *r);
+/* The whole as the session remembers it: {name, params, result, created_at, rendered_output,
+ * call_id, event_id, duration_ms, files}. */
+struct json *bridge_record_json(struct arena *a, const struct bridge_record *r);

@@ -74,6 +74,7 @@ struct mcp_call {
     const struct json *arguments; /* an object */
     const struct json *meta;      /* `_meta` of the request: trace context and what else; or NULL */
     struct str session;           /* id of its session; empty without one */
+    const struct json *id;        /* of the request: a number or a string */
     enum mcp_revision revision;
     struct arena *arena; /* lives as long as the call */
     void *user;          /* the port's */
@@ -88,6 +89,9 @@ struct mcp_tools {
     void (*call)(void *arg, struct mcp_call *call);
     void (*cancel)(void *arg, struct mcp_call *call);
     void *arg;
+    /* A call of what is not in the list, which the client is told by itself; for the record. Also
+     * NULL. */
+    void (*unknown)(void *arg, struct str name, const struct json *arguments);
 };
 
 struct mcp_opts {

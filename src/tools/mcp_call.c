@@ -84,6 +84,7 @@ static struct mcp_handle *new_handle(struct mcp_exchange *x, const struct json *
         .arguments = arguments == NULL ? json_object(a) : json_copy(a, arguments),
         .meta = x->meta == NULL ? NULL : json_copy(a, x->meta),
         .session = x->session == NULL ? STR_EMPTY : arena_str(a, x->session->id),
+        .id = h->id,
         .revision = x->revision,
         .arena = a,
     };
@@ -126,6 +127,9 @@ static const struct json *admitted(struct mcp_exchange *x, const struct http_fie
     }
     const struct json *tool = find_tool(all, name->string);
     if (tool == NULL) {
+        if (tools->unknown != NULL) {
+            tools->unknown(tools->arg, name->string, arguments);
+        }
         mcp_reply_error(x, 200, JSONRPC_INVALID_PARAMS, NULL, "Unknown tool: %.*s",
                         STR_ARG(name->string));
         return NULL;

@@ -41,6 +41,7 @@ struct tool {
     nsec timeout;                     /* of one call */
     size_t max_output;
     bool reads_only; /* changes no files: needs no transaction on them */
+    bool quiet;      /* no feedback goes with its result */
     const struct tool_handler *handler;
     void *self; /* the handler's */
 };
@@ -111,6 +112,14 @@ int tool_define(struct arena *a, const struct json *definition, struct tool *ret
                 struct err *e) MUST_USE;
 /* {name, title?, description, inputSchema, outputSchema?, annotations?} of MCP. */
 struct json *tool_mcp_json(struct arena *a, const struct tool *t);
-/* The text that a model gets for a value: strings as they are, anything else compact JSON. */
+/* What goes with a result as structuredContent: the value, wrapped in {result: …} where the output
+ * schema is not of an object (outputSchema is then, too). NULL: the tool has no output schema. */
+struct json *tool_structured(struct arena *a, const struct tool *t, const struct json *value);
+/* The text that a model gets for a value: strings as they are, nothing for null,
+ * anything else compact JSON. */
 struct str tool_render(struct arena *a, const struct json *value);
+/* ERR_LIMIT beyond `max` bytes. */
+int tool_render_bounded(struct arena *a, const struct json *value, size_t max, struct str *ret,
+                        struct err *e) MUST_USE;
+bool tool_name_ok(struct str name);
 void tool_free(struct tool *t); /* compiled schemas and the handler */
