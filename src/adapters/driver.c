@@ -4,7 +4,7 @@
  */
 #include "adapters/driver.h"
 
-static const struct driver *const drivers[] = { &driver_api, &driver_oneshot };
+static const struct driver *const drivers[] = { &driver_acp, &driver_api, &driver_oneshot };
 
 const struct driver *driver_find(const char *name)
 {

@@ -188,7 +188,7 @@ struct driver {
     void (*finish)(void *self);
 };
 
-extern const struct driver driver_api, driver_oneshot;
+extern const struct driver driver_acp, driver_api, driver_oneshot;
 
 const struct driver *driver_find(const char *name); /* NULL when there is none */
 /* The adapter starts no program: its driver talks to a model itself. */

@@ -91,11 +91,25 @@ static const struct shape mcp_shape[] = {
     { 0 },
 };
 
+static const struct shape acp_shape[] = {
+    { "auth", SHAPE_STRING },
+    { "mode", SHAPE_STRING },
+    { "governed_mode", SHAPE_STRING },
+    { "model", SHAPE_WORD, .words = "auto|config_option|set_model|none" },
+    { "settle_ms", SHAPE_INT },
+    { "fs", SHAPE_BOOL },
+    { "tool_id_separator", SHAPE_STRING },
+    { "tool_name", SHAPE_STRINGS },
+    { "tool_server", SHAPE_STRINGS },
+    { "noise", SHAPE_STRINGS },
+    { 0 },
+};
+
 static const struct shape profile_shape[] = {
     { "name", SHAPE_STRING },
     { "title", SHAPE_STRING },
     { "description", SHAPE_STRING },
-    { "driver", SHAPE_WORD, .words = "api|oneshot" },
+    { "driver", SHAPE_WORD, .words = "acp|api|oneshot" },
     { "binary", SHAPE_STRINGS },
     { "argv", SHAPE_ANY },
     { "prompt", SHAPE_WORD, .words = "file|argument|stdin" },
@@ -109,6 +123,7 @@ static const struct shape profile_shape[] = {
     { "trust", SHAPE_OBJECT, .inner = trust_shape },
     { "gateway", SHAPE_OBJECT, .inner = gateway_shape },
     { "mcp", SHAPE_OBJECT, .inner = mcp_shape },
+    { "acp", SHAPE_OBJECT, .inner = acp_shape },
     { "sandbox", SHAPE_OBJECT, .inner = sandbox_shape },
     { "output", SHAPE_OBJECT, .inner = output_shape },
     { "capabilities", SHAPE_STRINGS },
@@ -282,6 +297,32 @@ static void read_mcp(struct profile *p)
     };
 }
 
+static void read_acp(struct profile *p)
+{
+    static const char *const words[] = {
+        [ACP_MODEL_AUTO] = "auto",
+        [ACP_MODEL_OPTION] = "config_option",
+        [ACP_MODEL_METHOD] = "set_model",
+        [ACP_MODEL_NONE] = "none",
+    };
+    const struct json *c = json_get(p->doc, "acp");
+    struct str model = json_str(json_get(c, "model"), STR("auto"));
+    p->acp = (struct profile_acp) {
+        .auth = json_cstring(json_get(c, "auth"), NULL),
+        .mode = json_cstring(json_get(c, "mode"), NULL),
+        .governed_mode = json_cstring(json_get(c, "governed_mode"), NULL),
+        .settle_ms = json_int(json_get(c, "settle_ms"), 0),
+        .fs = json_bool(json_get(c, "fs"), true),
+        .tool_id_separator = json_cstring(json_get(c, "tool_id_separator"), NULL),
+        .tool_name = json_get(c, "tool_name"),
+        .tool_server = json_get(c, "tool_server"),
+        .noise = json_get(c, "noise"),
+    };
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        p->acp.model = str_eqc(model, words[i]) ? (enum acp_model)i : p->acp.model;
+    }
+}
+
 static void read_schema_form(struct profile *p)
 {
     static const char *const forms[] = {
@@ -356,6 +397,7 @@ int profile_parse(struct arena *a, struct str text, const char *file, struct pro
     }
     read_gateway(p);
     read_mcp(p);
+    read_acp(p);
     read_sandbox(p);
     r = check_section(p, "gateway", p->gateway.files, file, e);
     r = r < 0 ? r : check_section(p, "mcp", p->mcp.files, file, e);

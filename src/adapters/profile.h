@@ -81,6 +81,28 @@ struct profile_mcp {
     bool list_changed;  /* it looks at the list again when it is told to */
 };
 
+/* How a model is chosen in a session of the Agent Client Protocol. */
+enum acp_model {
+    ACP_MODEL_AUTO,   /* by whichever of the two the agent offers */
+    ACP_MODEL_OPTION, /* session/set_config_option */
+    ACP_MODEL_METHOD, /* session/set_model */
+    ACP_MODEL_NONE,   /* not: arguments or files say it */
+};
+
+/* What is particular about an agent that speaks the Agent Client Protocol (driver `acp`). */
+struct profile_acp {
+    const char *auth;          /* method of `authenticate`; NULL: none is needed */
+    const char *mode;          /* of the session; NULL: the agent's own default */
+    const char *governed_mode; /* the same when policies are to be asked about its tools */
+    enum acp_model model;
+    int64_t settle_ms;             /* words may come for so long after the end of a turn */
+    bool fs;                       /* it may read and write files through us */
+    const char *tool_id_separator; /* ids of calls are NAME, this, and more; NULL: they are not */
+    struct json *tool_name;        /* pointers to the name of a tool, in what tells of a call */
+    struct json *tool_server;      /* the same for the MCP server that has it */
+    struct json *noise;            /* beginnings of words that are not the model's */
+};
+
 /* What a harness needs of the host beyond what every sandbox shows. */
 struct profile_sandbox {
     struct json *read, *write; /* lists of paths, "~/" is the caller's home; what is missing is
@@ -110,6 +132,7 @@ struct profile {
     struct profile_trust trust;
     struct profile_gateway gateway;
     struct profile_mcp mcp;
+    struct profile_acp acp;
     struct profile_sandbox sandbox;
     struct json *output; /* mapping, see mapping.h; never NULL */
     struct json *capabilities;

@@ -76,17 +76,27 @@ int buf_append_c(struct buf *b, char c, struct err *e)
 
 int buf_vprintf(struct buf *b, struct err *e, const char *fmt, va_list ap)
 {
+    enum { USUAL = 128 };
     va_list again;
-    va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
-    if (n < 0) {
-        va_end(again);
-        return ERR(e, ERR_BUG, "bad format");
-    }
     char *to;
-    int r = buf_reserve(b, (size_t)n, &to, e);
+    /* What fits is printed once. Room that the bound does not allow is not asked for. */
+    size_t room = b->max - b->len < USUAL ? b->max - b->len : USUAL;
+    int r = buf_reserve(b, room, &to, e);
+    if (r < 0) {
+        return r;
+    }
+    va_copy(again, ap);
+    int n = vsnprintf(to, room + 1, fmt, ap);
+    if (n < 0) {
+        r = ERR(e, ERR_BUG, "bad format");
+    } else if ((size_t)n > room) {
+        *to = '\0';
+        r = buf_reserve(b, (size_t)n, &to, e);
+        if (r == 0) {
+            (void)vsnprintf(to, (size_t)n + 1, fmt, again);
+        }
+    }
     if (r == 0) {
-        (void)vsnprintf(to, (size_t)n + 1, fmt, again);
         buf_commit(b, (size_t)n);
     }
     va_end(again);

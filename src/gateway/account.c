@@ -115,7 +115,7 @@ static enum budget_verdict reserve(struct account *acc, const struct exchange_vi
     nsec now = account_now(acc);
     struct price_match match = { 0 };
     struct budget_ask ask = { .input = x->estimate, .output = x->max_output };
-    if (price_find(acc->opts.prices, x->upstream_model, &match)) {
+    if (price_recall(&acc->memo, acc->opts.prices, x->upstream_model, &match)) {
         ask.price = match.entry;
     }
     if (!budget_fits(&acc->budget, &ask, now)) {
@@ -193,7 +193,7 @@ static void on_done(void *arg, const struct exchange_view *x, void **slot,
         budget_release(&acc->budget, claim);
     } else {
         struct llm_usage u = account_usage(x, d, claim->output, &estimated);
-        bool priced = price_find(acc->opts.prices, x->upstream_model, &match);
+        bool priced = price_recall(&acc->memo, acc->opts.prices, x->upstream_model, &match);
         budget_settle(&acc->budget, claim, &u, priced ? price_cost(match.entry, &u) : 0);
     }
     free(claim);

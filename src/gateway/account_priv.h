@@ -14,6 +14,7 @@ struct account {
     struct account_opts opts;
     struct budget budget;
     struct meter *meter;
+    struct price_memo memo;
     struct {
         const struct upstream *upstream;
         struct throttle throttle;

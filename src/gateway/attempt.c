@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "gateway/gateway_priv.h"
-#include "gateway/side.h"
 
 /* An answer of an error is shown to the filters with this much of its body. */
 #define GATHER_MAX ((size_t)64 << 10)
@@ -265,7 +264,7 @@ static void call_upstream(struct exchange *x)
         refuse(x, 502, e.code == ERR_SECRET ? LLM_ERR_AUTH : LLM_ERR_SERVER, e.msg);
     } else if (x->view.attempt == 1 && x->scanned) {
         /* while the upstream works, nobody waits for this */
-        x->view.side = side_kind(&x->endpoint, x->view.client_body, &x->scan);
+        x->view.side = side_kind(&x->g->side, &x->endpoint, x->view.client_body, &x->scan);
     }
 }
 
@@ -341,7 +340,8 @@ static void go_on(struct exchange *x)
 static const struct gateway_route *find_route(const struct gateway *g, const char *model)
 {
     for (size_t i = 0; i < g->opts.n_routes; i++) {
-        if (fnmatch(g->opts.routes[i].pattern, model, 0) == 0) {
+        const char *pattern = g->opts.routes[i].pattern;
+        if (strcmp(pattern, "*") == 0 || fnmatch(pattern, model, 0) == 0) {
             return &g->opts.routes[i];
         }
     }

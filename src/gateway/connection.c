@@ -54,6 +54,8 @@ struct connection {
     bool keep_alive;
     bool is_head; /* HEAD: no body in the answer */
     bool chunked;
+    bool ended;   /* the last byte of the answer was given to the stream */
+    int64_t left; /* of a body of known length; -1: not known */
     nsec body_until;
     size_t queued_before; /* at the last look of the deadline */
 };
@@ -219,6 +221,7 @@ void connection_head(struct connection *c, int status, const struct http_fields 
     bool old = http_head(c->http)->minor == 0; /* does not know chunks: the end is the end */
     c->refused = c->state != CONNECTION_BUSY;
     c->chunked = !no_body && length < 0 && !old;
+    c->left = length;
     c->keep_alive = c->keep_alive && (no_body || length >= 0 || c->chunked);
     int rc = http_write_status(status, &c->head, &e);
     for (size_t i = 0; rc == 0 && i < fields->len; i++) {
@@ -239,7 +242,9 @@ void connection_data(struct connection *c, struct str bytes)
     if (c->state == CONNECTION_OVER || bytes.len == 0 || c->is_head) {
         return;
     }
-    if (c->batch.len + bytes.len > BATCH_MAX) {
+    c->left -= c->left >= 0 ? (int64_t)bytes.len : 0;
+    /* what completes the answer need not wait for the upstream to say so */
+    if (c->left == 0 || c->batch.len + bytes.len > BATCH_MAX) {
         (void)flush(c, bytes, false);
         return;
     }
@@ -264,12 +269,17 @@ static void resume_requests(void *arg)
     }
 }
 
+bool connection_last(struct connection *c)
+{
+    if (!c->ended && flush(c, STR_EMPTY, true)) {
+        c->ended = true;
+    }
+    return c->ended;
+}
+
 void connection_end(struct connection *c)
 {
-    if (c->state == CONNECTION_OVER) {
-        return;
-    }
-    if (!flush(c, STR_EMPTY, true)) {
+    if (c->state == CONNECTION_OVER || !connection_last(c)) {
         return;
     }
     c->exchange = NULL;
@@ -328,7 +338,7 @@ static void on_head(struct connection *c)
     const struct http_head *head = http_head(c->http);
     c->keep_alive = head->keep_alive;
     c->is_head = str_eqc(head->method, "HEAD");
-    c->chunked = c->refused = false;
+    c->chunked = c->refused = c->ended = false;
     c->body_until = clock_now() + BODY_TIME;
     enter(c, CONNECTION_BODY);
     c->exchange = exchange_new(c, c->g, head);

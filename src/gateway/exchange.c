@@ -114,7 +114,7 @@ struct exchange *exchange_new(struct connection *c, struct gateway *g, const str
     x->g = g;
     x->c = c;
     x->head = head;
-    x->arena = arena_new();
+    x->arena = g->n_spare > 0 ? g->spare[--g->n_spare] : arena_new();
     x->done = (struct filter_done) { .usage = LLM_USAGE_NONE, .first_byte = -1 };
     x->view.id = ++g->last_id;
     x->view.began = clock_now();
@@ -178,7 +178,12 @@ static void destroy(void *arg)
     x->timer = timer_free(x->timer);
     buf_done(&x->rewritten);
     buf_done(&x->gathered);
-    x->arena = arena_free(x->arena);
+    if (x->g->n_spare < SPARE_MAX) {
+        arena_reset(x->arena);
+        x->g->spare[x->g->n_spare++] = x->arena;
+    } else {
+        (void)arena_free(x->arena);
+    }
     free(x);
 }
 
@@ -242,9 +247,10 @@ static void retire(struct exchange *x)
 void exchange_finish(struct exchange *x, bool complete)
 {
     struct connection *c = x->c;
-    if (x->state == EXCHANGE_OVER) {
+    if (x->state == EXCHANGE_OVER || (complete && !connection_last(c))) {
         return;
     }
+    /* The client has its answer: what is to be counted and written, it need not wait for. */
     x->done.complete = complete;
     retire(x);
     if (complete) {

@@ -53,6 +53,7 @@ int gateway_open(struct loop *l, const struct gateway_opts *opts, struct gateway
     g->opts = *opts;
     g->metrics.started = clock_now();
     g->need_scan = needs_scan(opts);
+    side_init(&g->side);
     fill_limits(&g->opts.limits);
     int rc = opts->n_listeners > LISTENERS_MAX || opts->n_filters > FILTERS_MAX
                  ? ERR(e, ERR_LIMIT, "too many listeners or filters")
@@ -122,6 +123,16 @@ void gateway_stop(struct gateway *g, nsec grace, void (*fn)(void *arg), void *ar
     }
 }
 
+/* Retired after its exchanges, which gave their arenas back. */
+static void destroy(void *arg)
+{
+    struct gateway *g = arg;
+    while (g->n_spare > 0) {
+        (void)arena_free(g->spare[--g->n_spare]);
+    }
+    free(g);
+}
+
 struct gateway *gateway_free(struct gateway *g)
 {
     if (g != NULL) {
@@ -129,7 +140,7 @@ struct gateway *gateway_free(struct gateway *g)
         stop_listening(g);
         connection_free_all(g);
         g->grace = timer_free(g->grace);
-        loop_retire(g->loop, free, g);
+        loop_retire(g->loop, destroy, g);
     }
     return NULL;
 }

@@ -12,12 +12,14 @@
 #include "gateway/metrics.h"
 #include "gateway/proxy.h"
 #include "gateway/scan.h"
+#include "gateway/side.h"
 #include "io/loop.h"
 #include "io/timer.h"
 #include "llm/loss.h"
 #include "wire/http.h"
 
 #define LISTENERS_MAX 8
+#define SPARE_MAX     16
 
 struct connection;
 struct exchange;
@@ -34,7 +36,10 @@ struct gateway {
     size_t body_bytes;        /* of all requests under way */
     size_t released;          /* bytes of bodies since memory was last given back */
     uint64_t last_id;
+    struct arena *spare[SPARE_MAX]; /* empty ones, for exchanges to come */
+    size_t n_spare;
     struct metrics metrics;
+    struct side side;
     bool need_scan; /* routes or filters depend on what stands in a body */
     bool stopping;
     struct timer *grace;
@@ -58,6 +63,7 @@ void connection_close_idle(struct gateway *g);
 void connection_head(struct connection *c, int status, const struct http_fields *fields,
                      int64_t length);
 void connection_data(struct connection *c, struct str bytes);
+bool connection_last(struct connection *c); /* sends the rest; false: that failed, it was cut */
 void connection_end(struct connection *c);
 void connection_cut(struct connection *c); /* it will never be complete: the client must see that */
 bool connection_congested(const struct connection *c);

@@ -12,6 +12,7 @@ struct meter {
     struct arena *arena;
     const struct price_table *prices;
     const struct price_table *used; /* that priced the first call */
+    struct price_memo memo;
     struct meter_sum sum;
     struct meter_row rows[METER_ROWS_MAX];
     size_t len;
@@ -93,7 +94,7 @@ int64_t meter_add(struct meter *m, const struct meter_call *call)
     struct meter_row *row = row_of(m, call->model, call->upstream);
     struct price_match match;
     int64_t cost = -1;
-    if (price_find(m->prices, call->model, &match)) {
+    if (price_recall(&m->memo, m->prices, call->model, &match)) {
         cost = price_cost(match.entry, &call->usage);
         row->prices = match.table;
         m->used = m->used == NULL ? match.table : m->used;

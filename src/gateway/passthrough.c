@@ -152,10 +152,10 @@ void passthrough_head(struct exchange *x)
 
 void passthrough_data(struct exchange *x, struct str bytes)
 {
+    exchange_send(x, bytes);
     if (x->tap != NULL && bytes.len > 0 && x->state == EXCHANGE_ANSWERING) {
         llm_tap_feed(x->tap, bytes);
     }
-    exchange_send(x, bytes);
 }
 
 void passthrough_end(struct exchange *x)

@@ -59,6 +59,19 @@ bool price_find(const struct price_table *t, struct str model, struct price_matc
     return false;
 }
 
+bool price_recall(struct price_memo *m, const struct price_table *t, struct str model,
+                  struct price_match *ret)
+{
+    if (m->model[0] == '\0' || !str_eqc(model, m->model)) {
+        bool fits_in = model.len < sizeof m->model && !str_has_nul(model);
+        m->found = price_find(t, model, &m->match);
+        memcpy(m->model, model.ptr, fits_in ? model.len : 0);
+        m->model[fits_in ? model.len : 0] = '\0';
+    }
+    *ret = m->match;
+    return m->found;
+}
+
 static int64_t said(int64_t n)
 {
     return n < 0 ? 0 : n;

@@ -66,6 +66,16 @@ int price_load(struct arena *a, const char *file, struct price_table **ret, stru
  * upper case do not matter. */
 bool price_find(const struct price_table *t, struct str model, struct price_match *ret);
 
+/* The same for who asks again and again, mostly for the model of last time. Starts as all zero;
+ * belongs to one table. */
+struct price_memo {
+    char model[64]; /* "": nothing is remembered */
+    bool found;
+    struct price_match match;
+};
+bool price_recall(struct price_memo *m, const struct price_table *t, struct str model,
+                  struct price_match *ret);
+
 /* What a call with this usage cost; what was not said is 0. Never negative. */
 int64_t price_cost(const struct price_entry *p, const struct llm_usage *usage);
 /* The most that a call can cost that sends so many tokens and may get so many. */

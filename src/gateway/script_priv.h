@@ -121,9 +121,9 @@ int script_choose(struct script_scene *c, struct err *e) MUST_USE;
 struct str script_system_text(const struct llm_request *r, struct arena *a);
 /* "title", "topic" …, or NULL when the request belongs to the conversation. */
 const char *script_side_kind(const struct llm_request *r, struct str system, struct str last);
-/* Could a request with these bytes in its body be one? No reading, for those who have no need of
- * the kind otherwise: false is sure where the bytes are all of it. */
-bool script_side_sign(struct str part);
+/* What the text of a request must have somewhere to be one: for who does not read all of them. */
+struct phrases;
+void script_side_signs(struct phrases *ret);
 /* A value that the schema accepts, for stock answers; small and dull. */
 struct json *script_sample(struct arena *a, const struct json *schema);
 /* What a side request of this kind gets when the script does not say. */

@@ -48,7 +48,7 @@ static const char *const words[] = {
     "task routing",
     /* compaction: the system prompt is the usual one, the wish stands in the last message */
     "summary of the conversation",
-    /* from here on: only signs in the text of a request, see script_side_sign() */
+    /* from here on: only signs in the text of a request, see script_side_signs() */
     "\"title\"",
     "\"isnewtopic\"",
     "\"model_choice\"",
@@ -57,11 +57,9 @@ static const char *const words[] = {
 };
 enum { COMPACTION = ARRAY_LEN(kinds), WORDS = COMPACTION + 1 };
 
-bool script_side_sign(struct str part)
+void script_side_signs(struct phrases *ret)
 {
-    struct phrases p;
-    phrases_init(&p, words, ARRAY_LEN(words));
-    return phrases_in(&p, part) != 0;
+    phrases_init(ret, words, ARRAY_LEN(words));
 }
 
 static const char *kind_by_words(const struct llm_request *r, struct str system, struct str last)

@@ -14,27 +14,35 @@
 /* Searched at both ends of a part. The longest prompt of a side request that was seen has 5 KB. */
 #define END_MAX ((size_t)8 << 10)
 
-static bool has_sign(struct str body, size_t from, size_t to)
+void side_init(struct side *side)
+{
+    script_side_signs(&side->signs);
+}
+
+static bool has_sign(const struct side *side, struct str body, size_t from, size_t to)
 {
     struct str part = str_slice(body, from, to);
     if (part.len <= 2 * END_MAX) {
-        return script_side_sign(part);
+        return phrases_in(&side->signs, part) != 0;
     }
-    return script_side_sign(str_slice(part, 0, END_MAX)) ||
-           script_side_sign(str_slice(part, part.len - END_MAX, part.len));
+    return phrases_in(&side->signs, str_slice(part, 0, END_MAX)) != 0 ||
+           phrases_in(&side->signs, str_slice(part, part.len - END_MAX, part.len)) != 0;
 }
 
-static bool may_be_one(struct str body, const struct scan *s)
+static bool may_be_one(const struct side *side, struct str body, const struct scan *s)
 {
-    return has_sign(body, 0, s->talk_at.from) || has_sign(body, s->talk_at.from, s->first_to) ||
-           has_sign(body, s->before_from, s->last_from) ||
-           has_sign(body, s->last_from, s->talk_at.to) || has_sign(body, s->talk_at.to, body.len);
+    return has_sign(side, body, 0, s->talk_at.from) ||
+           has_sign(side, body, s->talk_at.from, s->first_to) ||
+           has_sign(side, body, s->before_from, s->last_from) ||
+           has_sign(side, body, s->last_from, s->talk_at.to) ||
+           has_sign(side, body, s->talk_at.to, body.len);
 }
 
-const char *side_kind(const struct llm_endpoint *where, struct str body, const struct scan *s)
+const char *side_kind(const struct side *side, const struct llm_endpoint *where, struct str body,
+                      const struct scan *s)
 {
     struct llm_request request;
-    if (body.len == 0 || body.len > BODY_MAX || s->tools || !may_be_one(body, s)) {
+    if (body.len == 0 || body.len > BODY_MAX || s->tools || !may_be_one(side, body, s)) {
         return NULL;
     }
     CLEANUP(arena) struct arena *a = arena_new();

@@ -6,12 +6,20 @@
 #pragma once
 
 #include "base/str.h"
+#include "gateway/phrases.h"
 
 struct llm_endpoint;
 struct scan;
+
+struct side {
+    struct phrases signs;
+};
+
+void side_init(struct side *side); /* takes no memory */
 
 /* "title", "topic", "summary", "route", "quota"; NULL: it belongs to the conversation, or the body
  * cannot be read. `s` is the scan of the body. Cheap for the conversation: a request that offers
  * tools is not looked at, and of others both ends of each part are searched for the words of side
  * requests, which begin or end with what they want. Only a body with such words is read. */
-const char *side_kind(const struct llm_endpoint *where, struct str body, const struct scan *s);
+const char *side_kind(const struct side *side, const struct llm_endpoint *where, struct str body,
+                      const struct scan *s);

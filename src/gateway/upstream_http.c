@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A client of HTTP/1.1. A link is a connection, with a call on it or idle in the list of spare
- * ones; a call has a link once it is connected.
+ * A client of HTTP/1.1. A link is a connection, or the attempt to make one, with a call on it or
+ * idle in the list of spare ones. It keeps what every call needs, its timer and the room for a
+ * head, so that a call on a spare link costs no more than its bytes.
  */
 #include "gateway/upstream_http.h"
 
@@ -22,13 +23,18 @@
 #define IDLE_MAX    256                 /* links kept; the kernel's sockets are the cost */
 #define SLICE       ((size_t)256 << 10) /* of a body, handed to the socket at once */
 #define QUEUE_LIMIT ((size_t)4 << 20)
+#define HEAD_MAX    ((size_t)1 << 20)
+#define HEAD_USUAL  ((size_t)1 << 10)
 
 struct link {
     struct http_upstream *up;
-    struct link *next; /* among the idle ones */
-    struct stream *stream;
+    struct link *next;     /* among the idle ones */
+    struct stream *stream; /* NULL until it is connected */
     struct http *http;
+    struct timer *deadline;     /* of the call; runs out unheard on an idle link */
+    struct buf head;            /* of the request */
     struct upstream_call *call; /* NULL: idle */
+    bool dropped;
     bool reused;
     bool dirty; /* more came than the answer: nobody knows what that belongs to */
 };
@@ -49,45 +55,44 @@ struct upstream_call {
     struct http_upstream *up;
     struct upstream_call *prev, *next;
     struct upstream_port port;
-    struct link *link;
+    struct link *link; /* until the call is over */
     struct resolve *resolve;
     struct dial *dial;
-    struct timer *deadline;
-    struct buf head;
     struct str body;
-    size_t sent; /* of the body */
-    bool is_head, head_sent, got_bytes, head_told, retried, paused, over;
+    size_t sent; /* of head and body */
+    bool is_head, got_bytes, head_told, retried, paused, over;
 };
 
 static void connect_call(struct upstream_call *c);
 
 /* --- ends --- */
 
-static void drop_link(struct link *k)
+static void forget_key(struct link *k)
 {
-    if (k != NULL && k->stream != NULL) {
-        k->stream = stream_free(k->stream);
-        k->http = http_free(k->http);
-        loop_retire(k->up->loop, free, k);
+    if (k->head.ptr != NULL) {
+        explicit_bzero(k->head.ptr, k->head.len);
+        buf_reset(&k->head);
     }
 }
 
-static void destroy_call(void *arg)
+static void drop_link(struct link *k)
 {
-    struct upstream_call *c = arg;
-    buf_done(&c->head);
-    free(c);
+    if (k != NULL && !k->dropped) {
+        k->dropped = true;
+        k->stream = stream_free(k->stream);
+        k->http = http_free(k->http);
+        k->deadline = timer_free(k->deadline);
+        forget_key(k);
+        buf_done(&k->head);
+        loop_retire(k->up->loop, free, k);
+    }
 }
 
 static void end_call(struct upstream_call *c)
 {
     c->over = true;
-    c->deadline = timer_free(c->deadline);
     c->resolve = resolve_free(c->resolve);
     c->dial = dial_free(c->dial);
-    if (c->head.ptr != NULL) {
-        explicit_bzero(c->head.ptr, c->head.len); /* the key */
-    }
     *(c->prev != NULL ? &c->prev->next : &c->up->calls) = c->next;
     if (c->next != NULL) {
         c->next->prev = c->prev;
@@ -96,7 +101,7 @@ static void end_call(struct upstream_call *c)
         c->link->call = NULL;
         drop_link(TAKE_PTR(c->link));
     }
-    loop_retire(c->up->loop, destroy_call, c);
+    loop_retire(c->up->loop, free, c);
 }
 
 static void tell_error(struct upstream_call *c, enum upstream_error_kind kind, const char *message)
@@ -109,9 +114,26 @@ static void tell_error(struct upstream_call *c, enum upstream_error_kind kind, c
 
 static void on_deadline(void *arg)
 {
-    struct upstream_call *c = arg;
-    tell_error(c, UPSTREAM_TIMEOUT,
-               c->head_told ? "nothing has come for too long" : "no answer in time");
+    struct upstream_call *c = ((struct link *)arg)->call;
+    if (c != NULL && !c->paused) {
+        tell_error(c, UPSTREAM_TIMEOUT,
+                   c->head_told ? "nothing has come for too long" : "no answer in time");
+    }
+}
+
+/* It is told what it is for by its call. */
+static int link_new(struct http_upstream *up, struct link **ret, struct err *e)
+{
+    struct link *k = xcalloc(1, sizeof *k);
+    k->up = up;
+    buf_init(&k->head, HEAD_MAX);
+    int rc = timer_new(up->loop, on_deadline, k, &k->deadline, e);
+    if (rc < 0) {
+        free(k);
+        return rc;
+    }
+    *ret = k;
+    return 0;
 }
 
 /* The answer is complete: the link may carry another call. */
@@ -120,10 +142,11 @@ static void complete(struct upstream_call *c)
     const struct upstream_port port = c->port;
     struct link *k = c->link;
     struct http_upstream *up = c->up;
-    bool reusable = http_head(k->http)->keep_alive && c->sent == c->body.len && !k->dirty &&
-                    stream_queued(k->stream) == 0 && up->n_idle < IDLE_MAX;
+    bool reusable = http_head(k->http)->keep_alive && c->sent == k->head.len + c->body.len &&
+                    !k->dirty && up->n_idle < IDLE_MAX;
     if (reusable) {
         c->link = NULL;
+        forget_key(k);
         k->call = NULL;
         k->reused = true;
         k->next = up->idle;
@@ -177,7 +200,7 @@ static void on_bytes(void *arg, struct str in)
         return;
     }
     c->got_bytes = true;
-    timer_arm(c->deadline, clock_now() + c->up->idle_time);
+    timer_arm(k->deadline, clock_now() + c->up->idle_time);
     while (!c->over && (event = http_next(k->http, &in, &body, &e)) > HTTP_EV_MORE) {
         k->dirty = in.len > 0;
         take_event(c, event, body);
@@ -185,6 +208,26 @@ static void on_bytes(void *arg, struct str in)
     if (!c->over && event < 0) {
         tell_error(c, UPSTREAM_BROKEN, e.msg);
     }
+}
+
+/* A spare link may have been closed just when it was used: a fresh one gets the same request. */
+static bool again(struct upstream_call *c)
+{
+    struct link *old = c->link;
+    struct link *k;
+    c->retried = true;
+    if (link_new(c->up, &k, NULL) < 0) {
+        return false;
+    }
+    k->head = old->head;
+    buf_init(&old->head, HEAD_MAX);
+    old->call = NULL;
+    drop_link(old);
+    c->link = k;
+    k->call = c;
+    timer_arm(k->deadline, clock_now() + c->up->first_byte);
+    connect_call(c);
+    return true;
 }
 
 static void on_end(void *arg, const struct err *why)
@@ -196,12 +239,7 @@ static void on_end(void *arg, const struct err *why)
         forget_idle(k);
         return;
     }
-    if (k->reused && !c->got_bytes && !c->retried) {
-        c->retried = true;
-        c->link = NULL;
-        k->call = NULL;
-        drop_link(k);
-        connect_call(c);
+    if (k->reused && !c->got_bytes && !c->retried && again(c)) {
         return;
     }
     int rc = why == NULL ? http_end(k->http, &e) : -1;
@@ -216,19 +254,17 @@ static void on_end(void *arg, const struct err *why)
 
 static void send_more(struct upstream_call *c)
 {
-    while (!c->over && stream_queued(c->link->stream) == 0 && c->sent < c->body.len) {
-        size_t n = c->body.len - c->sent < SLICE ? c->body.len - c->sent : SLICE;
-        const struct str pieces[] = { c->head_sent ? STR_EMPTY : buf_str(&c->head),
-                                      str_slice(c->body, c->sent, c->sent + n) };
-        if (stream_write(c->link->stream, pieces, 2, NULL) < 0) {
-            break;
+    struct str head = buf_str(&c->link->head);
+    size_t total = head.len + c->body.len;
+    while (!c->over && c->sent < total) {
+        size_t from = c->sent < head.len ? 0 : c->sent - head.len;
+        const struct str pieces[] = { str_slice(head, c->sent, head.len),
+                                      str_slice(c->body, from, from + SLICE) };
+        size_t taken = stream_offer(c->link->stream, pieces, 2);
+        c->sent += taken;
+        if (taken < pieces[0].len + pieces[1].len) {
+            break; /* on_drained() goes on */
         }
-        c->head_sent = true;
-        c->sent += n;
-    }
-    if (!c->head_sent) {
-        const struct str head = buf_str(&c->head);
-        c->head_sent = stream_write(c->link->stream, &head, 1, NULL) == 0;
     }
 }
 
@@ -240,12 +276,10 @@ static void on_drained(void *arg)
     }
 }
 
-static void use_link(struct upstream_call *c, struct link *k)
+static void use_link(struct upstream_call *c)
 {
-    c->link = k;
-    k->call = c;
+    struct link *k = c->link;
     c->sent = 0;
-    c->head_sent = false;
     if (c->is_head) {
         http_expect_no_body(k->http);
     }
@@ -258,23 +292,21 @@ static void use_link(struct upstream_call *c, struct link *k)
 static void on_dialled(void *arg, int fd, const struct err *why)
 {
     struct upstream_call *c = arg;
+    struct link *k = c->link;
     struct err e;
     if (why != NULL) {
         tell_error(c, why->code == ERR_TIMEOUT ? UPSTREAM_TIMEOUT : UPSTREAM_CONNECT, why->msg);
         return;
     }
-    struct link *k = xcalloc(1, sizeof *k);
     const struct stream_opts o = { .max = QUEUE_LIMIT,
                                    .port = { on_bytes, on_end, on_drained, k } };
-    k->up = c->up;
     if (stream_new(c->up->loop, fd, &o, &k->stream, &e) < 0) {
         cleanup_fd(&fd);
-        free(k);
         tell_error(c, UPSTREAM_CONNECT, e.msg);
         return;
     }
     k->http = http_new(HTTP_RESPONSES);
-    use_link(c, k);
+    use_link(c);
 }
 
 static void dial_address(struct upstream_call *c, const struct address *to)
@@ -342,59 +374,72 @@ static void connect_call(struct upstream_call *c)
     loop_post(c->up->loop, connect_posted, c); /* no callback from inside of start() */
 }
 
-static int write_head(struct upstream_call *c, const struct upstream_request *r, struct err *e)
+static int write_head(struct link *k, const struct upstream_request *r, struct err *e)
 {
-    const struct provider *p = &c->up->provider;
+    const struct provider *p = &k->up->provider;
     CLEANUP(buf) struct buf target = BUF_INIT(BUF_TEXT);
     CLEANUP(buf) struct buf key = BUF_INIT(BUF_TEXT);
     enum llm_format format =
-        r->endpoint.call == LLM_CALL_NONE ? c->up->base.format : r->endpoint.format;
+        r->endpoint.call == LLM_CALL_NONE ? k->up->base.format : r->endpoint.format;
     struct str name;
+    char *room;
     provider_target(p, r->target, &target);
-    int rc = http_write_request(r->method, buf_str(&target), &c->head, e);
-    rc = rc < 0 ? rc : http_write_field(STR("Host"), str_of(p->authority), &c->head, e);
+    int rc = buf_reserve(&k->head, HEAD_USUAL, &room, e);
+    rc = rc < 0 ? rc : http_write_request(r->method, buf_str(&target), &k->head, e);
+    rc = rc < 0 ? rc : http_write_field(STR("Host"), str_of(p->authority), &k->head, e);
     for (size_t i = 0; rc == 0 && i < r->fields.len; i++) {
-        rc = http_write_field(r->fields.items[i].name, r->fields.items[i].value, &c->head, e);
+        rc = http_write_field(r->fields.items[i].name, r->fields.items[i].value, &k->head, e);
     }
     if (rc == 0 && provider_key_field(p, format, &name, &key)) {
-        rc = http_write_field(name, buf_str(&key), &c->head, e);
+        rc = http_write_field(name, buf_str(&key), &k->head, e);
         explicit_bzero(key.ptr, key.len);
     }
-    rc = rc < 0 ? rc : buf_append(&c->head, STR("Accept-Encoding: identity\r\n"), e);
+    rc = rc < 0 ? rc : buf_append(&k->head, STR("Accept-Encoding: identity\r\n"), e);
     if (rc == 0 && (r->body.len > 0 || str_eqc(r->method, "POST"))) {
-        rc = buf_printf(&c->head, e, "Content-Length: %zu\r\n", r->body.len);
+        rc = buf_printf(&k->head, e, "Content-Length: %zu\r\n", r->body.len);
     }
-    return rc < 0 ? rc : buf_append(&c->head, STR("\r\n"), e);
+    return rc < 0 ? rc : buf_append(&k->head, STR("\r\n"), e);
+}
+
+static int take_link(struct http_upstream *up, struct link **ret, struct err *e)
+{
+    struct link *k = up->idle;
+    if (k == NULL) {
+        return link_new(up, ret, e);
+    }
+    up->idle = k->next;
+    up->n_idle--;
+    k->next = NULL;
+    *ret = k;
+    return 0;
 }
 
 static int start(struct upstream *base, const struct upstream_request *r,
                  const struct upstream_port *port, struct upstream_call **ret, struct err *e)
 {
     struct http_upstream *up = CONTAINER_OF(base, struct http_upstream, base);
+    struct link *k = NULL;
+    int rc = take_link(up, &k, e);
+    rc = rc < 0 ? rc : write_head(k, r, e);
+    if (rc < 0) {
+        drop_link(k);
+        return rc;
+    }
     struct upstream_call *c = xcalloc(1, sizeof *c);
     c->up = up;
     c->port = *port;
     c->body = r->body;
     c->is_head = str_eqc(r->method, "HEAD");
-    buf_init(&c->head, (size_t)1 << 20);
-    int rc = write_head(c, r, e);
-    rc = rc < 0 ? rc : timer_new(up->loop, on_deadline, c, &c->deadline, e);
-    if (rc < 0) {
-        destroy_call(c);
-        return rc;
-    }
+    c->link = k;
+    k->call = c;
     c->next = up->calls;
     if (c->next != NULL) {
         c->next->prev = c;
     }
     up->calls = c;
-    timer_arm(c->deadline, clock_now() + up->first_byte);
-    struct link *k = up->idle;
-    if (k != NULL) {
-        up->idle = k->next;
-        up->n_idle--;
-        k->next = NULL;
-        use_link(c, k);
+    timer_arm(k->deadline, clock_now() + up->first_byte);
+    if (k->stream != NULL) {
+        use_link(c);
     } else {
         connect_call(c);
     }
@@ -412,15 +457,14 @@ static void cancel(struct upstream_call *c)
 static void pause_call(struct upstream_call *c, bool paused)
 {
     c->paused = paused;
-    if (c->over || c->link == NULL) {
+    if (c->over || c->link->stream == NULL) {
         return;
     }
     if (paused) {
-        stream_pause(c->link->stream);
-        timer_cancel(c->deadline); /* it is we who keep it waiting */
+        stream_pause(c->link->stream); /* the deadline waits: it is we who keep it waiting */
     } else {
         stream_resume(c->link->stream);
-        timer_arm(c->deadline, clock_now() + c->up->idle_time);
+        timer_arm(c->link->deadline, clock_now() + c->up->idle_time);
     }
 }
 

@@ -34,13 +34,12 @@ static void run_calls(struct loop *l)
     }
 }
 
-/* Busy time of an iteration = time since the last poll began, less the time that the poll slept. */
+/* Busy time of an iteration = time since the last poll returned. libuv notes that time, in
+ * milliseconds; its own metric of idle time would cost a second epoll_wait() for each. */
 static void watch_over(struct loop *l)
 {
-    nsec now = clock_now();
-    uint64_t idle = uv_metrics_idle_time(&l->uv);
-    nsec busy = now - l->poll_began - (nsec)(idle - l->idle_ns);
-    if (l->poll_began != 0) {
+    nsec busy = clock_now() - l->woke;
+    if (l->woke != 0) {
         l->stats.iterations++;
         l->stats.longest = busy > l->stats.longest ? busy : l->stats.longest;
         if (busy > LOOP_SLOW) {
@@ -48,8 +47,6 @@ static void watch_over(struct loop *l)
             LOG_DEBUG("io", "slow_iteration", LOG_INT("busy_ms", busy / NSEC_PER_MS));
         }
     }
-    l->poll_began = now;
-    l->idle_ns = idle;
 }
 
 static void on_before_poll(uv_prepare_t *h)
@@ -59,7 +56,9 @@ static void on_before_poll(uv_prepare_t *h)
 
 static void on_after_poll(uv_check_t *h)
 {
-    run_calls(h->data);
+    struct loop *l = h->data;
+    l->woke = (nsec)uv_now(&l->uv) * NSEC_PER_MS;
+    run_calls(l);
 }
 
 static void on_hurry(uv_idle_t *h)
@@ -108,7 +107,6 @@ int loop_new(struct loop **ret, struct err *e)
         free(l);
         return loop_error(rc, "create the event loop", e);
     }
-    (void)uv_loop_configure(&l->uv, UV_METRICS_IDLE_TIME);
     init_handles(l);
     struct sigaction ignore = { .sa_handler = SIG_IGN };
     (void)sigaction(SIGPIPE, &ignore, NULL);
@@ -148,7 +146,7 @@ struct loop *loop_free(struct loop *l)
 
 void loop_run(struct loop *l)
 {
-    l->poll_began = 0;
+    l->woke = 0;
     (void)uv_run(&l->uv, UV_RUN_DEFAULT);
     watch_over(l); /* what the last iteration did; libuv from 1.45 on runs timers after the poll */
 }

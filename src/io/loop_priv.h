@@ -27,8 +27,7 @@ struct loop {
     struct child *children; /* all that were started on this loop and not yet reaped */
     void *scratch;          /* read buffer shared by all readers */
     struct loop_stats stats;
-    nsec poll_began;
-    uint64_t idle_ns;
+    nsec woke; /* the last poll returned; 0: there was none in this run */
 };
 
 /* A buffer of LOOP_SCRATCH bytes, valid until the callback that asked for it returns. It starts on

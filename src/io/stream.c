@@ -30,6 +30,7 @@ struct stream {
     bool read_ended; /* no more to read: end of file, or dead */
     bool end_told;
     bool finishing;
+    bool refused; /* a part of an offer: the owner waits until the socket takes more */
     bool freed;
     struct err why;
 };
@@ -38,7 +39,7 @@ static void update_watch(struct stream *s)
 {
     if (s->watch != NULL) {
         watch_set(s->watch, (s->paused || s->read_ended ? 0u : (unsigned)WATCH_READ) |
-                                (stream_queued(s) > 0 ? (unsigned)WATCH_WRITE : 0u));
+                                (s->refused || stream_queued(s) > 0 ? (unsigned)WATCH_WRITE : 0u));
     }
 }
 
@@ -58,6 +59,7 @@ static void die(struct stream *s, const char *what)
     s->watch = watch_free(s->watch);
     cleanup_fd(&s->fd);
     s->read_ended = true;
+    s->refused = false;
     s->sent = 0;
     buf_done(&s->queue);
     loop_post(s->loop, tell_end, s);
@@ -113,6 +115,12 @@ static void finish_now(struct stream *s)
 
 static void on_writable(struct stream *s)
 {
+    if (stream_queued(s) == 0) {
+        s->refused = false;
+        update_watch(s);
+        s->port.on_drained(s->port.arg);
+        return;
+    }
     struct iovec iov = { s->queue.ptr + s->sent, s->queue.len - s->sent };
     ssize_t n = push(s, &iov, 1);
     if (n < 0) {
@@ -124,6 +132,7 @@ static void on_writable(struct stream *s)
     }
     buf_done(&s->queue); /* a burst must not keep its memory for the life of an idle connection */
     s->sent = 0;
+    s->refused = false;
     update_watch(s);
     if (s->finishing) {
         finish_now(s);
@@ -135,7 +144,7 @@ static void on_writable(struct stream *s)
 static void on_ready(void *arg, unsigned events)
 {
     struct stream *s = arg;
-    if ((events & WATCH_WRITE) != 0 && stream_queued(s) > 0) {
+    if ((events & WATCH_WRITE) != 0 && (s->refused || stream_queued(s) > 0)) {
         on_writable(s);
     }
     if ((events & WATCH_READ) != 0 && !s->freed && !s->paused && !s->read_ended) {
@@ -200,15 +209,39 @@ static void enqueue(struct stream *s, const struct str *pieces, size_t n, size_t
     update_watch(s);
 }
 
-int stream_write(struct stream *s, const struct str *pieces, size_t n, struct err *e)
+/* Their number of bytes. */
+static size_t vectors(const struct str *pieces, size_t n, struct iovec iov[STREAM_PIECES_MAX])
 {
-    struct iovec iov[STREAM_PIECES_MAX];
     size_t total = 0;
     assert(n <= STREAM_PIECES_MAX);
     for (size_t i = 0; i < n; i++) {
         iov[i] = (struct iovec) { (void *)pieces[i].ptr, pieces[i].len };
         total += pieces[i].len;
     }
+    return total;
+}
+
+size_t stream_offer(struct stream *s, const struct str *pieces, size_t n)
+{
+    struct iovec iov[STREAM_PIECES_MAX];
+    size_t total = vectors(pieces, n, iov);
+    assert(s->port.on_drained != NULL);
+    if (s->fd < 0 || s->finishing || total == 0) {
+        return total;
+    }
+    ssize_t taken = stream_queued(s) > 0 ? 0 : push(s, iov, n);
+    if (taken < 0) {
+        return total;
+    }
+    s->refused = (size_t)taken < total;
+    update_watch(s);
+    return (size_t)taken;
+}
+
+int stream_write(struct stream *s, const struct str *pieces, size_t n, struct err *e)
+{
+    struct iovec iov[STREAM_PIECES_MAX];
+    size_t total = vectors(pieces, n, iov);
     if (s->fd < 0 || s->finishing || total == 0) {
         return 0;
     }

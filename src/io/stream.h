@@ -6,6 +6,7 @@
  *   … on_bytes(self, chunk) …                    at most one read a round of the loop
  *   stream_pause(s); stream_resume(s);           the peer is held back meanwhile
  *   stream_write(s, pieces, n, e);               what the socket does not take now is queued
+ *   stream_offer(s, pieces, n);                  what it does not take now stays with the caller
  *   stream_finish(s);                            no more to write: the peer sees the end
  *   stream_free(s);                              closes at once, drops what is queued
  *
@@ -32,7 +33,8 @@ struct stream;
 struct stream_port {
     void (*on_bytes)(void *arg, struct str chunk);
     void (*on_end)(void *arg, const struct err *why);
-    void (*on_drained)(void *arg); /* a queue that was not empty is; may be NULL */
+    void (*on_drained)(void *arg); /* a queue that was not empty is, or the socket takes what it
+                                      refused from an offer; may be NULL */
     void *arg;
 };
 
@@ -50,6 +52,10 @@ struct stream *stream_free(struct stream *s); /* accepts NULL, returns NULL */
 /* At most STREAM_PIECES_MAX pieces, sent in one go where the socket takes them. ERR_LIMIT when the
  * queue is full: nothing of it was taken. */
 int stream_write(struct stream *s, const struct str *pieces, size_t n, struct err *e) MUST_USE;
+/* The number of bytes that were taken, without any copy: for who keeps the bytes anyway. When it is
+ * less than all, on_drained comes once the socket takes more. 0 while something is queued; all of
+ * them when the stream is dead. */
+size_t stream_offer(struct stream *s, const struct str *pieces, size_t n);
 void stream_finish(struct stream *s);
 void stream_pause(struct stream *s);
 void stream_resume(struct stream *s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * One-shot timers. libuv counts milliseconds of a cached clock; the real deadline is kept beside it
- * and checked, so that a timer is never early.
+ * and checked, so that a timer is never early. A deadline that moves away, as that of a connection
+ * does with every byte, is only noted: libuv's timer fires once for the old one and is set anew.
  */
 #include "io/timer.h"
 
@@ -15,6 +16,7 @@ struct timer {
     void (*fn)(void *arg);
     void *arg;
     nsec deadline;
+    uint64_t due; /* for libuv, in milliseconds; not after the deadline while it is active */
 };
 
 static void on_uv_timer(uv_timer_t *h)
@@ -52,11 +54,14 @@ struct timer *timer_free(struct timer *t)
 
 void timer_arm(struct timer *t, nsec deadline)
 {
+    uint64_t due = deadline <= 0 ? 0 : (uint64_t)((deadline - 1) / NSEC_PER_MS + 1);
+    uint64_t now = uv_now(t->handle.loop); /* the same clock; libuv adds it again */
     t->deadline = deadline;
-    nsec left = deadline - clock_now();
-    uint64_t ms = left <= 0 ? 0 : (uint64_t)((left + NSEC_PER_MS - 1) / NSEC_PER_MS);
-    uv_update_time(t->handle.loop);
-    (void)uv_timer_start(&t->handle, on_uv_timer, ms, 0);
+    if (timer_armed(t) && t->due <= due) {
+        return;
+    }
+    t->due = due;
+    (void)uv_timer_start(&t->handle, on_uv_timer, due > now ? due - now : 0, 0);
 }
 
 void timer_cancel(struct timer *t)

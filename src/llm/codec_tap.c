@@ -29,45 +29,63 @@ struct llm_tap {
     bool whole, decided, dead;
 };
 
-static void add_byte(struct skeleton *s, char c)
+static void add(struct skeleton *s, const char *bytes, size_t n)
 {
-    s->lost = s->lost || buf_append_c(&s->out, c, NULL) < 0;
+    s->lost = s->lost || buf_append(&s->out, str_n(bytes, n), NULL) < 0;
 }
 
-static void string_byte(struct skeleton *s, char c)
+static void add_text(struct skeleton *s, const char *bytes, size_t n)
 {
+    s->cut = s->cut || s->out.len - s->string + n > STRING_MAX;
+    if (!s->cut) {
+        add(s, bytes, n);
+    }
+}
+
+/* Inside of a string: takes bytes up to its end, or to the next that needs a look. */
+static size_t string_bytes(struct skeleton *s, const char *p, size_t n)
+{
+    size_t i = 0;
     if (s->escape) {
         s->escape = false;
-    } else if (c == '\\') {
+        add_text(s, p, 1);
+        return 1;
+    }
+    while (i < n && p[i] != '"' && p[i] != '\\') {
+        i++;
+    }
+    if (i > 0) {
+        add_text(s, p, i);
+        return i;
+    }
+    if (p[0] == '\\') {
         s->escape = true;
-    } else if (c == '"') {
-        if (s->cut) {
-            s->out.len = s->string;
-        }
-        add_byte(s, c);
-        s->inside = false;
-        return;
+        add_text(s, p, 1);
+        return 1;
     }
-    s->cut = s->cut || s->out.len - s->string >= STRING_MAX;
-    if (!s->cut) {
-        add_byte(s, c);
+    if (s->cut) {
+        s->out.len = s->string;
     }
+    add(s, p, 1);
+    s->inside = false;
+    return 1;
 }
 
 static void skeleton_feed(struct skeleton *s, struct str bytes)
 {
-    for (size_t i = 0; i < bytes.len && !s->lost; i++) {
-        char c = bytes.ptr[i];
+    for (size_t i = 0; i < bytes.len && !s->lost;) {
+        const char *p = bytes.ptr + i;
         if (s->inside) {
-            string_byte(s, c);
+            i += string_bytes(s, p, bytes.len - i);
             continue;
         }
-        add_byte(s, c);
-        if (c == '"') {
-            s->inside = true;
-            s->cut = false;
-            s->string = s->out.len;
-        }
+        const char *quote = memchr(p, '"', bytes.len - i);
+        size_t n = quote == NULL ? bytes.len - i : (size_t)(quote - p) + 1;
+        add(s, p, n);
+        i += n;
+        s->inside = quote != NULL;
+        s->cut = false;
+        s->string = s->out.len;
     }
 }
 

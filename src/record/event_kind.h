@@ -64,8 +64,9 @@ enum event_level {
     X(EVENT_RENDERED_TOOLS, "RenderedTools", EVENT_INFO, "cinch.prompt",                               \
       "prompt_ns:s prompt_key:s tools:a render_event_id:s session_id:sz created_at:s event_id:s")      \
     X(EVENT_TOOL_INVOKED, "ToolInvoked", EVENT_INFO, "cinch.tools",                                    \
-      "prompt_name:s adapter:s name:s params:* result:* session_id:sz created_at:s usage:z "           \
-      "rendered_output:s call_id:sz run_context:o event_id:s")                                         \
+      "prompt_name:s adapter:s name:s params:* result:* success:b failure:sz policy:sz "               \
+      "duration_ms:iz leaked:i session_id:sz created_at:s usage:z rendered_output:s call_id:sz "       \
+      "run_context:o event_id:s")                                                                      \
     X(EVENT_PROMPT_EXECUTED, "PromptExecuted", EVENT_INFO, "cinch.prompt",                             \
       "prompt_name:s adapter:s result:o session_id:sz created_at:s usage:oz run_context:o event_id:s")
 /* clang-format on */

@@ -49,6 +49,14 @@ void events_done(struct events *ev)
     ev->keep = arena_free(ev->keep);
 }
 
+void events_watch(struct events *ev,
+                  void (*told)(void *arg, enum event_kind kind, const struct json *context),
+                  void *arg)
+{
+    ev->told = told;
+    ev->told_arg = arg;
+}
+
 struct line {
     enum event_level level;
     const char *logger, *event, *message;
@@ -108,6 +116,9 @@ void events_emit(struct events *ev, const struct event *event)
 void event_send(struct events *ev, enum event_kind kind, const char *message, struct json *context)
 {
     const struct event_kind_info *k = event_kind_info(kind);
+    if (ev->told != NULL) {
+        ev->told(ev->told_arg, kind, context);
+    }
     struct line l = { k->level, k->logger, k->name, message, context };
     write_line(ev, &l);
 }

@@ -43,6 +43,8 @@ struct events {
     struct json *run_context;
     char run_id[ID_LEN];
     int64_t seq; /* of the last line written */
+    void (*told)(void *arg, enum event_kind kind, const struct json *context);
+    void *told_arg;
 };
 
 struct events_opts {
@@ -57,6 +59,12 @@ struct events_opts {
 int events_init(struct events *ev, const struct rundir *d, const struct events_opts *opts,
                 struct err *e) MUST_USE;
 void events_done(struct events *ev); /* idempotent */
+
+/* `told` hears of each event with a fixed context just before it is written; what it gets is
+ * redacted and lives until it returns. It must not emit events itself. NULL: nobody listens. */
+void events_watch(struct events *ev,
+                  void (*told)(void *arg, enum event_kind kind, const struct json *context),
+                  void *arg);
 
 /* Any event: `event` is words joined by dots, logger starts with "cinch."; context is an object or
  * NULL, from outside and therefore redacted as a whole. */
@@ -167,9 +175,16 @@ void events_rendered_tools(struct events *ev, const struct event_prompt *p, cons
 
 struct event_tool {
     const char *name;
-    struct json *params, *result; /* NULL: null */
-    struct str output;            /* as the model sees it; the first 1000 characters are kept */
-    const char *call_id;          /* NULL: the harness gave none */
+    struct json *params;
+    /* Of a tool of ours: {message, value, success, exclude_value_from_context}. NULL: null. */
+    struct json *result;
+    struct str output;   /* as the model sees it; the first 1000 characters are kept */
+    const char *call_id; /* NULL: the harness gave none */
+    bool success;
+    const char *failure; /* word for what went wrong (tools/tool.h); NULL: nothing, or not known */
+    const char *policy;  /* that denied it; NULL: none */
+    nsec took;           /* 0: not known */
+    int64_t leaked;      /* processes that outlived the call and were killed */
 };
 void events_tool_invoked(struct events *ev, const struct event_prompt *p,
                          const struct event_tool *tool);

@@ -8,6 +8,9 @@
 
 enum { RENDERED_OUTPUT_CHARACTERS = 1000 };
 
+/* Of arguments and of a result. A call is told whatever it returned, and a line has its limit. */
+#define TOOL_TREE_MAX ((size_t)4 << 20)
+
 static const char *prompt_name(struct events *ev, const struct event_prompt *p)
 {
     return p->name != NULL ? p->name : arena_printf(ev->arena, "%s:%s", p->ns, p->key);
@@ -132,13 +135,29 @@ static struct str first_characters(struct str s, size_t count)
     return s;
 }
 
+static void bounded_tree(struct events *ev, struct json *c, const char *key, struct json *foreign)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(TOOL_TREE_MAX);
+    if (foreign != NULL && json_write(foreign, JSON_COMPACT, &text, NULL) < 0) {
+        event_word(ev, c, key,
+                   arena_printf(ev->arena, "[omitted: more than %zu bytes]", TOOL_TREE_MAX));
+    } else {
+        event_tree(ev, c, key, foreign);
+    }
+}
+
 void events_tool_invoked(struct events *ev, const struct event_prompt *p,
                          const struct event_tool *tool)
 {
     struct json *c = prompt_context(ev, p);
     event_text(ev, c, "name", tool->name);
-    event_tree(ev, c, "params", tool->params);
-    event_tree(ev, c, "result", tool->result);
+    bounded_tree(ev, c, "params", tool->params);
+    bounded_tree(ev, c, "result", tool->result);
+    event_bool(ev, c, "success", tool->success);
+    event_word(ev, c, "failure", tool->failure);
+    event_text(ev, c, "policy", tool->policy);
+    event_ms(ev, c, "duration_ms", tool->took > 0 ? tool->took : -1);
+    event_int(ev, c, "leaked", tool->leaked);
     event_text(ev, c, "session_id", p->session_id);
     event_word(ev, c, "usage", NULL);
     /* Redacted before it is cut: a cut secret would not be recognised. */

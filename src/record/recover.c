@@ -281,6 +281,9 @@ static int close_record(struct leftovers *l, const struct rundir *d, struct reco
         return r;
     }
     set_damaged_aside(d);
+    if (l->port != NULL) {
+        l->port->complete(l->port->arg, d);
+    }
     struct summary s;
     summarise(l, d, &s);
     r = append_lines(l, d, &s, e);
@@ -314,6 +317,12 @@ static bool is_record(const struct rundir *d, const struct state *state)
 
 int recover_run(const char *path, struct recover_report *ret, struct err *e)
 {
+    return recover_run_with(path, NULL, ret, e);
+}
+
+int recover_run_with(const char *path, const struct recover_port *port, struct recover_report *ret,
+                     struct err *e)
+{
     *ret = (struct recover_report) { .result = RECOVER_NO_RECORD };
     CLEANUP(rundir) struct rundir d;
     int opened = rundir_open(&d, path, e);
@@ -324,7 +333,7 @@ int recover_run(const char *path, struct recover_report *ret, struct err *e)
         return opened;
     }
     CLEANUP(arena) struct arena *a = arena_new();
-    struct leftovers l = { .arena = a };
+    struct leftovers l = { .arena = a, .port = port };
     if (state_read(&l.state, &d, a, NULL) < 0) {
         l.state = (struct state) { 0 };
     }

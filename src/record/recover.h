@@ -24,6 +24,8 @@
 #include "record/reason.h"
 #include "record/state.h"
 
+struct rundir;
+
 enum recover_result {
     RECOVER_NO_RECORD, /* no such directory, or nothing there that looks like a run */
     RECOVER_ALIVE,     /* the owner lives; nothing was done */
@@ -42,3 +44,12 @@ struct recover_report {
 };
 
 int recover_run(const char *path, struct recover_report *ret, struct err *e) MUST_USE;
+
+/* The same; `complete` is called once before the verdict is written, with a record that will be
+ * closed, for files that only an upper layer can finish. */
+struct recover_port {
+    void (*complete)(void *arg, const struct rundir *d);
+    void *arg;
+};
+int recover_run_with(const char *path, const struct recover_port *port, struct recover_report *ret,
+                     struct err *e) MUST_USE;

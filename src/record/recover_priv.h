@@ -13,7 +13,8 @@
 #include "record/transcript.h"
 
 struct leftovers {
-    struct arena *arena; /* of everything below */
+    const struct recover_port *port; /* NULL: nobody else has anything to finish */
+    struct arena *arena;             /* of everything below */
     struct jsonl_damage damage;
 
     struct state state;                       /* zero where state.json says nothing */

@@ -17,8 +17,10 @@
 #include "io/loop.h"
 #include "io/sigwatch.h"
 #include "record/redact.h"
+#include "run/agent_files.h"
 #include "run/recover.h"
 #include "run/run_priv.h"
+#include "run/run_session.h"
 #include "workspace/workspace.h"
 
 static const struct phase_entry {

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "proc/which.h"
 #include "run/run_priv.h"
+#include "run/run_session.h"
 #include "run/support.h"
 
 static int check_workspace(const struct settings *s, struct err *e)

@@ -7,8 +7,8 @@
 #include "gateway/upstream.h"
 #include "gateway/upstream_curl.h"
 #include "io/loop.h"
-#include "run/run_tools.h"
 #include "run/run_priv.h"
+#include "run/run_tools.h"
 #include "tools/bridge.h"
 
 struct talk {
@@ -123,8 +123,8 @@ static void on_answer(void *arg, const struct bridge_answer *a)
     }
     struct str text = a->text;
     if (a->feedback.len > 0) {
-        text = str_of(arena_printf(run->arena, "%.*s\n\n%.*s", STR_ARG(text),
-                                   STR_ARG(a->feedback)));
+        text =
+            str_of(arena_printf(run->arena, "%.*s\n\n%.*s", STR_ARG(text), STR_ARG(a->feedback)));
     }
     run->driver->result(run->session, text, a->is_error);
     loop_post(run->loop, step, x);

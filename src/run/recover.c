@@ -9,11 +9,19 @@
 
 #include "base/file.h"
 #include "record/recover.h"
+#include "run/run_session.h"
+
+static void complete(void *arg, const struct rundir *d)
+{
+    (void)arg;
+    run_session_recover(d);
+}
 
 int run_recover(const char *dir, enum reason *ret_reason, struct err *e)
 {
     struct recover_report report;
-    int r = recover_run(dir, &report, e);
+    struct recover_port port = { complete, NULL };
+    int r = recover_run_with(dir, &port, &report, e);
     if (ret_reason != NULL) {
         *ret_reason = r == 0 && report.result == RECOVER_CLOSED ? report.reason : REASON_NONE;
     }

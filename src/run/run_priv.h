@@ -24,7 +24,9 @@ struct loop;
 struct proc;
 struct redactor;
 struct run_gateway;
+struct run_session;
 struct runtime_probe;
+struct session;
 struct sigwatch;
 struct timer;
 struct trust_entry;
@@ -85,8 +87,8 @@ struct answer {
 
 /* The child and its deadlines; written by phase_execute.c. */
 struct execution {
-    struct proc *proc; /* NULL: nothing was started */
-    struct talk *talk; /* of a driver that talks to a model itself; else NULL */
+    struct proc *proc;         /* NULL: nothing was started */
+    struct talk *talk;         /* of a driver that talks to a model itself; else NULL */
     struct dialogue *dialogue; /* of a driver that converses with its program; else NULL */
     struct launch_spec spec;
     int64_t round;           /* further turns that there were */
@@ -134,11 +136,12 @@ struct run {
     struct definition definition;
     struct str prompt;
     const struct driver *driver;
-    void *session; /* of the driver */
-    struct session *state;   /* what tools remember; run_session.h */
-    struct run_tools *tools; /* NULL: none, and no guards either */
-    int files_fd;            /* of agent_files.c; 0: not open */
-    char render_id[ID_LEN];  /* of the event that told the prompt */
+    void *session;            /* of the driver */
+    struct session *state;    /* what tools remember; run_session.h */
+    struct run_session *kept; /* its files */
+    struct run_tools *tools;  /* NULL: none, and no guards either */
+    int files_fd;             /* of agent_files.c; 0: not open */
+    char render_id[ID_LEN];   /* of the event that told the prompt */
     struct launch launch;
     struct environment environment;
     struct trust_entry *trust;   /* registered; NULL: nothing to remove */

@@ -41,9 +41,8 @@ bool tools_feed_back(const struct run *run)
 
 const struct json *tools_structured(const struct run *run)
 {
-    return run->tools == NULL || run->tools->answer == NULL
-               ? NULL
-               : tool_output_value(run->tools->answer);
+    return run->tools == NULL || run->tools->answer == NULL ? NULL
+                                                            : tool_output_value(run->tools->answer);
 }
 
 /* Both are strict: a call that begins is one that may. */

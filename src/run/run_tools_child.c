@@ -51,8 +51,8 @@ int tools_file(struct run *run, const char *name, struct json *tree, struct json
         { .name = "mcp_token", .value = str_of(mcp.token) },
         { .name = "home", .value = str_of(run->paths.home) },
     };
-    int r = expand_tree(run->arena, over, &(struct placeholders) { vars, ARRAY_LEN(vars) }, &filled,
-                        e);
+    int r =
+        expand_tree(run->arena, over, &(struct placeholders) { vars, ARRAY_LEN(vars) }, &filled, e);
     if (r < 0) {
         return err_wrap(e, "values of '%s' for tools", name);
     }

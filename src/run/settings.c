@@ -103,6 +103,7 @@ static void read_definition(struct settings *s)
     s->policies = json_get(s->tree, "policies");
     s->feedback = json_get(s->tree, "feedback");
     s->completion = json_get(s->tree, "completion");
+    s->session = json_get(s->tree, "session");
     s->output_schema = value_at(s, "output", "schema");
     s->artifacts = value_at(s, "output", "artifacts");
 }

@@ -143,8 +143,9 @@ struct settings {
     const struct json *inputs;   /* map: inputs of a skill package */
     const struct json *tools, *policies, *feedback; /* lists */
     const struct json *completion;                  /* map */
-    const struct json *output_schema;               /* map, or string: absolute path of a file */
-    const struct json *artifacts;                   /* list of {path, required} */
+    const struct json *session;       /* map: slices, reducers, restore (absolute path) */
+    const struct json *output_schema; /* map, or string: absolute path of a file */
+    const struct json *artifacts;     /* list of {path, required} */
 
     const char *workspace;
     struct workspace_settings view;

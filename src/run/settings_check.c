@@ -257,6 +257,59 @@ static int check_feedback(const struct checking *c, const struct json *list)
     return r < 0 ? r : check_unique(c, list, "feedback", "name");
 }
 
+/* --- the session --- */
+
+/* What happened is written by cinch alone: no task may give it another policy or reducer. */
+static bool is_history(struct str slice)
+{
+    static const char *const names[] = { "PromptRendered", "RenderedTools", "ToolInvoked",
+                                         "PromptExecuted", "Feedback" };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (str_eqc(slice, names[i])) {
+            return true;
+        }
+    }
+    return str_starts(slice, STR("policy:"));
+}
+
+static int check_slices(const struct checking *c, const struct json *list, const char *key)
+{
+    for (size_t i = 0; i < json_len(list); i++) {
+        const struct json *name = json_get(json_item(list, i), key);
+        struct str text = json_str(name, STR_EMPTY);
+        if (is_history(text)) {
+            return wrong(c, name, "a slice of this name", "is built in: choose another");
+        }
+        if (str_has_nul(text)) {
+            return wrong(c, name, "the name of a slice", "must not hold a NUL");
+        }
+    }
+    return 0;
+}
+
+static int check_session(const struct checking *c, const struct json *session)
+{
+    static const char *const slice[] = { "name", NULL };
+    static const char *const rule[] = { "event", "slice", "reducer", NULL };
+    const struct json *slices = json_get(session, "slices");
+    const struct json *rules = json_get(session, "reducers");
+    int r = check_members(c, slices, "session.slices", slice);
+    r = r < 0 ? r : check_members(c, rules, "session.reducers", rule);
+    r = r < 0 ? r : check_unique(c, slices, "slice", "name");
+    r = r < 0 ? r : check_slices(c, slices, "name");
+    r = r < 0 ? r : check_slices(c, rules, "slice");
+    for (size_t i = 0; r == 0 && i < json_len(rules); i++) {
+        const struct json *item = json_item(rules, i);
+        struct str key = json_str(json_get(item, "key"), STR_EMPTY);
+        bool keyed = str_ends(json_str(json_get(item, "reducer"), STR_EMPTY), STR("_by"));
+        if (keyed && (key.len == 0 || key.ptr[0] != '/')) {
+            r = wrong(c, item, "a reducer that goes by a key",
+                      "needs 'key', a JSON pointer such as /id");
+        }
+    }
+    return r;
+}
+
 /* --- the rest --- */
 
 static int check_names(const struct checking *c, const struct json *tree)
@@ -328,6 +381,7 @@ int settings_check_layer(const struct json *tree, const char *file, struct err *
     r = r < 0 ? r
               : check_schema(&c, json_get(json_get(tree, "completion"), "schema"),
                              "completion.schema");
+    r = r < 0 ? r : check_session(&c, json_get(tree, "session"));
     r = r < 0 ? r : check_names(&c, tree);
     r = r < 0 ? r : check_output(&c, json_get(tree, "output"));
     r = r < 0 ? r : check_skills(&c, json_get(tree, "skills"));

@@ -122,9 +122,9 @@ static int resolve_programs(const struct resolving *w, const struct json *tree)
 int settings_resolve_paths(struct arena *a, struct json *tree, const char *dir, struct err *e)
 {
     static const char *const single[][2] = {
-        { "prompt", "file" },    { "workspace", "path" }, { "output", "dir" },
-        { "output", "schema" },  { "gateway", "script" }, { "gateway", "cassette" },
-        { "gateway", "prices" },
+        { "prompt", "file" },    { "workspace", "path" },  { "output", "dir" },
+        { "output", "schema" },  { "gateway", "script" },  { "gateway", "cassette" },
+        { "gateway", "prices" }, { "session", "restore" },
     };
     static const char *const lists[][2] = {
         { "secrets", "files" }, { "sandbox", "read" },      { "sandbox", "write" },

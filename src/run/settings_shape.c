@@ -75,6 +75,18 @@ static const struct shape completion_shape[] = {
     CHECKER, { "all", SHAPE_LIST, .inner = group_shape },
     { "any", SHAPE_LIST, .inner = group_shape }, { "max_rounds", SHAPE_INT }, { 0 },
 };
+static const struct shape slice_shape[] = {
+    { "name", SHAPE_STRING }, { "policy", SHAPE_WORD, .words = "state|log" }, { 0 },
+};
+static const struct shape reducer_shape[] = {
+    { "event", SHAPE_STRING }, { "slice", SHAPE_STRING },
+    { "reducer", SHAPE_WORD, .words = "append_all|replace_latest|upsert_by|replace_latest_by" },
+    { "key", SHAPE_STRING }, { 0 },
+};
+static const struct shape session_shape[] = {
+    { "slices", SHAPE_LIST, .inner = slice_shape },
+    { "reducers", SHAPE_LIST, .inner = reducer_shape }, { "restore", SHAPE_STRING }, { 0 },
+};
 static const struct shape artifact_shape[] = {
     { "path", SHAPE_STRING }, { "required", SHAPE_BOOL }, { 0 },
 };
@@ -149,6 +161,7 @@ const struct shape settings_task_shape[] = {
     { "policies", SHAPE_LIST, .inner = policy_shape },
     { "feedback", SHAPE_LIST, .inner = feedback_shape },
     { "completion", SHAPE_OBJECT, .inner = completion_shape },
+    { "session", SHAPE_OBJECT, .inner = session_shape },
     { "output", SHAPE_OBJECT, .inner = output_shape },
     { "workspace", SHAPE_OBJECT, .inner = workspace_shape },
     { "sandbox", SHAPE_OBJECT, .inner = sandbox_shape },

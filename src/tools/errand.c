@@ -276,7 +276,8 @@ static int find_program(const struct errand_opts *o, const char *cwd, bool place
     return rc;
 }
 
-static int launch(struct errand *x, const struct errand_opts *o, struct err *e)
+int errand_spawn(struct arena *a, const struct errand_opts *o, struct proc_opts *po,
+                 struct proc **ret, struct err *e)
 {
     char path[PATH_MAX];
     struct proc_place place = { 0 };
@@ -284,24 +285,29 @@ static int launch(struct errand *x, const struct errand_opts *o, struct err *e)
         !o->outside && o->host->place != NULL && o->host->place(o->host->arg, o->layer, &place);
     const char *cwd = o->cwd != NULL ? o->cwd : o->host->cwd;
     const char *const *envp = NULL;
-    int rc = env_merge(x->arena, o->host->envp, o->env, &envp, e);
+    int rc = env_merge(a, o->host->envp, o->env, &envp, e);
     rc = rc < 0 ? rc : find_program(o, cwd, placed, path, e);
-    rc = rc < 0 ? rc : timer_new(x->loop, on_timeout, x, &x->timer, e);
     if (rc < 0) {
         return rc;
     }
+    po->path = path;
+    po->argv = o->argv;
+    po->envp = envp;
+    po->cwd = cwd;
+    po->place = placed ? &place : NULL;
+    return proc_start(o->host->loop, po, ret, e);
+}
+
+static int launch(struct errand *x, const struct errand_opts *o, struct err *e)
+{
     struct proc_opts po = {
-        .path = path,
-        .argv = o->argv,
-        .envp = envp,
-        .cwd = cwd,
         .stdin_mode = PROC_STDIN_BYTES,
         .stdin_bytes = o->input,
         .drain = DRAIN,
-        .place = placed ? &place : NULL,
         .port = { .on_output = on_output, .on_exit = on_exit_, .on_done = on_done, .arg = x },
     };
-    rc = proc_start(x->loop, &po, &x->proc, e);
+    int rc = timer_new(x->loop, on_timeout, x, &x->timer, e);
+    rc = rc < 0 ? rc : errand_spawn(x->arena, o, &po, &x->proc, e);
     if (rc == 0) {
         timer_arm(x->timer, x->started_at + x->timeout);
     }

@@ -23,6 +23,7 @@
 #include "base/str.h"
 #include "proc/proc.h"
 
+struct arena;
 struct errand;
 struct json;
 struct loop;
@@ -80,3 +81,9 @@ struct errand_opts {
 /* Fails only for what can be known at once; `done` does not come then. */
 int errand_start(const struct errand_opts *o, struct errand **ret, struct err *e) MUST_USE;
 void errand_cancel(struct errand *x);
+
+/* Starts a program of a host in its place, for who talks to it longer than an errand does: host,
+ * argv, env, layer, cwd and outside are as above, all else is said by `po`. `a` must outlive the
+ * call only. */
+int errand_spawn(struct arena *a, const struct errand_opts *o, struct proc_opts *po,
+                 struct proc **ret, struct err *e) MUST_USE;

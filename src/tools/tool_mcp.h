@@ -16,7 +16,7 @@
  *     url: https://tickets.example/mcp   streamable HTTP
  *     env: {TICKETS_TOKEN: $TICKETS_KEY}         of the program; $NAME is a secret of the run
  *     headers: {Authorization: Bearer $TICKETS_KEY}   of each request
- *     outside: true                      beside the sandbox; a program runs inside by default
+ *     sandbox: false                     right beside us; a program runs inside by default
  *     tools: [search, close]             only these; default: all
  *     rename: {search: find_ticket}      their name here
  *     prefix: tickets_                   before each name that is not renamed

@@ -20,6 +20,8 @@ enum phase {
     PHASE_FAILED,
 };
 
+/* Room for a head from the start; nearly all fit. */
+#define HEAD_USUAL ((size_t)1 << 10)
 /* What comes beside the data of a chunked body (extensions, trailers) is bounded as a head is. */
 #define ASIDE_MAX HTTP_HEAD_MAX
 
@@ -28,7 +30,6 @@ struct http {
     enum http_kind kind;
     enum phase phase;
     struct buf raw; /* the head as it came */
-    size_t scanned; /* of raw, in search of the empty line */
     struct http_field fields[HTTP_FIELDS_MAX];
     size_t n_fields;
     bool in_value;
@@ -139,7 +140,7 @@ static void begin_message(struct http *h)
     llhttp_init(&h->parser, h->kind == HTTP_REQUESTS ? HTTP_REQUEST : HTTP_RESPONSE, &settings);
     buf_reset(&h->raw);
     h->phase = PHASE_HEAD;
-    h->scanned = h->n_fields = h->aside = 0;
+    h->n_fields = h->aside = 0;
     h->in_value = h->headers_done = h->complete = false;
     h->body = STR_EMPTY;
     h->head = (struct http_head) { .length = -1 };
@@ -187,39 +188,41 @@ static int llhttp_failed(struct http *h, struct err *e)
                 reason == NULL || reason[0] == '\0' ? llhttp_errno_name(code) : reason, e);
 }
 
-/* Takes bytes up to and including the empty line. 1: the head is complete, 0: more is needed. */
-static int gather(struct http *h, struct str *input, struct err *e)
+/* Takes one line of a head, or what there is of it. */
+static int gather_line(struct http *h, struct str line, struct err *e)
 {
-    size_t n = input->len < HTTP_HEAD_MAX ? input->len : HTTP_HEAD_MAX;
-    size_t room = HTTP_HEAD_MAX - h->raw.len;
-    size_t before = h->raw.len;
-    n = n < room ? n : room;
-    if (input->len > 0 && buf_append(&h->raw, str_n(input->ptr, n), e) < 0) {
+    if (memchr(line.ptr, '\0', line.len) != NULL) {
+        return fail(h, ERR_PROTO, "a NUL in the head", e);
+    }
+    if (buf_append(&h->raw, line, e) < 0) {
         return fail(h, ERR_LIMIT, "the head is too large", e);
     }
-    while (h->scanned < h->raw.len) {
-        const char *from = h->raw.ptr + h->scanned;
-        const char *lf = memchr(from, '\n', h->raw.len - h->scanned);
-        size_t end = lf == NULL ? h->raw.len : (size_t)(lf - h->raw.ptr);
-        if (memchr(from, '\0', end - h->scanned) != NULL) {
-            return fail(h, ERR_PROTO, "a NUL in the head", e);
+    bool whole = line.ptr[line.len - 1] == '\n';
+    if (whole && (h->raw.len < 2 || h->raw.ptr[h->raw.len - 2] != '\r')) {
+        return fail(h, ERR_PROTO, "a line of the head ends without CR", e);
+    }
+    return 0;
+}
+
+/* Takes bytes up to and including the empty line: what follows is not even looked at, since a body
+ * may be long. 1: the head is complete, 0: more is needed. */
+static int gather(struct http *h, struct str *input, struct err *e)
+{
+    char *room;
+    (void)!buf_reserve(&h->raw, h->raw.len == 0 ? HEAD_USUAL : 0, &room, NULL);
+    while (input->len > 0) {
+        const char *lf = memchr(input->ptr, '\n', input->len);
+        size_t n = lf == NULL ? input->len : (size_t)(lf - input->ptr) + 1;
+        int rc = gather_line(h, str_slice(*input, 0, n), e);
+        if (rc < 0) {
+            return rc;
         }
-        if (lf == NULL) {
-            h->scanned = end;
-            break;
-        }
-        if (end == 0 || h->raw.ptr[end - 1] != '\r') {
-            return fail(h, ERR_PROTO, "a line of the head ends without CR", e);
-        }
-        h->scanned = end + 1;
-        bool empty = end >= 3 && memcmp(h->raw.ptr + end - 3, "\r\n\r\n", 4) == 0;
-        if (empty) {
-            *input = str_slice(*input, end + 1 - before, input->len);
-            h->raw.len = end + 1;
+        *input = str_slice(*input, n, input->len);
+        size_t len = h->raw.len;
+        if (len >= 4 && memcmp(h->raw.ptr + len - 4, "\r\n\r\n", 4) == 0) {
             return 1;
         }
     }
-    *input = str_slice(*input, n, input->len);
     return h->raw.len < HTTP_HEAD_MAX ? 0 : fail(h, ERR_LIMIT, "the head is too large", e);
 }
 

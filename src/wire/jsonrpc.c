@@ -97,6 +97,12 @@ int jsonrpc_read(struct arena *a, struct str text, const struct json_limits *lim
     return rc < 0 ? rc : read_value(v, ret, e);
 }
 
+int jsonrpc_read_value(const struct json *v, struct jsonrpc_message *ret, struct err *e)
+{
+    *ret = (struct jsonrpc_message) { 0 };
+    return read_value(v, ret, e);
+}
+
 /* --- writing --- */
 
 /* "{"jsonrpc":"2.0"" and the id, if there is one. */

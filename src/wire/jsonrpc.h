@@ -58,6 +58,8 @@ struct jsonrpc_message {
  * then too, if there is a good one. `limits` may be NULL. */
 int jsonrpc_read(struct arena *a, struct str text, const struct json_limits *limits,
                  struct jsonrpc_message *ret, struct err *e) MUST_USE;
+/* The same for a value that has been parsed: one of a batch. */
+int jsonrpc_read_value(const struct json *v, struct jsonrpc_message *ret, struct err *e) MUST_USE;
 /* The code of the answer to a message that could not be read. */
 int jsonrpc_code_of(const struct err *e);
 bool jsonrpc_id_ok(const struct json *id);

@@ -40,6 +40,7 @@ tools:
   - {name: other, description: Upstream., mcp: {url: "http://127.0.0.1:1/mcp", tools: [a]}}
 feedback: [{type: deadline, every_n_seconds: 60}, {type: static, text: x, on_file_created: a}]
 completion: {files: [report.md], all: [{command: ["true"]}], max_rounds: 3}
+session: {slices: [{name: plan, policy: log}], reducers: [{event: a, slice: b, reducer: upsert_by, key: /id}]}
 output: {schema: {type: object}, artifacts: [{path: report.md, required: false}]}
 workspace: {path: ., mode: in-place}
 sandbox: {mode: "off", net: open, allow_degraded: false}

@@ -30,7 +30,9 @@ FINAL = {"manifest.json": "manifest", "metrics.json": "metrics", "result.json": 
 ALWAYS = {"state.json": "state"}
 OPTIONAL = {"task.json": "task", "evidence/config.json": "config", "evidence/environment.json": "environment",
             "evidence/workspace.json": "workspace",
-            "evidence/ledger.json": "ledger"}
+            "evidence/ledger.json": "ledger",
+            "session/before.jsonl": "session", "session/after.jsonl": "session"}
+OPTIONAL_LINES = {"session/journal.jsonl": "journal"}
 LINES = {"events.jsonl": "event", "transcript.jsonl": "transcript"}
 LOGS = ["stdout.log", "stderr.log", "agent.log"]
 DIRECTORIES = ["logs", "evidence", "artifacts"]
@@ -53,7 +55,7 @@ def parse(text):
 
 def load_validators(schemas):
     validators = {}
-    for name in [*FINAL.values(), *ALWAYS.values(), *OPTIONAL.values(), *LINES.values()]:
+    for name in [*FINAL.values(), *ALWAYS.values(), *OPTIONAL.values(), *LINES.values(), *OPTIONAL_LINES.values()]:
         schema = json.loads((schemas / f"{name}.schema.json").read_text())
         jsonschema.Draft202012Validator.check_schema(schema)
         validators[name] = jsonschema.Draft202012Validator(schema)
@@ -182,6 +184,9 @@ class Record:
                 self.load_file(name, schema)
         for name, schema in LINES.items():
             self.load_lines(name, schema)
+        for name, schema in OPTIONAL_LINES.items():
+            if (self.dir / name).exists():
+                self.load_lines(name, schema)
         for name in LOGS:
             if not (self.dir / name).is_file():
                 self.bad(name, "is missing")

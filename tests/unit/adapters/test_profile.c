@@ -41,6 +41,9 @@ static void test_defaults(void **state)
     assert_int_equal(p->home, HOME_PRIVATE);
     assert_null(p->trust.style);
     assert_string_equal(p->mcp.prefix, "");
+    assert_null(p->acp.auth);
+    assert_true(p->acp.fs);
+    assert_int_equal(p->acp.model, ACP_MODEL_AUTO);
     assert_int_equal(p->argv_len, 1);
 }
 
@@ -56,6 +59,8 @@ static void test_everything(void **state)
                               "trust: {style: codex, file: .codex/config.toml}\n"
                               "gateway: {format: chat, upstream: 'https://x', key: X_KEY,\n"
                               "  env: {X_URL: '{gateway_url}/v1'}, files: {s: {a: 1}}}\n"
+                              "acp: {auth: key, mode: yolo, governed_mode: ask, fs: false,\n"
+                              "  model: set_model, settle_ms: 200, tool_name: [/_meta/n]}\n"
                               "mcp: {prefix: x_, env: {T: '{mcp_token}'},\n"
                               "  files: {s: {u: '{mcp_url}'}}}\n");
     assert_string_equal(p->gateway.format, "chat");
@@ -63,6 +68,13 @@ static void test_everything(void **state)
     assert_string_equal(p->gateway.key, "X_KEY");
     assert_int_equal(json_len(p->gateway.env), 1);
     assert_string_equal(p->mcp.prefix, "x_");
+    assert_string_equal(p->acp.auth, "key");
+    assert_string_equal(p->acp.mode, "yolo");
+    assert_string_equal(p->acp.governed_mode, "ask");
+    assert_false(p->acp.fs);
+    assert_int_equal(p->acp.model, ACP_MODEL_METHOD);
+    assert_int_equal(p->acp.settle_ms, 200);
+    assert_int_equal(json_len(p->acp.tool_name), 1);
     assert_int_equal(json_len(p->mcp.env), 1);
     assert_string_equal(json_cstring(json_pointer(p->mcp.files, STR("/s/u")), ""), "{mcp_url}");
     assert_int_equal(json_len(p->binary), 2);

@@ -2,6 +2,7 @@
  *
  * Prices: exact sums, tiers, names as they come, tables of the user's, and mistakes in them.
  */
+#include "base/macro.h"
 #include "gateway/price.h"
 
 #include <setjmp.h>
@@ -88,6 +89,16 @@ static void what_is_not_listed_has_no_price(void **state)
     static const struct price_table *nothing = NULL;
     char longest[400];
     memset(longest, 'a', sizeof longest);
+    struct price_memo memo = { 0 };
+    const char *const asked[] = { "llama-9-local", "claude-opus-5-5", "claude-opus-5-5", "",
+                                  "gpt-6-x" };
+    for (size_t i = 0; i < 2 * ARRAY_LEN(asked); i++) {
+        struct price_match again = { 0 };
+        const char *model = asked[i % ARRAY_LEN(asked)];
+        bool found = price_find(t, str_of(model), &m);
+        assert_int_equal(price_recall(&memo, t, str_of(model), &again), found);
+        assert_true(!found || again.entry == m.entry);
+    }
     assert_false(price_find(t, STR("llama-9-local"), &m));
     assert_false(price_find(t, STR(""), &m));
     assert_false(price_find(nothing, STR("gpt-5"), &m));

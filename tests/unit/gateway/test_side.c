@@ -19,9 +19,11 @@
 static const char *kind_of(const char *target, struct str body)
 {
     struct llm_endpoint where = llm_endpoint_of(STR("POST"), str_of(target));
+    struct side side;
     struct scan s;
+    side_init(&side);
     assert_true(scan_request(body, &s));
-    return side_kind(&where, body, &s);
+    return side_kind(&side, &where, body, &s);
 }
 
 static void expect(const char *target, const char *body, const char *want)

@@ -148,6 +148,49 @@ static void stop(void *arg)
     loop_stop(((struct probe *)arg)->loop);
 }
 
+/* What was not taken is offered again by its owner, when the stream says so. */
+static void test_an_offer_is_taken_in_part_and_never_copied(void **state)
+{
+    struct probe p;
+    static char bytes[8 << 20];
+    size_t sent = 0;
+    int rounds = 0;
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (char)(i * 31 >> 3);
+    }
+    probe_init(&p, 4096);
+    buf_done(&p.got);
+    buf_init(&p.got, sizeof bytes);
+    while (sent < sizeof bytes) {
+        const struct str pieces[] = { str_n(bytes + sent, (sizeof bytes - sent) / 2),
+                                      str_n(bytes + sent + (sizeof bytes - sent) / 2,
+                                            sizeof bytes - sent - (sizeof bytes - sent) / 2) };
+        sent += stream_offer(p.stream, pieces, 2);
+        assert_int_equal(stream_queued(p.stream), 0);
+        if (sent < sizeof bytes) {
+            rounds++;
+            p.drained = 0;
+            loop_post(p.loop, read_some, &p);
+            loop_run(p.loop);
+            assert_int_equal(p.drained, 1);
+        }
+    }
+    assert_true(rounds > 1);
+    while (p.got.len < sizeof bytes) {
+        p.drained = 1;
+        read_some(&p);
+    }
+    assert_memory_equal(p.got.ptr, bytes, sizeof bytes);
+    (void)close(p.peer);
+    p.peer = -1;
+    loop_run(p.loop);
+    const struct str piece = STR("x");
+    assert_int_equal(stream_offer(p.stream, &piece, 1), 1); /* a dead one takes all */
+    assert_true(stream_dead(p.stream));
+    assert_int_equal(stream_offer(p.stream, &piece, 1), 1);
+    probe_done(&p);
+}
+
 static void test_a_paused_stream_reads_nothing(void **state)
 {
     struct probe p;
@@ -308,6 +351,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes_come_and_go),
         cmocka_unit_test(test_a_full_queue_refuses_and_drains_in_order),
+        cmocka_unit_test(test_an_offer_is_taken_in_part_and_never_copied),
         cmocka_unit_test(test_a_paused_stream_reads_nothing),
         cmocka_unit_test(test_a_peer_that_left_is_told_once),
         cmocka_unit_test(test_a_listener_meets_a_dialler),

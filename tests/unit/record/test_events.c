@@ -103,7 +103,14 @@ static void emit_all(struct fixture *f, struct scratch *s)
     events_prompt_rendered(ev, &p, str_of(secret), id);
     events_rendered_tools(ev, &p, id, tools);
     events_tool_invoked(ev, &p,
-                        &(struct event_tool) { secret, tree, tree, str_of(secret), secret });
+                        &(struct event_tool) { .name = secret,
+                                               .params = tree,
+                                               .result = tree,
+                                               .output = str_of(secret),
+                                               .call_id = secret,
+                                               .failure = "denied",
+                                               .policy = secret,
+                                               .took = NSEC_PER_SEC });
     events_executed(ev, &p, &(struct event_executed) { str_of(secret), tree, 1, 2, -1 });
     events_emit(ev, &(struct event) { EVENT_INFO, "cinch.test", "test.own", secret, tree });
 }
@@ -142,6 +149,77 @@ static void tool_output_is_cut_between_characters(void **state)
     struct json *line = scratch_line(s, "out/events.jsonl", 0);
     assert_int_equal(json_len(json_pointer(line, STR("/context/rendered_output"))), 2000);
     assert_string_equal(word(line, "/context/prompt_name"), "n:k");
+    close_events(&f);
+}
+
+static void a_call_says_how_it_went(void **state)
+{
+    struct scratch *s = *state;
+    struct fixture f;
+    open_events(&f, s);
+    struct event_prompt p = { .ns = "n", .key = "k", .adapter = "a" };
+    events_tool_invoked(
+        &f.ev, &p,
+        &(struct event_tool) {
+            .name = "t", .failure = "timeout", .took = 1500 * NSEC_PER_MS, .leaked = 2 });
+    events_tool_invoked(&f.ev, &p, &(struct event_tool) { .name = "t", .success = true });
+    struct json *c = json_get(scratch_line(s, "out/events.jsonl", 0), "context");
+    assert_false(json_bool(json_get(c, "success"), true));
+    assert_string_equal(json_cstring(json_get(c, "failure"), ""), "timeout");
+    assert_int_equal(json_int(json_get(c, "duration_ms"), 0), 1500);
+    assert_int_equal(json_int(json_get(c, "leaked"), 0), 2);
+    c = json_get(scratch_line(s, "out/events.jsonl", 1), "context");
+    assert_true(json_bool(json_get(c, "success"), false));
+    assert_true(json_is(json_get(c, "failure"), JSON_NULL));
+    assert_true(json_is(json_get(c, "duration_ms"), JSON_NULL));
+    close_events(&f);
+}
+
+static void a_huge_result_does_not_hide_the_call(void **state)
+{
+    struct scratch *s = *state;
+    struct fixture f;
+    open_events(&f, s);
+    struct event_prompt p = { .ns = "n", .key = "k", .adapter = "a" };
+    size_t n = (size_t)20 << 20;
+    char *text = arena_alloc(s->arena, n);
+    memset(text, 'x', n);
+    struct json huge = { .type = JSON_STRING, .string = { text, n } };
+    events_tool_invoked(&f.ev, &p, &(struct event_tool) { .name = "t", .result = &huge });
+    struct json *line = scratch_line(s, "out/events.jsonl", 0);
+    assert_string_equal(word(line, "/event"), "ToolInvoked");
+    assert_non_null(strstr(word(line, "/context/result"), "omitted"));
+    close_events(&f);
+}
+
+struct heard {
+    int count;
+    enum event_kind kind;
+    bool clean;
+};
+
+static void hear(void *arg, enum event_kind kind, const struct json *context)
+{
+    struct heard *h = arg;
+    h->count++;
+    h->kind = kind;
+    h->clean = strstr(json_cstring(json_get(context, "text"), "hunter2"), "hunter2") == NULL;
+}
+
+static void who_listens_hears_what_is_written(void **state)
+{
+    struct scratch *s = *state;
+    struct fixture f;
+    struct heard h = { 0 };
+    open_events(&f, s);
+    events_watch(&f.ev, hear, &h);
+    events_warning(&f.ev, "x hunter2-secret y");
+    assert_int_equal(h.count, 1);
+    assert_int_equal(h.kind, EVENT_RUN_WARNING);
+    assert_true(h.clean);
+    events_watch(&f.ev, NULL, NULL);
+    events_warning(&f.ev, "more");
+    assert_int_equal(h.count, 1);
     close_events(&f);
 }
 
@@ -262,6 +340,9 @@ int main(void)
         SCRATCH_TEST(the_envelope_is_complete_and_in_order),
         SCRATCH_TEST(no_text_brings_a_secret_in),
         SCRATCH_TEST(tool_output_is_cut_between_characters),
+        SCRATCH_TEST(a_call_says_how_it_went),
+        SCRATCH_TEST(a_huge_result_does_not_hide_the_call),
+        SCRATCH_TEST(who_listens_hears_what_is_written),
         SCRATCH_TEST(losses_are_told_once),
         SCRATCH_TEST(an_event_too_long_leaves_a_note),
         SCRATCH_TEST(damaged_lines_are_recognised),

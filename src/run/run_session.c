@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sessions of runs: declared by the task, restored from another run, kept in the record.
+ */
+#include "run/run_session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "record/redact.h"
+#include "run/run_priv.h"
+#include "tools/session.h"
+
+#define SNAPSHOT_MAX ((size_t)64 << 20)
+#define JOURNAL_MAX  ((size_t)512 << 20) /* that recovery reads */
+
+struct run_session {
+    int journal_fd;     /* -1: there are no files */
+    struct err trouble; /* the first; code ERR_OK: none */
+    bool saved;
+};
+
+/* What happened; rolled back by nobody. */
+static const enum event_kind history[] = { EVENT_PROMPT_RENDERED, EVENT_RENDERED_TOOLS,
+                                           EVENT_TOOL_INVOKED, EVENT_PROMPT_EXECUTED };
+
+static bool wants_files(const struct settings *s)
+{
+    return json_len(s->tools) + json_len(s->policies) + json_len(s->feedback) +
+               json_len(s->completion) + json_len(s->session) >
+           0;
+}
+
+/* --- files --- */
+
+/* By its descriptor: the agent may have put a link to something else under our name. */
+static int open_dir(int dir_fd, struct err *e)
+{
+    if (mkdirat(dir_fd, "session", 0700) != 0 && errno != EEXIST) {
+        return ERR_SYS_AS(e, ERR_OUTPUT, "create 'session'");
+    }
+    int fd = openat(dir_fd, "session", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? ERR_SYS_AS(e, ERR_OUTPUT, "open 'session'") : fd;
+}
+
+static int write_snapshot(int dir_fd, const char *name, const struct session *s,
+                          const struct redactor *r, struct err *e)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    CLEANUP(buf) struct buf line = BUF_INIT(SNAPSHOT_MAX);
+    CLEANUP(fd) int dir = open_dir(dir_fd, e);
+    char now[CLOCK_ISO_LEN];
+    if (dir < 0) {
+        return dir;
+    }
+    struct json *saved = session_save(s, a, str_of(clock_iso(clock_wall(), now)), true);
+    int rc = json_write(redact_json(r, a, saved), JSON_COMPACT, &line, e);
+    rc = rc < 0 ? rc : buf_append_c(&line, '\n', e);
+    return rc < 0 ? rc : file_write_atomic(dir, name, buf_str(&line), 0600, e);
+}
+
+static int open_journal(int dir_fd, struct err *e)
+{
+    CLEANUP(fd) int dir = open_dir(dir_fd, e);
+    if (dir < 0) {
+        return dir;
+    }
+    int fd = openat(dir, "journal.jsonl", O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+    return fd < 0 ? ERR_SYS_AS(e, ERR_OUTPUT, "create 'session/journal.jsonl'") : fd;
+}
+
+/* --- what the task declares --- */
+
+static int refuse(struct err *e, enum err_code code, const char *what)
+{
+    if (e != NULL) {
+        (void)err_wrap(e, "%s", what);
+        e->code = code;
+    }
+    return -(int)code;
+}
+
+static int declare_history(struct session *s, struct err *e)
+{
+    int r = session_declare(s, STR("Feedback"), SLICE_LOG, e);
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(history); i++) {
+        struct str name = str_of(event_kind_info(history[i])->name);
+        struct session_rule rule = { .event = name, .slice = name, .reducer = REDUCE_APPEND_ALL };
+        r = session_declare(s, name, SLICE_LOG, e);
+        r = r < 0 ? r : session_reduce(s, &rule, e);
+    }
+    return r;
+}
+
+static int declare_slices(struct session *s, const struct json *list, struct err *e)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < json_len(list); i++) {
+        const struct json *item = json_item(list, i);
+        bool log = str_eqc(json_str(json_get(item, "policy"), STR_EMPTY), "log");
+        r = session_declare(s, json_str(json_get(item, "name"), STR_EMPTY),
+                            log ? SLICE_LOG : SLICE_STATE, e);
+    }
+    return r;
+}
+
+static int declare_rules(struct session *s, const struct json *list, struct err *e)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < json_len(list); i++) {
+        const struct json *item = json_item(list, i);
+        struct session_rule rule = {
+            .event = json_str(json_get(item, "event"), STR_EMPTY),
+            .slice = json_str(json_get(item, "slice"), STR_EMPTY),
+            .key = json_str(json_get(item, "key"), STR_EMPTY),
+        };
+        struct str reducer = json_str(json_get(item, "reducer"), STR_EMPTY);
+        r = session_reducer_parse(reducer, &rule.reducer)
+                ? session_reduce(s, &rule, e)
+                : ERR(e, ERR_CONFIG, "no reducer '%.*s'", STR_ARG(reducer));
+    }
+    return r;
+}
+
+static int declare(struct session *s, const struct json *session, struct err *e)
+{
+    int r = declare_history(s, e);
+    r = r < 0 ? r : declare_slices(s, json_get(session, "slices"), e);
+    r = r < 0 ? r : declare_rules(s, json_get(session, "reducers"), e);
+    return r < 0 ? refuse(e, ERR_CONFIG, "session") : 0;
+}
+
+/* --- a snapshot of another run --- */
+
+/* History of that run is not ours, and memory of policies is known by its name alone. */
+static int keep_slice(struct session *s, const struct json *saved, struct str name, bool *ret,
+                      struct err *e)
+{
+    enum slice_policy policy;
+    if (str_starts(name, STR("policy:"))) {
+        *ret = true;
+        return session_declare(s, name, SLICE_STATE, e);
+    }
+    if (session_policy(s, name, &policy)) {
+        *ret = policy == SLICE_STATE;
+        return 0;
+    }
+    struct str told = json_str(json_find(json_get(saved, "policies"), name), STR_EMPTY);
+    *ret = !str_eqc(told, "log");
+    return 0;
+}
+
+static int load(struct session *s, struct arena *a, struct json *saved, struct err *e)
+{
+    const struct json *slices = json_get(saved, "slices");
+    struct json *kept = json_array(a);
+    for (size_t i = 0; i < json_len(slices); i++) {
+        struct json *slice = json_item(slices, i);
+        bool keep = true;
+        int r = keep_slice(s, saved, json_str(json_get(slice, "slice_type"), STR_EMPTY), &keep, e);
+        if (r < 0) {
+            return r;
+        }
+        if (keep) {
+            json_push(a, kept, slice);
+        }
+    }
+    if (json_is(slices, JSON_ARRAY)) {
+        json_setc(a, saved, "slices", kept);
+    }
+    return session_load(s, saved, e);
+}
+
+static int restore(struct session *s, const char *path, struct err *e)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    CLEANUP(buf) struct buf text = BUF_INIT(SNAPSHOT_MAX);
+    struct json *saved;
+    int r = file_read(AT_FDCWD, path, SNAPSHOT_MAX, &text, e);
+    if (r < 0) {
+        return refuse(e, r == -ERR_LIMIT ? ERR_CONFIG : ERR_INPUT, "session.restore");
+    }
+    r = json_parse(a, str_trim(buf_str(&text)), NULL, &saved, e);
+    r = r < 0 ? r : load(s, a, saved, e);
+    if (r < 0) {
+        (void)err_wrap(e, "'%s'", path);
+        return refuse(e, ERR_CONFIG, "session.restore");
+    }
+    return 0;
+}
+
+/* --- what happens --- */
+
+/* Dispatches only what a reducer of the task asks for: anything else would become a slice. */
+static int dispatch_asked(struct run *run, struct str event, const struct json *value,
+                          struct err *e)
+{
+    const struct json *rules = json_get(run->settings.session, "reducers");
+    for (size_t i = 0; value != NULL && i < json_len(rules); i++) {
+        if (str_eq(json_str(json_get(json_item(rules, i), "event"), STR_EMPTY), event)) {
+            return session_dispatch(run->state, event, value, e);
+        }
+    }
+    return 0;
+}
+
+static int dispatch_content(struct run *run, enum event_kind kind, const struct json *context,
+                            struct err *e)
+{
+    const struct json *result = json_get(context, "result");
+    if (kind == EVENT_TOOL_INVOKED && json_bool(json_get(context, "success"), false)) {
+        struct str name = json_str(json_get(context, "name"), STR_EMPTY);
+        const struct json *value = json_get(result, "value");
+        return dispatch_asked(run, name, json_is(value, JSON_NULL) ? NULL : value, e);
+    }
+    if (kind == EVENT_PROMPT_EXECUTED) {
+        const struct json *output = json_get(result, "output");
+        return dispatch_asked(run, STR("output"), json_is(output, JSON_NULL) ? NULL : output, e);
+    }
+    return 0;
+}
+
+/* Called from inside of an event: what goes wrong is told later. */
+static void on_event(void *arg, enum event_kind kind, const struct json *context)
+{
+    struct run *run = arg;
+    for (size_t i = 0; i < ARRAY_LEN(history); i++) {
+        if (history[i] != kind) {
+            continue;
+        }
+        struct err e = { .code = ERR_OK };
+        struct str name = str_of(event_kind_info(kind)->name);
+        int r = session_dispatch(run->state, name, context, &e);
+        r = r < 0 ? r : dispatch_content(run, kind, context, &e);
+        if (r < 0 && run->kept->trouble.code == ERR_OK) {
+            run->kept->trouble = e;
+        }
+    }
+}
+
+/* --- life --- */
+
+static int open_files(struct run *run, struct run_session *k, struct err *e)
+{
+    k->journal_fd = open_journal(run->record.dir.dir_fd, e);
+    return k->journal_fd < 0 ? k->journal_fd : 0;
+}
+
+int run_session_open(struct run *run, struct err *e)
+{
+    if (run->state != NULL) {
+        return 0;
+    }
+    const struct settings *s = &run->settings;
+    char now[CLOCK_ISO_LEN];
+    struct run_session *k = run->kept = ARENA_NEW(run->arena, struct run_session);
+    *k = (struct run_session) { .journal_fd = -1 };
+    bool files = wants_files(s);
+    int r = files ? open_files(run, k, e) : 0;
+    run->state =
+        session_new(&(struct session_opts) { .id = str_of(run->record.state.run_id),
+                                             .created_at = str_of(clock_iso(clock_wall(), now)),
+                                             .journal_fd = k->journal_fd,
+                                             .redactor = run->redactor });
+    const char *from = json_cstring(json_get(s->session, "restore"), NULL);
+    r = r < 0 ? r : declare(run->state, s->session, e);
+    r = r < 0 || from == NULL ? r : restore(run->state, from, e);
+    if (r == 0 && files) {
+        r = write_snapshot(run->record.dir.dir_fd, "before.jsonl", run->state, run->redactor, e);
+        events_watch(&run->record.events, on_event, run);
+    }
+    return r;
+}
+
+void run_session_save(struct run *run)
+{
+    struct run_session *k = run->kept;
+    if (k == NULL || k->journal_fd < 0 || k->saved) {
+        return;
+    }
+    struct err e;
+    k->saved = true;
+    events_watch(&run->record.events, NULL, NULL);
+    if (k->trouble.code != ERR_OK) {
+        run_warn(run, "the session lacks a part of its history: %s", k->trouble.msg);
+    }
+    if (write_snapshot(run->record.dir.dir_fd, "after.jsonl", run->state, run->redactor, &e) < 0) {
+        run_warn(run, "the session could not be saved: %s", e.msg);
+    }
+}
+
+void run_session_close(struct run *run)
+{
+    if (run->kept != NULL) {
+        events_watch(&run->record.events, NULL, NULL);
+        cleanup_fd(&run->kept->journal_fd);
+    }
+    run->state = session_free(run->state);
+    run->kept = NULL;
+}
+
+/* --- of a dead run --- */
+
+/* Id, time and policies stand in the snapshot that the run began with. */
+static struct session *session_of(struct arena *a, const struct rundir *d)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(SNAPSHOT_MAX);
+    struct json *before = NULL;
+    if (rundir_read(d, "session/before.jsonl", SNAPSHOT_MAX, &text, NULL) < 0 ||
+        json_parse(a, str_trim(buf_str(&text)), NULL, &before, NULL) < 0) {
+        before = NULL;
+    }
+    struct str id = json_str(json_get(json_get(before, "tags"), "session_id"), STR_EMPTY);
+    struct session *s = session_new(
+        &(struct session_opts) { .id = id,
+                                 .created_at = json_str(json_get(before, "created_at"), STR_EMPTY),
+                                 .journal_fd = -1 });
+    (void)!declare_history(s, NULL);
+    const struct json *policies = json_get(before, "policies");
+    for (size_t i = 0; i < json_len(policies) && json_is(policies, JSON_OBJECT); i++) {
+        const struct json_member *m = &policies->object.members[i];
+        bool log = str_eqc(json_str(m->value, STR_EMPTY), "log");
+        (void)!session_declare(s, m->key, log ? SLICE_LOG : SLICE_STATE, NULL);
+    }
+    return s;
+}
+
+/* The writer was killed in the middle of a line, which never counted. */
+static void cut_torn_line(int dir, struct str journal)
+{
+    const char *end = journal.len == 0 ? NULL : memrchr(journal.ptr, '\n', journal.len);
+    size_t whole = end == NULL ? 0 : (size_t)(end - journal.ptr) + 1;
+    if (whole < journal.len) {
+        CLEANUP(fd) int fd = openat(dir, "journal.jsonl", O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+        int done = fd < 0 ? 0 : ftruncate(fd, (off_t)whole);
+        (void)done; /* a reader passes over it just as well */
+    }
+}
+
+void run_session_recover(const struct rundir *d)
+{
+    CLEANUP(fd)
+    int dir = openat(d->dir_fd, "session", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0 || file_exists(dir, "after.jsonl")) {
+        return;
+    }
+    CLEANUP(arena) struct arena *a = arena_new();
+    CLEANUP(buf) struct buf text = BUF_INIT(JOURNAL_MAX);
+    struct session *s = session_of(a, d);
+    bool whole = rundir_read(d, "session/journal.jsonl", JOURNAL_MAX, &text, NULL) == 0 &&
+                 session_replay(s, buf_str(&text), NULL) == 0;
+    (void)!write_snapshot(d->dir_fd, "after.jsonl", s, NULL, NULL);
+    if (whole) {
+        cut_torn_line(dir, buf_str(&text));
+    } else {
+        rundir_move_aside(d, "session/journal.jsonl");
+    }
+    (void)session_free(s);
+}
