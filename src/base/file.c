@@ -34,6 +34,33 @@ static int wait_for_data(int fd, const char *path, struct err *e)
                : 0;
 }
 
+int file_read_fd(int fd, const char *name, size_t max, struct buf *ret, struct err *e)
+{
+    for (;;) {
+        char chunk[16384];
+        ssize_t n = read(fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0 && errno == EAGAIN) {
+            int r = wait_for_data(fd, name, e);
+            if (r < 0) {
+                return r;
+            }
+            continue;
+        }
+        if (n < 0) {
+            return ERR_SYS(e, "read '%s'", name);
+        }
+        if (n == 0) {
+            return 0;
+        }
+        if (ret->len + (size_t)n > max || buf_append(ret, str_n(chunk, (size_t)n), NULL) < 0) {
+            return ERR(e, ERR_LIMIT, "read '%s': larger than %zu bytes", name, max);
+        }
+    }
+}
+
 int file_read(int dirfd, const char *path, size_t max, struct buf *ret, struct err *e)
 {
     CLEANUP(fd) int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -48,29 +75,7 @@ int file_read(int dirfd, const char *path, size_t max, struct buf *ret, struct e
     if (S_ISDIR(st.st_mode)) {
         return ERR(e, ERR_INPUT, "read '%s': it is a directory", path);
     }
-    for (;;) {
-        char chunk[16384];
-        ssize_t n = read(fd, chunk, sizeof chunk);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0 && errno == EAGAIN) {
-            int r = wait_for_data(fd, path, e);
-            if (r < 0) {
-                return r;
-            }
-            continue;
-        }
-        if (n < 0) {
-            return ERR_SYS(e, "read '%s'", path);
-        }
-        if (n == 0) {
-            return 0;
-        }
-        if (ret->len + (size_t)n > max || buf_append(ret, str_n(chunk, (size_t)n), NULL) < 0) {
-            return ERR(e, ERR_LIMIT, "read '%s': larger than %zu bytes", path, max);
-        }
-    }
+    return file_read_fd(fd, path, max, ret, e);
 }
 
 int file_write_all(int fd, struct str content, struct err *e)

@@ -22,6 +22,8 @@
 #include "base/str.h"
 
 int file_read(int dirfd, const char *path, size_t max, struct buf *ret, struct err *e) MUST_USE;
+/* The rest of an open file, which messages call `name`. */
+int file_read_fd(int fd, const char *name, size_t max, struct buf *ret, struct err *e) MUST_USE;
 int file_write_atomic(int dirfd, const char *path, struct str content, mode_t mode,
                       struct err *e) MUST_USE;
 /* Handles short writes, EINTR. */

@@ -63,3 +63,19 @@ int locate_init(char out[PATH_MAX], struct err *e)
                "cinch-init is neither near '%s' nor in '%s'; reinstall cinch or set CINCH_INIT",
                have_dir ? dir : "?", CINCH_LIBEXECDIR);
 }
+
+int locate_cinch(char out[PATH_MAX], struct err *e)
+{
+    const char *given = getenv("CINCH");
+    if (given != NULL && given[0] == '/' && access(given, X_OK) == 0) {
+        (void)snprintf(out, PATH_MAX, "%s", given);
+        return 0;
+    }
+    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+    out[n < 0 ? 0 : n] = '\0';
+    const char *base = strrchr(out, '/');
+    if (n <= 0 || base == NULL || strcmp(base, "/cinch") != 0) {
+        return ERR(e, ERR_UNAVAILABLE, "the program cinch is not known: name it in CINCH");
+    }
+    return 0;
+}

@@ -14,3 +14,6 @@
 
 /* ERR_UNAVAILABLE with all places tried when there is none. */
 int locate_init(char out[PATH_MAX], struct err *e) MUST_USE;
+/* The program `cinch` itself: $CINCH, or what is running now if it is called so. ERR_UNAVAILABLE in
+ * a program that only uses the library. */
+int locate_cinch(char out[PATH_MAX], struct err *e) MUST_USE;

@@ -99,12 +99,12 @@ static struct str lines_of(struct str text, int64_t line, int64_t limit)
     size_t at = 0;
     size_t end;
     for (int64_t n = 1; n < line && at < text.len; n++) {
-        at += str_findc(str_slice(text, at, text.len), '\n') + 1;
+        at += str_find(str_slice(text, at, text.len), STR("\n")) + 1;
     }
     at = at > text.len ? text.len : at;
     end = limit <= 0 ? text.len : at;
     for (int64_t n = 0; n < limit && end < text.len; n++) {
-        end += str_findc(str_slice(text, end, text.len), '\n') + 1;
+        end += str_find(str_slice(text, end, text.len), STR("\n")) + 1;
     }
     return str_slice(text, at, end > text.len ? text.len : end);
 }

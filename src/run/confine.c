@@ -292,7 +292,7 @@ static const char *const *own_read(struct run *run)
     for (size_t i = 0; i < json_len(secret); i++) {
         list[n++] = json_cstring(json_item(secret, i), "/");
     }
-    return list;
+    return joined(run, list, tools_programs(run));
 }
 
 /* The harness' configuration, the prompt and the output contract are below the home. */

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "adapters/expand.h"
 #include "base/file.h"
 #include "base/schema.h"
 #include "base/schema_convert.h"

@@ -287,7 +287,8 @@ static void on_observed(void *owner, const struct native_call *call)
 
 struct driver_port dialogue_port(struct run *run)
 {
-    return (struct driver_port) { on_send, on_close_input, on_ask, on_observed, on_turn, run };
+    return (struct driver_port) { on_send, on_close_input, on_ask, on_observed,
+                                  on_turn, execute_entry,  run };
 }
 
 /* --- life --- */

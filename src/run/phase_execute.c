@@ -287,8 +287,14 @@ void execute_interrupt(struct run *run, bool at_once)
 
 static void on_entry(void *owner, const char *type, const struct json *detail, struct str raw)
 {
+    execute_entry(owner, NULL, type, detail, raw);
+}
+
+void execute_entry(void *owner, const char *source, const char *type, const struct json *detail,
+                   struct str raw)
+{
     struct run *run = owner;
-    struct transcript_entry entry = { .type = ENTRY_UNKNOWN, .raw = raw };
+    struct transcript_entry entry = { .type = ENTRY_UNKNOWN, .source = source, .raw = raw };
     struct arena *a = arena_new();
     (void)entry_type_find(str_of(type), &entry.type);
     entry.detail = json_copy(a, detail);

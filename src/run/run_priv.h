@@ -256,6 +256,9 @@ int context_write_prompt(struct run *run, struct err *e);
 /* --- phase_execute.c --- */
 
 struct agent_output execute_output(struct run *run);
+/* A line of the transcript; source NULL: the main agent. */
+void execute_entry(void *run, const char *source, const char *type, const struct json *detail,
+                   struct str raw);
 void execute_stop(struct run *run, const char *why); /* by a signal; grace counts from now */
 /* Another process for another turn; its usage is added up. */
 int execute_again(struct run *run, struct str prompt, struct err *e);

@@ -5,7 +5,6 @@
  */
 #include "run/run_tools.h"
 
-#include "adapters/mcp_link.h"
 #include "adapters/mcp_mount.h"
 #include "io/loop.h"
 #include "run/agent_files.h"
@@ -431,7 +430,6 @@ static int open_servers(struct run *run, struct err *e)
         struct toolserver_opts o = {
             .host = &t->host,
             .definition = json_item(tools, i),
-            .http = mcp_link_new,
             .secret = secret_of,
             .ready = on_server_ready,
             .failed = on_server_failed,

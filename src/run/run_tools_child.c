@@ -3,9 +3,22 @@
  * What the harness gets of the run's tools: where they are, in variables, configuration files and
  * what its driver is told.
  */
+#include <limits.h>
+#include <unistd.h>
+
 #include "proc/locate.h"
 #include "run/run_tools.h"
 #include "run/run_tools_priv.h"
+
+const char *tools_shim(struct run *run)
+{
+    char path[PATH_MAX];
+    struct err ignored;
+    if (tools_door(run) == NULL || locate_cinch(path, &ignored) < 0) {
+        return NULL;
+    }
+    return arena_dup(run->arena, str_of(path));
+}
 
 struct driver_mcp tools_mcp(struct run *run)
 {
@@ -14,7 +27,7 @@ struct driver_mcp tools_mcp(struct run *run)
         return (struct driver_mcp) { 0 };
     }
     const char **shim = arena_array(run->arena, 3, sizeof *shim);
-    shim[0] = locate_self(run->arena);
+    shim[0] = tools_shim(run);
     shim[1] = "mcp";
     return (struct driver_mcp) {
         .url = arena_printf(run->arena, "%s%s", gateway_url(run), t->door.path),
@@ -58,4 +71,42 @@ int tools_file(struct run *run, const char *name, struct json *tree, struct json
     }
     *ret = json_merge(run->arena, tree, filled);
     return 0;
+}
+
+static size_t add_command(const char **list, size_t n, const struct json *command)
+{
+    for (size_t i = 0; i < json_len(command); i++) {
+        const char *word = json_cstring(json_item(command, i), "");
+        if (word[0] == '/' && access(word, R_OK) == 0) { /* a script that is given by name, too */
+            list[n++] = word;
+        }
+    }
+    return n;
+}
+
+const char *const *tools_programs(struct run *run)
+{
+    const struct settings *s = &run->settings;
+    const struct json *const lists[] = { s->tools, s->policies, s->feedback };
+    const struct json *done = json_get(s->completion, "command");
+    size_t room = json_len(done) + 2;
+    size_t n = 0;
+    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
+        for (size_t i = 0; i < json_len(lists[k]); i++) {
+            const struct json *item = json_item(lists[k], i);
+            room += json_len(json_get(item, "command")) +
+                    json_len(json_get(json_get(item, "mcp"), "command"));
+        }
+    }
+    const char **list = arena_array(run->arena, room, sizeof *list);
+    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
+        for (size_t i = 0; i < json_len(lists[k]); i++) {
+            const struct json *item = json_item(lists[k], i);
+            n = add_command(list, n, json_get(item, "command"));
+            n = add_command(list, n, json_get(json_get(item, "mcp"), "command"));
+        }
+    }
+    n = add_command(list, n, done);
+    list[n] = tools_shim(run);
+    return list;
 }
