@@ -395,6 +395,15 @@ void bridge_call_forget(struct bridge_call *c)
 
 /* --- the way to the handler --- */
 
+static const char *layer_of(const struct bridge_call *c)
+{
+    const struct bridge_opts *o = &c->b->opts;
+    if (c->txn == NULL) {
+        return NULL;
+    }
+    return o->layer == NULL ? txn_layer(c->txn) : o->layer(o->arg, c->arena, c->txn);
+}
+
 static void start(struct bridge_call *c, nsec left)
 {
     struct err e;
@@ -415,7 +424,7 @@ static void start(struct bridge_call *c, nsec left)
         .arguments = c->record.arguments,
         .meta = c->request.meta,
         .host = o->host,
-        .layer = c->txn == NULL ? NULL : txn_layer(c->txn),
+        .layer = layer_of(c),
         .cwd = c->txn == NULL ? NULL : txn_copy(c->txn),
         .session = c->session,
         .timeout = t->timeout < left ? t->timeout : left,
