@@ -37,8 +37,8 @@ static struct str pointed(const struct json *pointers, const struct json *update
     return STR_EMPTY;
 }
 
-/* Where the profile says; else the title if it is a word; else what kind of tool it is. A title of
- * several words is made for people and differs from call to call. */
+/* Where the profile says; else what kind of tool it is. A title is the last resort: it is made for
+ * people, often from what the model wrote, and differs from call to call. */
 static struct str name_of(const struct acp *p, const struct acp_call *c, const struct json *update)
 {
     struct str name = pointed(p->quirks->tool_name, update);
@@ -46,10 +46,7 @@ static struct str name_of(const struct acp *p, const struct acp_call *c, const s
         size_t at = str_find(c->id, str_of(p->quirks->tool_id_separator));
         name = at < c->id.len ? str_slice(c->id, 0, at) : STR_EMPTY;
     }
-    if (name.len == 0 && is_word(c->title)) {
-        name = c->title;
-    }
-    if (name.len == 0 && c->kind.len > 0 && !str_eqc(c->kind, "other")) {
+    if (name.len == 0 && !str_eqc(c->kind, "other")) {
         name = c->kind;
     }
     return name.len > 0 ? name : c->title;

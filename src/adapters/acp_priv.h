@@ -106,6 +106,7 @@ struct acp {
     bool acted;            /* words or calls in this turn */
 
     int64_t context_used;
+    struct agent_usage turn_usage; /* what the agent tells of the turn at hand */
     struct agent_report report;
     bool answered; /* a turn has ended well */
 };
@@ -139,6 +140,7 @@ const char *acp_stage_name(enum acp_stage stage); /* "session/new" … */
 
 void acp_prompt(struct acp *p, struct str text, bool first);
 void acp_prompted(struct acp *p, const struct json *result);
+void acp_count(struct acp *p, const struct json *usage);
 
 /* --- acp_update.c --- */
 

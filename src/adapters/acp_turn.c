@@ -55,36 +55,53 @@ static int64_t count_of(const struct json *usage, const char *key, const char *o
 }
 
 /* By the draft of the protocol, or as Gemini CLI puts it. */
-static void take_usage(struct acp *p, const struct json *result)
+void acp_count(struct acp *p, const struct json *usage)
 {
-    const struct json *u = json_get(result, "usage");
-    struct agent_usage *sum = &p->report.usage;
-    if (!json_is(u, JSON_OBJECT)) {
-        u = json_pointer(result, STR("/_meta/quota/token_count"));
-    }
-    sum->turns++;
-    if (!json_is(u, JSON_OBJECT)) {
-        return;
-    }
+    struct agent_usage *u = &p->turn_usage;
+    u->known = true;
+    u->input += count_of(usage, "inputTokens", "input_tokens");
+    u->output += count_of(usage, "outputTokens", "output_tokens");
+    u->cache_read += count_of(usage, "cachedReadTokens", "cached_tokens");
+    u->cache_write += count_of(usage, "cachedWriteTokens", "cached_write_tokens");
+    u->reasoning += count_of(usage, "thoughtTokens", "thought_tokens");
+}
+
+static void tell_usage(struct acp *p)
+{
     struct arena *a = p->scratch;
     struct json *detail = json_object(a);
-    int64_t input = count_of(u, "inputTokens", "input_tokens");
-    int64_t output = count_of(u, "outputTokens", "output_tokens");
-    int64_t read = count_of(u, "cachedReadTokens", "cached_tokens");
-    int64_t written = count_of(u, "cachedWriteTokens", "");
-    int64_t thought = count_of(u, "thoughtTokens", "thought_tokens");
-    sum->known = true;
-    sum->input += input;
-    sum->output += output;
-    sum->cache_read += read;
-    sum->cache_write += written;
-    sum->reasoning += thought;
-    json_setc(a, detail, "input_tokens", json_integer(a, input));
-    json_setc(a, detail, "output_tokens", json_integer(a, output));
-    json_setc(a, detail, "cache_read_tokens", json_integer(a, read));
-    json_setc(a, detail, "cache_write_tokens", json_integer(a, written));
-    json_setc(a, detail, "reasoning_tokens", json_integer(a, thought));
+    const struct agent_usage *u = &p->turn_usage;
+    json_setc(a, detail, "input_tokens", json_integer(a, u->input));
+    json_setc(a, detail, "output_tokens", json_integer(a, u->output));
+    json_setc(a, detail, "cache_read_tokens", json_integer(a, u->cache_read));
+    json_setc(a, detail, "cache_write_tokens", json_integer(a, u->cache_write));
+    json_setc(a, detail, "reasoning_tokens", json_integer(a, u->reasoning));
     acp_entry(p, "token_usage", detail);
+}
+
+/* What stands in the answer is about the whole turn, and wins over what came on the way. */
+static void take_usage(struct acp *p, const struct json *result)
+{
+    const struct json *whole = json_get(result, "usage");
+    struct agent_usage *sum = &p->report.usage;
+    if (!json_is(whole, JSON_OBJECT)) {
+        whole = json_pointer(result, STR("/_meta/quota/token_count"));
+    }
+    if (json_is(whole, JSON_OBJECT)) {
+        p->turn_usage = (struct agent_usage) { 0 };
+        acp_count(p, whole);
+    }
+    sum->turns++;
+    if (p->turn_usage.known) {
+        sum->known = true;
+        sum->input += p->turn_usage.input;
+        sum->output += p->turn_usage.output;
+        sum->cache_read += p->turn_usage.cache_read;
+        sum->cache_write += p->turn_usage.cache_write;
+        sum->reasoning += p->turn_usage.reasoning;
+        tell_usage(p);
+    }
+    p->turn_usage = (struct agent_usage) { 0 };
 }
 
 static const char *judge_stop(struct acp *p, struct str why)

@@ -243,6 +243,10 @@ void acp_update(struct acp *p, const struct json *update)
     /* Before the first prompt, an agent that loads a conversation tells all of it again. */
     bool live = p->stage == ACP_PROMPT || p->stage == ACP_WAITING;
     enum acp_voice voice = voice_of(kind);
+    const struct json *usage = json_pointer(update, STR("/_meta/usage"));
+    if (live && json_is(usage, JSON_OBJECT)) {
+        acp_count(p, usage); /* of one answer of the model: Qwen Code */
+    }
     if (voice != ACP_NOBODY) {
         if (live) {
             hear(p, voice, update);

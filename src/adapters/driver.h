@@ -188,8 +188,10 @@ struct driver {
     void (*finish)(void *self);
 };
 
-extern const struct driver driver_acp, driver_api, driver_oneshot;
+extern const struct driver driver_acp, driver_api, driver_claude, driver_oneshot;
 
 const struct driver *driver_find(const char *name); /* NULL when there is none */
+/* The placeholders of the spec and those that follow from it: {resume}, {mcp_url}. */
+struct placeholders driver_vars(struct arena *a, const struct launch_spec *spec);
 /* The adapter starts no program: its driver talks to a model itself. */
 bool driver_is_internal(const struct profile *p);

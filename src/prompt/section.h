@@ -136,6 +136,9 @@ int section_tree_open(struct section_tree *tree, const struct section_request *r
 int section_tree_read(struct section_tree *tree, const struct section_request *request,
                       struct str key, struct arena *a, struct str *ret, struct err *e) MUST_USE;
 
+/* The definition of open_sections, or of read_section, in the form of section_opts.tools. */
+struct json *section_builtin(struct arena *a, bool open);
+
 /* --- overrides (section_override.c) ---
  *
  * A file <root>/<ns>/<key>/<tag>.json replaces texts of one prompt:

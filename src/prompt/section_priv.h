@@ -148,4 +148,3 @@ int section_pass_visibility(struct section_pass *pass, const struct section *s,
 /* Appends one section, with its suffix when summarised; a blank line before it unless first. */
 int section_pass_write(struct section_pass *pass, const struct section *s,
                        enum section_visibility visibility, struct buf *out, struct err *e) MUST_USE;
-struct json *section_builtin(struct arena *a, bool open);

@@ -217,19 +217,18 @@ int run_txns_open(struct run *run, struct txns **ret, struct err *e)
                               : txns_open(&o, ret, e);
 }
 
-const char *run_txn_layer(struct run *run, const struct txn *x)
+const char *run_txn_layer(struct run *run, struct arena *a, const struct txn *x)
 {
     const char *layer = txn_layer(x);
     if (layer != NULL || confine_sandbox(run) == NULL) {
         return layer;
     }
-    return arena_printf(run->arena, "%sdisk/%s/%s", SANDBOX_LAYER_BIND, COPIES_NAME,
-                        txn_copy_name(x));
+    return arena_printf(a, "%sdisk/%s/%s", SANDBOX_LAYER_BIND, COPIES_NAME, txn_copy_name(x));
 }
 
 const struct proc_place *run_txn_place(struct run *run, const struct txn *x)
 {
-    const char *layer = run_txn_layer(run, x);
+    const char *layer = run_txn_layer(run, run->arena, x);
     return layer == NULL ? NULL : confine_place_layer(run, layer);
 }
 

@@ -303,7 +303,7 @@ int run_txns_open(struct run *run, struct txns **ret, struct err *e) MUST_USE;
  * txn_copy(). Else it is settings.workspace, as for the agent. */
 const struct proc_place *run_txn_place(struct run *run, const struct txn *x);
 /* The layer of it, for sandbox_place(); NULL: there is no sandbox. */
-const char *run_txn_layer(struct run *run, const struct txn *x);
+const char *run_txn_layer(struct run *run, struct arena *a, const struct txn *x);
 
 /* Who speaks in events about the prompt. */
 struct event_prompt run_event_prompt(const struct run *run);

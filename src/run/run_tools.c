@@ -74,9 +74,9 @@ static bool place(void *arg, const char *layer, struct proc_place *ret)
     return true;
 }
 
-static const char *layer_of(void *arg, const struct txn *x)
+static const char *layer_of(void *arg, struct arena *a, const struct txn *x)
 {
-    return run_txn_layer(arg, x);
+    return run_txn_layer(arg, a, x);
 }
 
 static struct feedback_left left(void *arg)
@@ -384,7 +384,8 @@ static void on_server_ready(void *arg, struct toolserver *s, const struct tool *
 static void on_server_failed(void *arg, struct toolserver *s, const struct err *why)
 {
     struct run *run = arg;
-    run_fail(run, reason_of(why), "tool server '%.*s': %s", STR_ARG(toolserver_name(s)), why->msg);
+    run_fail(run, reason_of_err(why->code), "tool server '%.*s': %s", STR_ARG(toolserver_name(s)),
+             why->msg);
     if (--run->tools->waiting == 0) {
         go_on_opened(run);
     }

@@ -71,13 +71,13 @@ struct bridge_opts {
     struct txns *txns;                 /* NULL: files are not part of the transaction */
     struct guard *guard;               /* NULL: no policies */
     struct feedback *feedback;         /* NULL: none */
-    /* The layer of a transaction for errands, and NULL where its copy is the place to be; NULL:
-     * txn_layer(). */
-    const char *(*layer)(void *arg, const struct txn *x);
     const char *prompt_name, *adapter; /* for what the session remembers; NULL: unknown */
     /* Deadline and budget: ERR_TIMEOUT or ERR_BUDGET when nothing is left; else `ret_left` is the
      * time until the deadline (INT64_MAX: none). */
     int (*admit)(void *arg, nsec *ret_left, struct err *e);
+    /* The layer by which errand_host.place() shows the transaction to programs, made in `a`. NULL:
+     * that of its overlay; without one, programs run in its private copy. */
+    const char *(*layer)(void *arg, struct arena *a, const struct txn *x);
     void (*began)(void *arg, struct str name, struct str call_id); /* may be NULL */
     void (*invoked)(void *arg, const struct bridge_record *r);     /* may be NULL */
     /* After bridge_stop(): the last call is over. From the loop; bridge_free() is fine here. May be

@@ -402,7 +402,7 @@ static void find_place(struct bridge_call *c)
     if (c->txn == NULL) {
         return;
     }
-    c->run.layer = o->layer == NULL ? txn_layer(c->txn) : o->layer(o->arg, c->txn);
+    c->run.layer = o->layer == NULL ? txn_layer(c->txn) : o->layer(o->arg, c->arena, c->txn);
     c->run.cwd = c->run.layer == NULL ? txn_copy(c->txn) : NULL;
 }
 

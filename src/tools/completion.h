@@ -10,6 +10,15 @@
  * predicate on the session {session: {slice: plan, min: 1, where: {/status: done}, every: true}},
  * {all: […]}, {any: […]}; several members of one map must all hold. At most max_rounds (10 unless
  * the task says otherwise) further turns. Feedback for the agent is wrapped in <blocker> lines.
+ *
+ * Checks run one after the other, those that cost nothing first: files, session, schema, command,
+ * then `all` and `any`, then those in C. `all` ends with the first that does not hold and tells
+ * that one, `any` with the first that does; an empty one holds. Nothing that goes wrong in a check
+ * makes a task complete.
+ *
+ * A predicate counts the items of a slice, or those whose values at the pointers of `where` are the
+ * given ones: at least `min` (1, or 0 where there is a `max`), at most `max`; with `every`, no item
+ * may be another. A schema is held against the structured output, or against JSON in the text.
  */
 #pragma once
 
@@ -55,8 +64,14 @@ struct completion_opts {
     struct session *session;
     bool (*exists)(void *arg, struct str path); /* in the workspace */
     void *arg;
+    const char *root; /* of the workspace, as tools see it; NULL: the host's cwd, or /workspace */
+    const char *file; /* what messages call the task; NULL: they name no place */
 };
 
+#define COMPLETION_TEXT_MAX 8192 /* of the feedback; longer is cut and says so */
+
+/* At definition time host, session and exists are NULL: the rules are read and judged.
+ * ERR_CONFIG for what makes no sense. */
 int completion_new(const struct completion_opts *o, struct completion **ret,
                    struct err *e) MUST_USE;
 struct completion *completion_free(struct completion *c); /* accepts NULL, returns NULL */

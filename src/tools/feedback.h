@@ -21,8 +21,14 @@
  *
  *   → suggestion
  *   </feedback>
- * blocks joined by a blank line, bounded in length. What was said is in the session's slice
- * "Feedback", a LOG.
+ * blocks joined by a blank line, bounded in length; nothing in a text can end its block early. What
+ * was said is in the session's slice "Feedback", a LOG: {provider_name, summary, observations,
+ * suggestions, severity, timestamp, call_index, prompt_name, file?}. A session that was taken up
+ * goes on where those items end: calls are counted on, and a file is told of once.
+ *
+ * every_n_seconds is true at once for a provider that never spoke. All providers whose trigger is
+ * true speak. A deadline or budget provider speaks only where there is one. A program gets {tool,
+ * native, success, call_index, elapsed_s, time_left_s, budget_left} and may print nothing.
  */
 #pragma once
 
@@ -73,10 +79,16 @@ struct feedback_opts {
     nsec (*now)(void *arg); /* NULL: clock_now() */
     const char *prompt_name;
     void *arg;
+    const char *root; /* of the workspace, as tools see it; NULL: the host's cwd, or /workspace */
+    /* A provider could not say anything; the call goes on. May be NULL. */
+    void (*problem)(void *arg, struct str text);
+    const char *file; /* what messages call the task; NULL: they name no place */
 };
 
 #define FEEDBACK_TEXT_MAX 4096 /* of one provider; longer is cut and says so */
 
+/* At definition time host, session, exists and left are NULL: the providers are read and judged.
+ * ERR_CONFIG for one that makes no sense. */
 int feedback_new(const struct feedback_opts *o, struct feedback **ret, struct err *e) MUST_USE;
 struct feedback *feedback_free(struct feedback *f); /* accepts NULL, returns NULL */
 size_t feedback_len(const struct feedback *f);

@@ -49,7 +49,7 @@ static void test_permission_by_kind(void **state)
     hear(t, SESSION);
     hear(t, PERMISSION(7, OPTION("A", "allow_always") "," OPTION("n", "reject_always") "," OPTION(
                               "a", "allow_once") "," OPTION("N", "reject_once")));
-    assert_has(t, "ask permission acp:shell {\"command\":\"ls\"}\n");
+    assert_has(t, "ask permission acp:execute {\"command\":\"ls\"}\n");
     assert_has(t,
                "\"id\":7,\"result\":{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"a\"}}}");
     t->deny = true;
@@ -90,7 +90,7 @@ static void test_our_own_tools(void **state)
     assert_not(t, "observed");
     hear(t, UPDATE("\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"2\",\"title\":\"cinch_add\","
                    "\"kind\":\"execute\",\"status\":\"completed\""));
-    assert_has(t, "observed acp:cinch_add 2 ok");
+    assert_has(t, "observed acp:execute 2 ok");
     hear(t, UPDATE("\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"3\",\"title\":"
                    "\"cinch_add; rm x\",\"kind\":\"other\",\"status\":\"completed\","
                    "\"rawInput\":{\"server\":\"cinch\"}"));
@@ -273,7 +273,7 @@ static void test_calls_without_an_end(void **state)
                    "\"too long\""));
     hear(t, END);
     assert_has(t, "observed acp:wait _tc_2 failed {\"title\":\"wait\"} \"too long\"\n");
-    assert_has(t, "observed acp:sleep _tc_1 failed");
+    assert_has(t, "observed acp:execute _tc_1 failed");
     assert_has(t, "\"status\":\"pending\",\"output\":\"\"}");
 }
 

@@ -18,7 +18,8 @@ static const struct {
 } profiles[] = {
     { "gemini", "mcp: {prefix: mcp_cinch_}\n"
                 "acp: {fs: false, tool_id_separator: __, noise: ['[MODE_UPDATE] ']}\n" },
-    { "opencode", "mcp: {prefix: cinch_}\nacp: {fs: true}\n" },
+    { "qwen", "mcp: {prefix: mcp__cinch__}\nacp: {fs: false, tool_name: [/_meta/toolName]}\n" },
+    { "opencode", "mcp: {prefix: cinch_}\nacp: {tool_name: [/title]}\n" },
     { "claude", "mcp: {prefix: mcp__cinch__}\nacp: {tool_name: [/_meta/claudeCode/toolName]}\n" },
     { "codex", "acp: {tool_name: [/rawInput/tool], tool_server: [/rawInput/server]}\n" },
 };
@@ -134,6 +135,11 @@ static void test_claude(void **state)
     check("claude-errors");
 }
 
+static void test_qwen(void **state)
+{
+    check("qwen");
+}
+
 static void test_codex(void **state)
 {
     check("codex");
@@ -143,10 +149,9 @@ static void test_codex(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gemini),
-        cmocka_unit_test(test_opencode),
-        cmocka_unit_test(test_claude),
-        cmocka_unit_test(test_codex),
+        cmocka_unit_test(test_gemini), cmocka_unit_test(test_opencode),
+        cmocka_unit_test(test_claude), cmocka_unit_test(test_codex),
+        cmocka_unit_test(test_qwen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Driver claude-stream against what the real program printed (data/claude, 2.1.197, made short),
+ * and against programs that misbehave. Everything the driver does goes into one log, which must be
+ * the same however the bytes are cut. GOLDEN_UPDATE=1 writes the logs; read the diff.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "adapters/driver.h"
+#include "base/file.h"
+#include "values.h"
+
+struct host {
+    void *session;
+    struct buf log;
+    const char *deny; /* this tool */
+    bool later;       /* questions are answered by the test */
+    unsigned sequels; /* so many turns are followed by another one */
+    unsigned turns, asks;
+    uint64_t last_ask;
+    struct agent_report report;
+};
+
+static void log_json(struct host *h, const char *what, const struct json *v)
+{
+    buf_addf(&h->log, " %s ", what);
+    assert_int_equal(json_write(v, JSON_COMPACT, &h->log, NULL), 0);
+}
+
+static void on_send(void *owner, struct str bytes)
+{
+    struct host *h = owner;
+    assert_true(str_ends(bytes, STR("\n")));
+    buf_addf(&h->log, "send %.*s", STR_ARG(bytes));
+}
+
+static void on_close(void *owner)
+{
+    struct host *h = owner;
+    buf_adds(&h->log, "close\n");
+}
+
+static void log_entry(struct host *h, const char *source, const char *type,
+                      const struct json *detail, struct str raw)
+{
+    struct json *d = json_copy(arena, detail);
+    bool whole = json_remove(d, STR("sdk_entry"));
+    buf_addf(&h->log, "entry %s %s", source, type);
+    log_json(h, whole ? "+sdk" : "", d);
+    buf_adds(&h->log, raw.len > 0 ? " +raw\n" : "\n");
+}
+
+static void on_entry(void *owner, const char *type, const struct json *detail, struct str raw)
+{
+    log_entry(owner, "main", type, detail, raw);
+}
+
+static void on_entry_of(void *owner, const char *source, const char *type,
+                        const struct json *detail, struct str raw)
+{
+    log_entry(owner, source, type, detail, raw);
+}
+
+static void reply(struct host *h, uint64_t id, bool ok, const char *text)
+{
+    driver_claude.reply(h->session,
+                        &(struct driver_reply) { .id = id, .ok = ok, .text = str_of(text) });
+}
+
+static void on_ask(void *owner, const struct driver_ask *ask)
+{
+    struct host *h = owner;
+    bool feedback = ask->kind == ASK_FEEDBACK;
+    assert_true(feedback || ask->kind == ASK_PERMISSION);
+    buf_addf(&h->log, "ask %s %.*s %.*s%s", feedback ? "feedback" : "permission",
+             STR_ARG(ask->tool), STR_ARG(ask->call_id), feedback && !ask->success ? " failed" : "");
+    log_json(h, "", ask->arguments);
+    buf_adds(&h->log, "\n");
+    h->asks++;
+    h->last_ask = ask->id;
+    if (!h->later && feedback) {
+        reply(h, ask->id, true, "mind the gap");
+    } else if (!h->later) {
+        bool ok = h->deny == NULL || !str_eqc(ask->tool, h->deny);
+        reply(h, ask->id, ok, ok ? "" : "denied by policy");
+    }
+}
+
+static void on_observed(void *owner, const struct native_call *call)
+{
+    struct host *h = owner;
+    buf_addf(&h->log, "observed %.*s %.*s %s '%.*s'", STR_ARG(call->name), STR_ARG(call->call_id),
+             call->success ? "ok" : "failed", STR_ARG(call->output));
+    log_json(h, "of", call->arguments);
+    log_json(h, "=", call->result);
+    buf_adds(&h->log, "\n");
+}
+
+static void on_turn(void *owner, const struct driver_turn *turn)
+{
+    struct host *h = owner;
+    h->turns++;
+    buf_addf(&h->log, "turn %s%s\n", turn->stop_reason == NULL ? "-" : turn->stop_reason,
+             turn->settle > 0 ? " not settled" : "");
+    if (h->turns <= h->sequels) {
+        driver_claude.say(h->session, STR("go on"));
+    }
+}
+
+static void start(struct host *h, struct launch_spec *spec)
+{
+    buf_init(&h->log, BUF_TEXT);
+    spec->prompt = spec->prompt.ptr == NULL ? STR("do it") : spec->prompt;
+    spec->port = (struct driver_port) { .send = on_send,
+                                        .close_input = on_close,
+                                        .ask = on_ask,
+                                        .observed = on_observed,
+                                        .turn = on_turn,
+                                        .entry = on_entry_of,
+                                        .owner = h };
+    h->session = driver_claude.open(spec, (struct entry_sink) { on_entry, h });
+    driver_claude.begin(h->session);
+}
+
+static void feed(struct host *h, const char *bytes)
+{
+    driver_claude.feed(h->session, AGENT_STDOUT, str_of(bytes));
+}
+
+static void finish(struct host *h)
+{
+    driver_claude.finish(h->session);
+    driver_claude.end(h->session, &h->report);
+}
+
+static void stop(struct host *h)
+{
+    driver_claude.close(h->session);
+    buf_done(&h->log);
+}
+
+static void assert_logged(const struct host *h, const char *text)
+{
+    if (h->log.ptr == NULL || strstr(h->log.ptr, text) == NULL) {
+        fail_msg("no '%s' in:\n%s", text, h->log.ptr);
+    }
+}
+
+static void assert_not_logged(const struct host *h, const char *text)
+{
+    if (h->log.ptr != NULL && strstr(h->log.ptr, text) != NULL) {
+        fail_msg("'%s' in:\n%s", text, h->log.ptr);
+    }
+}
+
+/* --- what the real program printed --- */
+
+static const struct golden {
+    const char *name;
+    const char *deny;
+    bool governs, feeds_back, schema;
+    const char *prefix;
+} goldens[] = {
+    { "subagent", NULL, true, true, false, "mcp__cinch__" },
+    { "structured", "Bash", true, true, true, "mcp__cinch__" },
+    { "interrupt", NULL, true, true, false, "mcp__cinch__" },
+    { "permission", "Write", true, true, false, "mcp__cinch__" },
+    { "refused", NULL, false, false, false, "mcp__cinch__" },
+    { "replay", "Bash", true, false, false, "mcp__tinyh__" },
+};
+
+static void log_report(struct host *h)
+{
+    const struct agent_report *r = &h->report;
+    buf_addf(&h->log, "report '%.*s' session %.*s model %.*s", STR_ARG(r->text),
+             STR_ARG(r->session_id), STR_ARG(r->model));
+    buf_addf(&h->log, "%s%s error '%.*s'", r->failed ? " failed" : "",
+             r->result_seen ? " result" : "", STR_ARG(r->error));
+    buf_addf(&h->log, " tokens %lld/%lld/%lld/%lld turns %lld cost %.6f", (long long)r->usage.input,
+             (long long)r->usage.output, (long long)r->usage.cache_read,
+             (long long)r->usage.cache_write, (long long)r->usage.turns, r->usage.cost_usd);
+    log_json(h, "structured", r->structured);
+    buf_adds(&h->log, "\n");
+}
+
+/* But for the last one. */
+static unsigned results_in(struct str input)
+{
+    unsigned n = 0;
+    const char *at = input.ptr;
+    while ((at = strstr(at, "{\"type\":\"result\"")) != NULL) {
+        at++;
+        n++;
+    }
+    return n > 0 ? n - 1 : 0;
+}
+
+static char *play(const struct golden *g, struct str input, size_t step)
+{
+    struct profile profile = { .mcp = { .prefix = g->prefix } };
+    struct host h = { .deny = g->deny, .sequels = results_in(input) };
+    struct launch_spec spec = { .profile = &profile,
+                                .governs = g->governs,
+                                .feeds_back = g->feeds_back,
+                                .output_schema = g->schema ? tree("{type: object}") : NULL };
+    start(&h, &spec);
+    for (size_t at = 0; at < input.len; at += step) {
+        driver_claude.feed(h.session, AGENT_STDOUT, str_slice(input, at, at + step));
+    }
+    finish(&h);
+    log_report(&h);
+    char *log = arena_dup(arena, buf_str(&h.log));
+    stop(&h);
+    return log;
+}
+
+static struct str contents(const char *path)
+{
+    struct err e;
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    if (file_read(AT_FDCWD, path, BUF_TEXT, &text, &e) < 0) {
+        fail_msg("%s", e.msg);
+    }
+    return arena_str(arena, buf_str(&text));
+}
+
+/* A byte or a few at a time, so that each result is a turn of its own; larger pieces only must not
+ * break anything. */
+static void test_what_the_real_program_printed(void **state)
+{
+    for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
+        const struct golden *g = &goldens[i];
+        const char *file = arena_printf(arena, DATA_DIR "/%s.log", g->name);
+        struct str input = contents(arena_printf(arena, DATA_DIR "/%s.jsonl", g->name));
+        print_message("%s\n", g->name);
+        if (getenv("GOLDEN_UPDATE") != NULL) {
+            char *log = play(g, input, 1);
+            assert_int_equal(file_write_atomic(AT_FDCWD, file, str_of(log), 0644, NULL), 0);
+        }
+        const char *want = contents(file).ptr;
+        assert_string_equal(play(g, input, 1), want);
+        assert_string_equal(play(g, input, 7), want);
+        (void)play(g, input, 1000);
+        (void)play(g, input, input.len);
+    }
+}
+
+/* --- the first words --- */
+
+static void test_first_words(void **state)
+{
+    static const struct placeholder vars[] = { { .name = "system_prompt",
+                                                 .value = { "Be kind.", 8 } } };
+    struct host h = { 0 };
+    struct launch_spec spec = { .vars = { vars, 1 },
+                                .output_schema = tree("{type: object}"),
+                                .governs = true };
+    start(&h, &spec);
+    assert_logged(&h, "\"subtype\":\"initialize\"");
+    assert_logged(&h, "\"PreToolUse\":[{\"hookCallbackIds\":[\"pre_tool_use\"]");
+    assert_not_logged(&h, "PostToolUse");
+    assert_logged(&h, "\"jsonSchema\":{\"type\":\"object\"}");
+    assert_logged(&h, "\"appendSystemPrompt\":\"Be kind.\"");
+    assert_logged(&h, "\"role\":\"user\",\"content\":\"do it\"");
+    stop(&h);
+}
+
+static void test_plan(void **state)
+{
+    static const struct placeholder vars[] = { { .name = "binary", .value = { "claude", 6 } } };
+    struct err e;
+    struct profile *p;
+    struct launch launch;
+    const char *text = "name: x\n"
+                       "driver: claude-stream\n"
+                       "env: {A: 'b'}\n"
+                       "argv: ['{binary}', {when: mcp_url, args: [--mcp-config, x]},\n"
+                       "  {when: resume, args: [--resume, '{resume}']}]\n";
+    assert_int_equal(profile_parse(arena, str_of(text), "p", &p, &e), 0);
+    struct launch_spec spec = { .profile = p, .vars = { vars, 1 } };
+    assert_int_equal(driver_claude.plan(arena, &spec, &launch, &e), 0);
+    assert_string_equal(launch.argv[0], "claude");
+    assert_null(launch.argv[1]);
+    assert_null(launch.stdin_text.ptr);
+    assert_string_equal(json_cstring(json_get(launch.env, "A"), ""), "b");
+    spec.mcp.url = "http://127.0.0.1:1/mcp";
+    spec.resume = STR("abc");
+    assert_int_equal(driver_claude.plan(arena, &spec, &launch, &e), 0);
+    assert_string_equal(launch.argv[1], "--mcp-config");
+    assert_string_equal(launch.argv[4], "abc");
+}
+
+/* --- questions --- */
+
+#define HOOK(id, tool, call)                                                              \
+    "{\"type\":\"control_request\",\"request_id\":\"" id "\",\"request\":{\"subtype\":"   \
+    "\"hook_callback\",\"callback_id\":\"pre_tool_use\",\"input\":{\"tool_name\":\"" tool \
+    "\",\"tool_input\":{\"a\":1},\"tool_use_id\":\"" call "\"}}}\n"
+
+static void test_answers_may_come_later(void **state)
+{
+    struct host h = { .later = true };
+    struct launch_spec spec = { .governs = true };
+    start(&h, &spec);
+    buf_reset(&h.log);
+    feed(&h, HOOK("q1", "Bash", "t1") HOOK("q2", "Write", "t2"));
+    assert_int_equal(h.asks, 2);
+    assert_not_logged(&h, "send");
+    reply(&h, h.last_ask, false, "not now");
+    assert_logged(&h, "\"request_id\":\"q2\",\"response\":{\"hookSpecificOutput\":"
+                      "{\"permissionDecision\":\"deny\",\"permissionDecisionReason\":\"not now\"");
+    reply(&h, h.last_ask, true, ""); /* once is enough */
+    reply(&h, 12345, true, "");
+    assert_not_logged(&h, "allow");
+    reply(&h, h.last_ask - 1, true, "");
+    assert_logged(&h, "\"request_id\":\"q1\",\"response\":{\"hookSpecificOutput\":"
+                      "{\"permissionDecision\":\"allow\"");
+    stop(&h);
+}
+
+static void test_a_cancelled_question_gets_no_answer(void **state)
+{
+    struct host h = { .later = true };
+    struct launch_spec spec = { .governs = true };
+    start(&h, &spec);
+    feed(&h, HOOK("q1", "Bash", "t1"));
+    buf_reset(&h.log);
+    feed(&h, "{\"type\":\"control_cancel_request\",\"request_id\":\"q1\"}\n");
+    feed(&h, "{\"type\":\"control_cancel_request\",\"request_id\":\"nobody\"}\n");
+    reply(&h, h.last_ask, true, "");
+    assert_int_equal(h.log.len, 0);
+    stop(&h);
+}
+
+static void test_the_same_question_twice_is_one(void **state)
+{
+    struct host h = { .later = true };
+    struct launch_spec spec = { .governs = true };
+    start(&h, &spec);
+    feed(&h, HOOK("q1", "Bash", "t1") HOOK("q1", "Bash", "t1"));
+    assert_int_equal(h.asks, 1);
+    stop(&h);
+}
+
+static void test_what_cannot_be_asked_is_denied(void **state)
+{
+    struct host h = { .later = true };
+    struct launch_spec spec = { .governs = true };
+    start(&h, &spec);
+    for (int i = 0; i < 300; i++) {
+        feed(&h, arena_printf(arena, HOOK("q%d", "Bash", "t"), i));
+    }
+    assert_int_equal(h.asks, 256);
+    assert_logged(&h, "\"request_id\":\"q256\",\"response\":{\"hookSpecificOutput\":"
+                      "{\"permissionDecision\":\"deny\"");
+    stop(&h);
+}
+
+static void test_tools_of_the_run_are_not_asked_about(void **state)
+{
+    struct profile profile = { .mcp = { .prefix = "mcp__cinch__" } };
+    struct host h = { 0 };
+    struct launch_spec spec = { .profile = &profile, .governs = true, .feeds_back = true };
+    start(&h, &spec);
+    buf_reset(&h.log);
+    feed(&h, HOOK("q1", "mcp__cinch__add_note", "t1"));
+    assert_int_equal(h.asks, 0);
+    assert_logged(&h, "\"request_id\":\"q1\",\"response\":{}");
+    stop(&h);
+}
+
+static void test_unknown_requests_get_an_error(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    buf_reset(&h.log);
+    feed(&h, "{\"type\":\"control_request\",\"request_id\":\"a\",\"request\":{\"subtype\":\"x\"}}\n"
+             "{\"type\":\"control_request\",\"request_id\":\"b\",\"request\":{\"subtype\":"
+             "\"hook_callback\",\"callback_id\":\"h9\"}}\n"
+             "{\"type\":\"control_request\",\"request_id\":\"c\"}\n"
+             "{\"type\":\"control_request\",\"request\":{\"subtype\":\"x\"}}\n");
+    assert_logged(&h, "{\"subtype\":\"error\",\"request_id\":\"a\"");
+    assert_logged(&h, "{\"subtype\":\"error\",\"request_id\":\"b\"");
+    assert_logged(&h, "{\"subtype\":\"error\",\"request_id\":\"c\"");
+    stop(&h);
+}
+
+static void test_nobody_is_there_for_questions_to_people(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    feed(&h, "{\"type\":\"control_request\",\"request_id\":\"a\",\"request\":{\"subtype\":"
+             "\"can_use_tool\",\"tool_name\":\"AskUserQuestion\",\"input\":{}}}\n");
+    assert_logged(&h, "\"behavior\":\"deny\"");
+    feed(&h, "{\"type\":\"control_request\",\"request_id\":\"b\",\"request\":{\"subtype\":"
+             "\"can_use_tool\",\"tool_name\":\"Bash\",\"input\":{\"command\":\"ls\"}}}\n");
+    assert_logged(&h, "{\"behavior\":\"allow\",\"updatedInput\":{\"command\":\"ls\"}}");
+    stop(&h);
+}
+
+/* --- turns --- */
+
+#define RESULT(error, rest) \
+    "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":" error rest "}\n"
+
+static void test_interrupt(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    driver_claude.interrupt(h.session);
+    assert_logged(&h, "\"request_id\":\"cinch_2\",\"request\":{\"subtype\":\"interrupt\"}");
+    feed(&h, RESULT("true", ",\"stop_reason\":null"));
+    assert_logged(&h, "turn interrupted");
+    finish(&h);
+    assert_logged(&h, "close");
+    assert_true(h.report.failed);
+    stop(&h);
+}
+
+static void test_another_turn_has_a_result_of_its_own(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    feed(&h, RESULT("true", ",\"result\":\"API Error: 500\""));
+    driver_claude.say(h.session, STR("try again"));
+    assert_logged(&h, "entry main user_message  {\"text\":\"try again\"}");
+    driver_claude.end(h.session, &h.report);
+    assert_false(h.report.failed);
+    assert_false(h.report.result_seen);
+    feed(&h, RESULT("false", ",\"result\":\"fine\""));
+    finish(&h);
+    assert_true(h.report.result_seen);
+    assert_true(str_eqc(h.report.text, "fine"));
+    assert_int_equal(h.turns, 2);
+    stop(&h);
+}
+
+static void test_after_the_end_nothing_is_sent(void **state)
+{
+    struct host h = { .sequels = 9 };
+    struct launch_spec spec = { .governs = true };
+    start(&h, &spec);
+    finish(&h);
+    finish(&h);
+    buf_reset(&h.log);
+    feed(&h, RESULT("false", "") HOOK("q1", "Bash", "t1"));
+    assert_int_equal(h.turns, 0);
+    assert_not_logged(&h, "send");
+    assert_not_logged(&h, "close");
+    stop(&h);
+}
+
+static void test_tasks_in_the_background_delay_the_end(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    feed(&h, "{\"type\":\"control_request\",\"request_id\":\"s\",\"request\":{\"subtype\":"
+             "\"hook_callback\",\"callback_id\":\"stop\",\"input\":{\"background_tasks\":[{}]}}}"
+             "\n" RESULT("false", ""));
+    assert_logged(&h, "turn - not settled");
+    stop(&h);
+}
+
+/* --- misbehaviour --- */
+
+static void test_garbage_is_counted_and_told(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    for (int i = 0; i < 500; i++) {
+        feed(&h, "no json\n{\"type\":\n[1]\n\n\"x\"\n");
+    }
+    feed(&h, "{\"type\":\"novelty\"}\n{}\n{\"type\":7}\n");
+    feed(&h, RESULT("\"yes\"", ""));
+    assert_int_equal(h.turns, 0);
+    finish(&h);
+    assert_int_equal(h.report.unparsable_lines, 2001);
+    assert_false(h.report.result_seen);
+    size_t entries = 0;
+    for (const char *at = h.log.ptr; (at = strstr(at, "parse_error")) != NULL; at++) {
+        entries++;
+    }
+    assert_int_equal(entries, 100);
+    stop(&h);
+}
+
+static void test_a_huge_line_is_passed_over(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    char *block = arena_alloc(arena, 1 << 20);
+    memset(block, 'x', 1 << 20);
+    start(&h, &spec);
+    feed(&h, "{\"type\":\"user\",\"x\":\"");
+    for (int i = 0; i < 64; i++) {
+        driver_claude.feed(h.session, AGENT_STDOUT, str_n(block, 1 << 20));
+    }
+    feed(&h, "\"}\n" RESULT("false", ",\"result\":\"fine\""));
+    finish(&h);
+    assert_int_equal(h.report.overlong_lines, 1);
+    assert_true(str_eqc(h.report.text, "fine"));
+    stop(&h);
+}
+
+static void test_many_calls_that_never_end(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    for (int i = 0; i < 1000; i++) {
+        feed(&h, arena_printf(arena,
+                              "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":"
+                              "\"tool_use\",\"id\":\"t%d\",\"name\":\"Bash\",\"input\":{}}]}}\n",
+                              i));
+    }
+    buf_reset(&h.log);
+    for (int i = 0; i < 1000; i += 999) {
+        feed(&h, arena_printf(arena,
+                              "{\"type\":\"user\",\"message\":{\"content\":[{\"type\":"
+                              "\"tool_result\",\"tool_use_id\":\"t%d\",\"content\":\"x\"}]}}\n",
+                              i));
+    }
+    assert_not_logged(&h, "observed Bash t0");
+    assert_logged(&h, "observed Bash t999");
+    stop(&h);
+}
+
+static void test_the_last_line_may_lack_its_end(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    feed(&h, "{\"type\":\"result\",\"is_error\":false,\"result\":\"cut here\"}");
+    driver_claude.end(h.session, &h.report);
+    assert_true(h.report.result_seen);
+    assert_true(str_eqc(h.report.text, "cut here"));
+    assert_int_equal(h.turns, 0);
+    stop(&h);
+}
+
+static void test_without_a_result_the_last_words_stay(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    feed(&h, "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":"
+             "\"half of it\"}]}}\n");
+    driver_claude.feed(h.session, AGENT_STDERR, STR(RESULT("false", "")));
+    driver_claude.end(h.session, &h.report);
+    assert_false(h.report.result_seen);
+    assert_true(str_eqc(h.report.text, "half of it"));
+    stop(&h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_the_real_program_printed),
+        cmocka_unit_test(test_first_words),
+        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_answers_may_come_later),
+        cmocka_unit_test(test_a_cancelled_question_gets_no_answer),
+        cmocka_unit_test(test_the_same_question_twice_is_one),
+        cmocka_unit_test(test_what_cannot_be_asked_is_denied),
+        cmocka_unit_test(test_tools_of_the_run_are_not_asked_about),
+        cmocka_unit_test(test_unknown_requests_get_an_error),
+        cmocka_unit_test(test_nobody_is_there_for_questions_to_people),
+        cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_another_turn_has_a_result_of_its_own),
+        cmocka_unit_test(test_after_the_end_nothing_is_sent),
+        cmocka_unit_test(test_tasks_in_the_background_delay_the_end),
+        cmocka_unit_test(test_garbage_is_counted_and_told),
+        cmocka_unit_test(test_a_huge_line_is_passed_over),
+        cmocka_unit_test(test_many_calls_that_never_end),
+        cmocka_unit_test(test_the_last_line_may_lack_its_end),
+        cmocka_unit_test(test_without_a_result_the_last_words_stay),
+    };
+    return cmocka_run_group_tests(tests, arena_setup, arena_teardown);
+}
