@@ -515,6 +515,10 @@ static void on_server_stopped(void *arg, struct toolserver *s)
 static void stop_servers(struct run *run)
 {
     struct run_tools *t = run->tools;
+    if (t->ending) {
+        return;
+    }
+    t->ending = true;
     t->waiting = t->n_servers;
     if (t->n_servers == 0) {
         loop_post(run->loop, finish_close, run);

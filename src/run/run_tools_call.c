@@ -177,13 +177,18 @@ void tools_invoked(void *arg, const struct bridge_record *r)
     struct event_prompt p = run_event_prompt(run);
     run->exec.last_life = clock_now();
     run->tools->calls++;
-    events_tool_invoked(
-        &run->record.events, &p,
-        &(struct event_tool) { .name = arena_dup(a, r->name),
-                               .params = r->arguments == NULL ? NULL : json_copy(a, r->arguments),
-                               .result = bridge_record_result(a, r),
-                               .output = r->text,
-                               .call_id = arena_dup(a, r->call_id) });
+    events_tool_invoked(&run->record.events, &p,
+                        &(struct event_tool) {
+                            .name = arena_dup(a, r->name),
+                            .params = r->arguments == NULL ? NULL : json_copy(a, r->arguments),
+                            .result = bridge_record_result(a, r),
+                            .output = r->text,
+                            .call_id = arena_dup(a, r->call_id),
+                            .success = r->failure == TOOL_OK,
+                            .failure = r->failure == TOOL_OK ? NULL : tool_failure_word(r->failure),
+                            .policy = r->policy.len == 0 ? NULL : arena_dup(a, r->policy),
+                            .took = r->took,
+                            .leaked = r->leaked });
     arena_free(a);
 }
 
@@ -202,7 +207,8 @@ void tools_observed(struct run *run, const struct native_call *call)
             .params = call->arguments == NULL ? NULL : json_copy(a, call->arguments),
             .result = result,
             .output = call->output,
-            .call_id = call->call_id.len == 0 ? NULL : arena_dup(a, call->call_id) });
+            .call_id = call->call_id.len == 0 ? NULL : arena_dup(a, call->call_id),
+            .success = call->success });
     arena_free(a);
 }
 

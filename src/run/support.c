@@ -56,7 +56,7 @@ int support_check(struct arena *a, const struct settings *s, struct err *e)
 
 const char *support_warning(struct arena *a, const struct settings *s, size_t i)
 {
-    if (i == 0 && json_len(s->policies) > 0 && !asks_first(s)) {
+    if (i == 0 && json_len(s->policies) > 0 && json_len(s->tools) > 0 && !asks_first(s)) {
         return arena_printf(a,
                             "'policies' govern the tools of the task only: adapter '%s' does not "
                             "ask about those of its harness",

@@ -7,6 +7,7 @@ import json
 import os
 
 import harness
+from provider import Provider, Say
 
 WRITE = """#!/bin/sh
 # Writes what it is told into a file; fails on request, after having written.
@@ -37,10 +38,12 @@ class Tools(harness.Case):
                 "command": [self.program(name + ".sh", program)], **more}
 
     def task(self, steps, tools, **more):
-        script = self.write("model.yaml", json.dumps({"side": False, "steps": steps}))
-        return self.write("task.yaml", json.dumps({
-            "agent": {"adapter": "api-direct", "model": "m"}, "prompt": "Do it.", "tools": tools,
-            "gateway": {"script": script}, "limits": {"timeout": 60}, **more}))
+        task = {"agent": {"adapter": "api-direct", "model": "m"}, "prompt": "Do it.", "tools": tools,
+                "limits": {"timeout": 60}, **more}
+        if steps is not None:
+            script = self.write("model.yaml", json.dumps({"side": False, "steps": steps}))
+            task["gateway"] = {"script": script}
+        return self.write("task.yaml", json.dumps(task))
 
     def run_task(self, steps, tools, **more):
         return self.run_cinch(self.task(steps, tools, **more))
@@ -81,15 +84,15 @@ class Calls(Tools):
                 {"when": {"turn": 1}, "say": "done"}], [self.tool()])
             self.assertEqual(r.reason, "success", r.stderr)
             call, = self.calls(r)
-            self.assertEqual((call["result"]["success"], call["result"]["failure"]), (False, "invalid"))
+            self.assertEqual((call["result"]["success"], call["failure"]), (False, "invalid"))
             self.assertEqual(r.bytes("diff.patch"), b"")
 
     def test_a_tool_that_is_not_there(self):
-        r = self.run_task([
-            {"when": {"turn": 0}, "call": {"tool": "nothing", "args": {}}},
-            {"when": {"turn": 1}, "say": "done"}], [self.tool()])
+        with Provider(Say(call=("nothing", {})), Say("done")) as p:
+            r = self.run_cinch("--upstream", p.url, self.task(None, [self.tool()]))
         self.assertEqual(r.reason, "success", r.stderr)
-        self.assertEqual([c["result"]["failure"] for c in self.calls(r)], ["unknown"])
+        self.assertEqual([c["failure"] for c in self.calls(r)], ["unknown"])
+        self.assertIn("nothing", json.dumps(p.requests[1].body["messages"][-1]))
 
     def test_state(self):
         r = self.run_task([
@@ -97,7 +100,7 @@ class Calls(Tools):
             {"when": {"turn": 1}, "call": {"tool": "note", "args": {"name": "y"}}},
             {"when": {"turn": 2}, "say": "done"}], [self.tool("note", NOTE)])
         self.assertEqual(r.reason, "success", r.stderr)
-        after = json.loads(r.bytes("session/after.json"))
+        after = json.loads(r.bytes("session/after.jsonl"))
         slices = {s["slice_type"]: s["items"] for s in after["slices"]}
         self.assertEqual(len(slices["notes"]), 2)
 
@@ -131,10 +134,10 @@ class Disclosure(Tools):
         self.assertIn(b"a.txt", r.bytes("diff.patch"))
 
     def test_a_closed_section_has_no_tools(self):
-        r = self.run_task([
-            {"when": {"turn": 0}, "call": {"tool": "write", "args": {"name": "a.txt"}}},
-            {"when": {"turn": 1}, "say": "done"}], [self.tool()], prompt=self.SECTIONS)
-        self.assertEqual([c["result"]["failure"] for c in self.calls(r)], ["unknown"], r.stderr)
+        with Provider(Say(call=("write", {"name": "a.txt"})), Say("done")) as p:
+            r = self.run_cinch("--upstream", p.url, self.task(None, [self.tool()], prompt=self.SECTIONS))
+        self.assertEqual([c["failure"] for c in self.calls(r)], ["unknown"], r.stderr)
+        self.assertNotIn("write", [t["name"] for t in p.requests[0].body["tools"]])
         self.assertEqual(r.bytes("diff.patch"), b"")
 
 
@@ -146,7 +149,7 @@ class Guards(Tools):
             {"when": {"turn": 1, "text": "not today"}, "say": "done"}], [self.tool()],
             policies=[{"type": "deny", "tools": ["write"], "reason": "not today"}])
         self.assertEqual((r.reason, r.result["text"]), ("success", "done"), r.stderr)
-        self.assertEqual([c["result"]["failure"] for c in self.calls(r)], ["denied"])
+        self.assertEqual([c["failure"] for c in self.calls(r)], ["denied"])
         self.assertEqual(r.bytes("diff.patch"), b"")
 
     def test_feedback(self):
@@ -158,10 +161,9 @@ class Guards(Tools):
 
     def test_completion(self):
         r = self.run_task([
-            {"when": {"turn": 0}, "say": "I am done."},
-            {"when": {"text": "made/a.txt", "not": {"text": "wrote"}},
-             "call": {"tool": "write", "args": {"name": "a.txt"}}},
-            {"when": {"text": "wrote"}, "say": "really done"}], [self.tool()],
+            {"when": {"text": "wrote"}, "say": "really done"},
+            {"when": {"text": "made/a.txt"}, "call": {"tool": "write", "args": {"name": "a.txt"}}},
+            {"say": "I am done."}], [self.tool()],
             completion={"files": ["made/a.txt"]})
         self.assertEqual((r.reason, r.result["text"]), ("success", "really done"), r.stderr)
         said = [e["detail"]["text"] for e in r.lines("transcript.jsonl")

@@ -182,7 +182,10 @@ static void test_loop_of_calls(void **state)
     assert_true(str_eqc(q.call->name, "add"));
     assert_int_equal(json_int(json_get(q.call->input, "a"), 0), 1);
     driver_api.result(f->session, STR("2"), false);
-    /* What nobody offered is answered at once; the next one is the run's again. */
+    /* What nobody offered is the run's, too: it tells the record. */
+    assert_int_equal(driver_api.ask(f->session, &q, NULL), DRIVER_CALL);
+    assert_true(str_eqc(q.call->id, "t2"));
+    driver_api.result(f->session, STR("no such tool"), true);
     assert_int_equal(driver_api.ask(f->session, &q, NULL), DRIVER_CALL);
     assert_true(str_eqc(q.call->id, "t3"));
     driver_api.result(f->session, STR("bad"), true);
@@ -203,7 +206,7 @@ static void test_loop_of_calls(void **state)
                         "tool_use {\"id\":\"t3\",\"name\":\"add\",\"input\":{}}\n"
                         "assistant_message {\"text\":\"I add.\"}\n"
                         "tool_result {\"output\":\"2\"}\n"
-                        "tool_result {\"error\":\"there is no tool 'unknown'\"}\n"
+                        "tool_result {\"error\":\"no such tool\"}\n"
                         "tool_result {\"error\":\"bad\"}\n");
 }
 
@@ -249,7 +252,12 @@ static void test_endless_calls(void **state)
     struct fixture *f = *state;
     struct driver_question q;
     int turns = 0;
-    while (driver_api.ask(f->session, &q, NULL) == DRIVER_ASK && turns < 1000) {
+    int step;
+    while ((step = driver_api.ask(f->session, &q, NULL)) != DRIVER_OVER && turns < 1000) {
+        if (step == DRIVER_CALL) {
+            driver_api.result(f->session, STR("no such tool"), true);
+            continue;
+        }
         answer(f, 200, START CALL("0", "t", "unknown", "{}") STOP("tool_use"));
         turns++;
     }
