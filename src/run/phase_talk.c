@@ -130,7 +130,8 @@ static void on_answer(void *arg, const struct bridge_answer *a)
     loop_post(run->loop, step, x);
 }
 
-/* Arguments that are no object are the bridge's to refuse: the model gets a result to learn from. */
+/* Arguments that are no object are the bridge's to refuse: the model gets a result to learn from.
+ */
 static void start_call(struct talk *x, const struct llm_call *c)
 {
     struct run *run = x->run;

@@ -39,11 +39,9 @@ const struct gateway_mount *tools_door(const struct run *run);
 /* What drivers are told. */
 struct driver_tools tools_offered(struct run *run);
 struct driver_mcp tools_mcp(struct run *run);
-/* The program that brings the tools to a harness which speaks to programs only; NULL: there is none.
- */
+/* The program that brings the tools to a harness which speaks to programs only; NULL: none. */
 const char *tools_shim(struct run *run);
-/* Programs that the task's tools and guards name, so that the sandbox shows them; NULL-terminated.
- */
+/* Programs that tools and guards of the task name: the sandbox shows them. NULL-terminated. */
 const char *const *tools_programs(struct run *run);
 bool tools_govern(const struct run *run);    /* there are policies */
 bool tools_feed_back(const struct run *run); /* there is feedback */
