@@ -56,6 +56,7 @@ struct record {
     nsec started, phase_started;
     struct summary_phase phases[RECORD_PHASES_MAX];
     size_t phase_count;
+    int life_fd; /* of `heartbeat`; -1: not opened so far, -2: it cannot be */
 };
 
 /* On failure nothing is left open; a directory that was made stays. */
@@ -68,7 +69,10 @@ void record_phase(struct record *rec, const char *phase);
 /* The same for a phase that is over at once: told in events.jsonl, but state.json stays as it is,
  * because replacing a file costs more than such a phase does. */
 void record_brief_phase(struct record *rec, const char *phase);
-void record_beat(struct record *rec);
+void record_beat(struct record *rec); /* this process is alive: state.json */
+/* The agent is: the file `heartbeat` gets the time. One system call, so that every sign of life may
+ * be told. */
+void record_life(struct record *rec);
 
 /* Redacted, then written as a whole. */
 int record_write_json(struct record *rec, const char *name, struct json *v, struct err *e) MUST_USE;

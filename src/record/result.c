@@ -55,6 +55,8 @@ struct json *result_json(const struct summary *s, const struct redactor *r, stru
     view_word(&v, "reason", reason_word(s->reason));
     view_flag(&v, "passed", s->passed);
     view_text(&v, "error", s->error);
+    struct json *error = redact_json(r, a, s->evaluation_error);
+    json_setc(a, v.object, "evaluation_error", error != NULL ? error : json_null(a));
     add_answer(&v, s);
     view_text(&v, "session_id", s->session_id);
     view_engine_exit(&v, "engine_exit", s->engine_exit);

@@ -122,7 +122,8 @@ static bool is_entered(const char *path)
 static bool is_listed(const char *path)
 {
     struct str p = str_of(path);
-    return !str_eqc(p, "state.json") && !str_eqc(p, "manifest.json") && !str_ends(p, STR(".tmp"));
+    return !str_eqc(p, "state.json") && !str_eqc(p, "manifest.json") && !str_eqc(p, "heartbeat") &&
+           !str_ends(p, STR(".tmp"));
 }
 
 static void list_directory(struct listing *l, int parent, const char *name, const char *prefix,

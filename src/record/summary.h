@@ -110,6 +110,8 @@ struct summary {
     const char *output_source; /* "native", "tool", "text"; NULL: none was asked for */
     const char *output_repair; /* "none", "envelope", "fence", "balanced"; NULL as above */
     struct json *output_error; /* why there is none: {type, message, …}; NULL: it is there */
+    /* {type, message, prompt_name, phase, provider_payload, details}; NULL: nothing went wrong */
+    struct json *evaluation_error;
 
     struct {
         const char *requested; /* policy; NULL: "off" */

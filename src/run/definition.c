@@ -152,6 +152,7 @@ int definition_open_limited(struct definition *d, struct arena *a, struct settin
     if (r == 0) {
         r = open_contract(d, e);
     }
+    r = r < 0 ? r : definition_check_guards(d, e);
     return as_config(r < 0 ? r : definition_open_skills(d, e), e);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Between definition.c (prompt, output contract) and definition_skill.c (skills and packages).
+ * Between definition.c (prompt, output contract), definition_skill.c (skills and packages) and
+ * definition_guard.c (policies, feedback, completion).
  */
 #pragma once
 
@@ -14,6 +15,11 @@ int definition_bind_skills(struct definition *d, struct err *e) MUST_USE;
 /* The package's prompt around the goal. */
 int definition_package_prompt(struct definition *d, const struct definition_place *place,
                               struct buf *out, struct err *e) MUST_USE;
+
+/* --- definition_guard.c --- */
+
+/* ERR_CONFIG for a policy, a provider or a check that makes no sense. */
+int definition_check_guards(struct definition *d, struct err *e) MUST_USE;
 
 /* --- definition.c --- */
 

@@ -68,6 +68,7 @@ static void on_throttled(void *arg, const struct exchange_view *x,
         .retry_safe = t->signal->retry_safe,
     };
     events_throttled(&run->record.events, &p, &ev);
+    run->gateway->throttled = ev;
 }
 
 /* Harnesses ask for all sorts of paths to see what is there: no news. */
@@ -170,6 +171,42 @@ struct budget_left gateway_left(const struct run *run)
         return budget_left(&none, 0);
     }
     return account_left(run->gateway->account);
+}
+
+const struct event_throttle *gateway_throttled(const struct run *run)
+{
+    const struct run_gateway *g = run->gateway;
+    return g == NULL || g->throttled.kind == NULL ? NULL : &g->throttled;
+}
+
+const char *gateway_exceeded(const struct run *run)
+{
+    const struct run_gateway *g = run->gateway;
+    enum budget_kind kind =
+        g == NULL || g->account == NULL ? BUDGET_NONE : account_budget(g->account)->refused;
+    return kind == BUDGET_NONE ? NULL : budget_kind_word(kind);
+}
+
+static int64_t known(int64_t tokens)
+{
+    return tokens < 0 ? 0 : tokens;
+}
+
+struct agent_usage run_usage(const struct run *run)
+{
+    const struct run_gateway *g = run->gateway;
+    struct agent_usage u = run->report.usage;
+    const struct meter_sum *sum =
+        g == NULL || g->account == NULL ? NULL : meter_sum(account_meter(g->account));
+    if (sum != NULL && sum->calls > 0) {
+        u.known = true;
+        u.input = known(sum->usage.input);
+        u.output = known(sum->usage.output);
+        u.cache_read = known(sum->usage.cache_read);
+        u.cache_write = known(sum->usage.cache_write);
+        u.reasoning = known(sum->usage.reasoning);
+    }
+    return u;
 }
 
 void gateway_fill(const struct run *run, struct summary *s)

@@ -39,8 +39,9 @@ struct run_gateway {
     struct cassette_writer *recorder; /* NULL: nothing is recorded */
     struct filter filters[FILTERS_MAX];
     struct gateway *gateway;
-    struct timer *patience; /* of a harness that goes on after a refusal */
-    int64_t refused;        /* calls, by the budget */
+    struct timer *patience;          /* of a harness that goes on after a refusal */
+    int64_t refused;                 /* calls, by the budget */
+    struct event_throttle throttled; /* the last time; kind NULL: never */
 };
 
 /* What account and gateway tell while they work (gateway_report.c). */

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "record/redact.h"
+#include "run/run_error.h"
 #include "run/run_priv.h"
 #include "run/run_session.h"
 
@@ -66,14 +67,13 @@ static struct json *output_of(const struct run *run)
 
 static void tell_call(struct run *run)
 {
-    const struct agent_usage *u = &run->report.usage;
+    struct agent_usage u = run_usage(run);
     struct event_prompt p = run_event_prompt(run);
     struct events *ev = &run->record.events;
-    int64_t in = u->known ? u->input : -1;
-    int64_t out = u->known ? u->output : -1;
+    int64_t in = u.known ? u.input : -1;
+    int64_t out = u.known ? u.output : -1;
     if (run->cause.reason != REASON_NONE) {
-        events_prompt_error(ev, &p, run->exec.launched ? "response" : "request", run->cause.reason,
-                            run->cause.message);
+        events_prompt_error(ev, &p, run_error_phase(run), run->cause.reason, run->cause.message);
         return;
     }
     events_call_complete(ev, &p,
@@ -85,7 +85,7 @@ static void tell_call(struct run *run)
                                                .output = output_of(run),
                                                .input_tokens = in,
                                                .output_tokens = out,
-                                               .cached_tokens = u->known ? u->cache_read : -1 });
+                                               .cached_tokens = u.known ? u.cache_read : -1 });
 }
 
 /* The driver may have kept only the end of the text: half a secret may stand at the cut. */
@@ -207,6 +207,7 @@ int phase_finish(struct run *run, struct err *e)
         .output_source = structured_source_name(run->answer.source),
         .output_repair = structured_repair_name(run->answer.repair),
         .output_error = run->answer.error,
+        .evaluation_error = run_error_json(run),
         .no_changes = run->no_changes,
         .warnings = run->warnings,
     };

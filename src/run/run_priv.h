@@ -60,6 +60,8 @@ struct cause {
     enum reason reason;            /* REASON_NONE: nothing went wrong so far */
     char message[RUN_MESSAGE_MAX]; /* redacted */
     enum timeout_kind timeout;
+    /* of the evaluation, where it does not follow from the reason ("tool"); else NULL */
+    const char *phase;
 };
 
 /* Names of files below the run's directory, absolute. */
@@ -244,6 +246,12 @@ int gateway_file(struct run *run, const char *name, const struct json *tree, str
 /* Parse: the traffic is over; why the agent failed is known better at the door. */
 void gateway_judge(struct run *run);
 void gateway_fill(const struct run *run, struct summary *s);
+/* The last time that a provider held us up; NULL: never. */
+const struct event_throttle *gateway_throttled(const struct run *run);
+/* Which limit of the budget refused a call ("total_tokens" …); NULL: none. */
+const char *gateway_exceeded(const struct run *run);
+/* What the evaluation has used: as the wire counted it, else as the harness told. */
+struct agent_usage run_usage(const struct run *run);
 /* Shares of budget and time that are left, for notices to the agent. */
 struct budget_left gateway_left(const struct run *run);
 void gateway_done(struct run *run); /* idempotent, accepts a run that never planned one */

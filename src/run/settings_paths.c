@@ -104,6 +104,21 @@ static int resolve_program(const struct resolving *w, const struct json *command
     return path ? resolve_one(w, program) : 0;
 }
 
+/* Programs and schemas of checks, at any depth that the shape allows. */
+static int resolve_checks(const struct resolving *w, const struct json *rules)
+{
+    static const char *const groups[] = { "all", "any" };
+    int r = resolve_program(w, json_get(rules, "command"));
+    r = r < 0 ? r : resolve_one(w, json_get(rules, "schema"));
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(groups); i++) {
+        const struct json *list = json_get(rules, groups[i]);
+        for (size_t j = 0; r == 0 && j < json_len(list); j++) {
+            r = resolve_checks(w, json_item(list, j));
+        }
+    }
+    return r;
+}
+
 static int resolve_programs(const struct resolving *w, const struct json *tree)
 {
     static const char *const lists[] = { "tools", "policies", "feedback" };
@@ -140,5 +155,6 @@ int settings_resolve_paths(struct arena *a, struct json *tree, const char *dir, 
     }
     r = r < 0 ? r : resolve_members(&w, json_get(json_get(tree, "workspace"), "mounts"), "source");
     r = r < 0 ? r : resolve_members(&w, json_get(tree, "skills"), "path");
+    r = r < 0 ? r : resolve_checks(&w, json_get(tree, "completion"));
     return r < 0 ? r : resolve_programs(&w, tree);
 }

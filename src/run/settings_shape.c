@@ -34,7 +34,8 @@ static const struct shape example_shape[] = {
 static const struct shape mcp_shape[] = {
     { "command", SHAPE_STRINGS }, { "url", SHAPE_STRING }, { "env", SHAPE_MAP },
     { "headers", SHAPE_MAP }, { "tools", SHAPE_STRINGS }, { "rename", SHAPE_MAP },
-    { "pin", SHAPE_MAP }, { 0 },
+    { "prefix", SHAPE_STRING }, { "pin", SHAPE_MAP }, { "sandbox", SHAPE_BOOL },
+    { "start_timeout", SHAPE_DURATION }, { 0 },
 };
 static const struct shape tool_shape[] = {
     { "name", SHAPE_STRING }, { "description", SHAPE_STRING }, { "input_schema", SHAPE_ANY },
@@ -54,18 +55,23 @@ static const struct shape policy_shape[] = {
     { "read_tools", SHAPE_STRINGS }, { "write_tools", SHAPE_STRINGS },
     { "rules", SHAPE_LIST, .inner = rule_shape }, { "calls", SHAPE_INT },
     { "per", SHAPE_DURATION }, { "command", SHAPE_STRINGS }, { "timeout", SHAPE_DURATION },
-    { "reason", SHAPE_STRING }, { 0 },
+    { "sandbox", SHAPE_BOOL }, { "reason", SHAPE_STRING }, { 0 },
 };
 static const struct shape feedback_shape[] = {
     { "name", SHAPE_STRING }, { "type", SHAPE_WORD, .words = "deadline|budget|static|program" },
     { "every_n_calls", SHAPE_INT }, { "every_n_seconds", SHAPE_NUMBER },
     { "on_file_created", SHAPE_STRING }, { "text", SHAPE_STRING },
     { "threshold", SHAPE_DURATION }, { "command", SHAPE_STRINGS },
-    { "timeout", SHAPE_DURATION }, { 0 },
+    { "timeout", SHAPE_DURATION }, { "sandbox", SHAPE_BOOL }, { 0 },
+};
+static const struct shape predicate_shape[] = {
+    { "slice", SHAPE_STRING }, { "min", SHAPE_INT }, { "max", SHAPE_INT },
+    { "where", SHAPE_ANY_OBJECT }, { "every", SHAPE_BOOL }, { 0 },
 };
 #define CHECKER \
     { "files", SHAPE_STRINGS }, { "command", SHAPE_STRINGS }, { "timeout", SHAPE_DURATION }, \
-    { "schema", SHAPE_SOURCE }, { "session", SHAPE_ANY_OBJECT }
+    { "sandbox", SHAPE_BOOL }, { "schema", SHAPE_SOURCE }, \
+    { "session", SHAPE_OBJECT, .inner = predicate_shape }
 static const struct shape checker_shape[] = { CHECKER, { 0 } };
 static const struct shape group_shape[] = {
     CHECKER, { "all", SHAPE_LIST, .inner = checker_shape },

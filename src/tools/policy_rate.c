@@ -7,6 +7,7 @@
  */
 #include "tools/guard_priv.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/id.h"
@@ -118,13 +119,15 @@ static enum policy_verdict rate_check(struct policy *p, struct guard_check *c)
                            STR_ARG(c->call.tool), r->calls);
     }
     nsec wait = x->moments[x->first] + r->per - guard_now(p->guard);
-    return wait <= 0
-               ? POLICY_ALLOWS
-               : policy_deny(c,
-                             "Tool '%.*s' may be called %zu times in %.6g seconds. Try again "
-                             "in %.0f seconds.",
-                             STR_ARG(c->call.tool), r->calls, (double)r->per / (double)NSEC_PER_SEC,
-                             (double)((wait + NSEC_PER_SEC - 1) / NSEC_PER_SEC));
+    int64_t seconds = (wait + NSEC_PER_SEC - 1) / NSEC_PER_SEC;
+    if (wait <= 0) {
+        return POLICY_ALLOWS;
+    }
+    return policy_deny(c,
+                       "Tool '%.*s' may be called %zu times in %.6g seconds. Try again in %" PRId64
+                       " second%s.",
+                       STR_ARG(c->call.tool), r->calls, (double)r->per / (double)NSEC_PER_SEC,
+                       seconds, seconds == 1 ? "" : "s");
 }
 
 static void count(struct policy *p, struct str tool, nsec moment)

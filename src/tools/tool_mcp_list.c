@@ -10,9 +10,60 @@
 #include "base/buf.h"
 #include "base/macro.h"
 #include "base/schema.h"
+#include "tools/mcp_fields.h"
 #include "tools/tool_mcp_priv.h"
 
 #define UPSTREAM_NAME_MAX 128 /* as the protocol has it */
+#define SCHEMA_SIZE_MAX   ((size_t)64 << 10)
+
+/* --- characters --- */
+
+/* Length of the UTF-8 sequence at i; the text is valid. */
+static size_t sequence(struct str s, size_t i)
+{
+    unsigned char c = (unsigned char)s.ptr[i];
+    return c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+}
+
+static uint32_t code_point(struct str s, size_t i, size_t n)
+{
+    uint32_t cp = (unsigned char)s.ptr[i];
+    cp = n == 1 ? cp : cp & (0x7fu >> n);
+    for (size_t k = 1; k < n && i + k < s.len; k++) {
+        cp = cp << 6 | ((unsigned char)s.ptr[i + k] & 0x3f);
+    }
+    return cp;
+}
+
+/* Characters that smuggle: controls, marks that turn the direction of text, tags. No schema needs
+ * them. */
+static bool is_foul(uint32_t cp)
+{
+    return (cp < 0x20 && cp != '\n' && cp != '\t' && cp != '\r') || (cp >= 0x7f && cp < 0xa0) ||
+           (cp >= 0x202a && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) ||
+           (cp >= 0xe0000 && cp <= 0xe0fff);
+}
+
+/* These, and all that nobody sees: text that a person approves must be the text that a model
+ * reads. */
+static bool is_hidden(uint32_t cp)
+{
+    return is_foul(cp) || cp == '\r' || cp == 0xad || cp == 0x61c ||
+           (cp >= 0x200b && cp <= 0x200f) || (cp >= 0x2060 && cp <= 0x206f) ||
+           (cp >= 0xfe00 && cp <= 0xfe0f) || cp == 0xfeff;
+}
+
+static bool has_foul(struct str text)
+{
+    for (size_t i = 0; i < text.len;) {
+        size_t n = sequence(text, i);
+        if (is_foul(code_point(text, i, n))) {
+            return true;
+        }
+        i += n;
+    }
+    return false;
+}
 
 /* --- pins --- */
 
@@ -22,35 +73,43 @@ static int by_key(const void *a, const void *b)
     return str_cmp(x->key, y->key);
 }
 
-/* Not recursive: what a server nests deeply is its business, our stack is ours. */
-static void sort_keys(struct json *root)
+/* Sorts the keys of all objects, or says whether some text in them is foul. Not recursive: how deep
+ * a server nests is its business, our stack is ours. */
+static bool walk(struct json *root, bool sort)
 {
     struct json **stack = NULL;
     size_t len = 0, cap = 0;
     struct json *v = root;
+    bool foul = false;
     while (v != NULL) {
         size_t n = v->type == JSON_ARRAY ? v->array.len : 0;
         if (v->type == JSON_OBJECT) {
-            qsort(v->object.members, v->object.len, sizeof *v->object.members, by_key);
             n = v->object.len;
+        }
+        if (sort && v->type == JSON_OBJECT && n > 1) {
+            qsort(v->object.members, n, sizeof *v->object.members, by_key);
         }
         if (len + n > cap) {
             cap = (len + n) * 2;
             stack = xrealloc(stack, cap * sizeof *stack);
         }
+        foul = foul || (v->type == JSON_STRING && has_foul(v->string));
         for (size_t i = 0; i < n; i++) {
-            stack[len++] = v->type == JSON_ARRAY ? v->array.items[i] : v->object.members[i].value;
+            bool array = v->type == JSON_ARRAY;
+            foul = foul || (!array && has_foul(v->object.members[i].key));
+            stack[len++] = array ? v->array.items[i] : v->object.members[i].value;
         }
         v = len > 0 ? stack[--len] : NULL;
     }
     free(stack);
+    return foul;
 }
 
 void mcp_pin(const struct json *tool, char out[SHA256_HEX])
 {
     static const char *const keys[] = { "description", "inputSchema", "name", "outputSchema" };
     CLEANUP(arena) struct arena *a = arena_new();
-    CLEANUP(buf) struct buf text = BUF_INIT((size_t)1 << 30);
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
     struct json *some = json_object(a);
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         const struct json *v = json_get(tool, keys[i]);
@@ -58,7 +117,7 @@ void mcp_pin(const struct json *tool, char out[SHA256_HEX])
             json_setc(a, some, keys[i], json_copy(a, v));
         }
     }
-    sort_keys(some);
+    (void)walk(some, true);
     (void)!json_write(some, JSON_COMPACT, &text, NULL); /* a list is bounded far below */
     sha256_hex(buf_str(&text), out);
 }
@@ -97,33 +156,6 @@ static struct str shown(struct arena *a, struct str name)
         buf_addf(&text, "%c", c > 0x20 && c < 0x7f ? c : '?');
     }
     return arena_str(a, buf_str(&text));
-}
-
-/* Length of the UTF-8 sequence at i; the text is valid. */
-static size_t sequence(struct str s, size_t i)
-{
-    unsigned char c = (unsigned char)s.ptr[i];
-    return c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-}
-
-static uint32_t code_point(struct str s, size_t i, size_t n)
-{
-    uint32_t cp = (unsigned char)s.ptr[i];
-    cp = n == 1 ? cp : cp & (0x7fu >> n);
-    for (size_t k = 1; k < n && i + k < s.len; k++) {
-        cp = cp << 6 | ((unsigned char)s.ptr[i + k] & 0x3f);
-    }
-    return cp;
-}
-
-/* Characters that nobody sees, or that change how others are seen: text that a person approves must
- * be the text that a model reads. */
-static bool is_hidden(uint32_t cp)
-{
-    return (cp < 0x20 && cp != '\n' && cp != '\t') || (cp >= 0x7f && cp < 0xa0) || cp == 0xad ||
-           cp == 0x61c || (cp >= 0x200b && cp <= 0x200f) || (cp >= 0x202a && cp <= 0x202e) ||
-           (cp >= 0x2060 && cp <= 0x206f) || (cp >= 0xfe00 && cp <= 0xfe0f) || cp == 0xfeff ||
-           (cp >= 0xe0000 && cp <= 0xe0fff);
 }
 
 static struct str clean_description(struct arena *a, struct str text)
@@ -207,7 +239,13 @@ static const char *compile(struct arena *a, const struct json *schema, const cha
     if (schema_compile(schema, NULL, ret, &e) < 0) {
         return arena_printf(a, "%s: %s", what, e.msg);
     }
-    return NULL;
+    CLEANUP(buf) struct buf text = BUF_INIT(SCHEMA_SIZE_MAX);
+    if (json_write(schema, JSON_COMPACT, &text, NULL) < 0) {
+        return arena_printf(a, "%s is larger than %zu bytes", what, SCHEMA_SIZE_MAX);
+    }
+    return walk(json_copy(a, schema), false)
+               ? arena_printf(a, "%s has characters that hide something", what)
+               : NULL;
 }
 
 /* NULL, or why it is not offered. */
@@ -216,12 +254,17 @@ static const char *take(struct arena *a, const struct toolserver_plan *plan,
 {
     struct served *s = &so_far->items[so_far->len];
     struct tool *t = &so_far->tools[so_far->len];
+    struct err e = { 0 };
     *t = (struct tool) { 0 };
     const struct json *output = json_get(listed, "outputSchema");
     mcp_pin(listed, s->pin);
     const char *why = choose_name(a, plan, so_far, s);
     why = why != NULL ? why : check_pin(a, plan, s);
     why = why != NULL ? why : compile(a, json_get(listed, "inputSchema"), "inputSchema", &t->input);
+    if (why == NULL && plan->url != NULL &&
+        mcp_fields_check(json_get(listed, "inputSchema"), &e) < 0) {
+        why = arena_dup(a, str_of(e.msg));
+    }
     if (why == NULL && output != NULL) {
         why = compile(a, output, "outputSchema", &t->output);
     }

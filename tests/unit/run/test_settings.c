@@ -129,7 +129,7 @@ static const char whole[] =
     "tools: [{name: run_tests, description: Runs them., command: [./t], timeout: 10s}]\n"
     "policies: [{type: deny, tools: [x]}]\n"
     "feedback: [{type: deadline, every_n_seconds: 30}]\n"
-    "completion: {files: [a], any: [{command: ['true']}]}\n"
+    "completion: {files: [a], any: [{command: ['true']}, {all: [{command: [./c], schema: s}]}]}\n"
     "output: {schema: out.json, artifacts: [report.md, {path: b, required: false}]}\n"
     "workspace: {mode: overlay, ref: HEAD, context: [c], mounts: [{source: d, target: /d}]}\n"
     "sandbox: {mode: read-only, read: [/r], write: [w], deny: [s], net: [a.example], memory: 2G,\n"
@@ -158,6 +158,12 @@ static void test_every_key_has_a_field(void **state)
                         below("sub/t"));
     assert_int_equal(json_len(s.policies) + json_len(s.feedback), 2);
     assert_int_equal(json_len(s.completion), 2);
+    assert_string_equal(json_cstring(json_pointer(s.completion, STR("/files/0")), ""), "a");
+    assert_string_equal(json_cstring(json_pointer(s.completion, STR("/any/0/command/0")), ""),
+                        "true");
+    const struct json *deep = json_pointer(s.completion, STR("/any/1/all/0"));
+    assert_string_equal(json_cstring(json_pointer(deep, STR("/command/0")), ""), below("sub/c"));
+    assert_string_equal(json_cstring(json_get(deep, "schema"), ""), below("sub/s"));
     assert_string_equal(json_cstring(s.output_schema, ""), below("sub/out.json"));
     assert_string_equal(json_cstring(json_get(json_item(s.artifacts, 0), "path"), ""), "report.md");
     assert_int_equal(s.view.mode, WORKSPACE_MODE_OVERLAY);
@@ -324,6 +330,10 @@ static void test_wrong_definitions(void **state)
         { "session: {reducers: [{event: a, slice: b, reducer: upsert_by, key: id}]}",
           "a JSON pointer" },
         { "completion: {filse: [a]}", "unknown key 'completion.filse' (did you mean 'files'?)" },
+        { "completion: {any: [{session: {slice: a, mn: 1}}]}",
+          "unknown key 'completion.any[0].session.mn' (did you mean 'min'?)" },
+        { "completion: {session: {slice: a, min: -1}}", "must be a whole number" },
+        { "policies: [{type: program, command: [a], sandbox: 1}]", "must be true or false" },
         { "agent: {sampling: {temperature: 3}}", "'sampling.temperature' must be between 0 and 2" },
         { "agent: {sampling: {temprature: 1}}", "did you mean 'temperature'?" },
         { "agent: {effort: huge}", "'agent.effort' must be one of" },

@@ -148,6 +148,7 @@ static void every_n_calls(void **state)
 static void every_n_seconds(void **state)
 {
     providers("[{type: static, text: x, every_n_seconds: 1.5}]");
+    now = 1;
     assert_string_equal(after(), X); /* never said: at once */
     now += 1499 * NSEC_PER_MS;
     assert_string_equal(after(), "");

@@ -353,7 +353,9 @@ static void calls_are_counted_in_a_sliding_window(void **state)
     denies("t", NULL, "Tool 't' may be called 2 times in 60 seconds. Try again in 30 seconds.");
     allows("u", NULL); /* each tool for itself */
     allows("v", NULL);
-    now += 30 * NSEC_PER_SEC;
+    now += 30 * NSEC_PER_SEC - 1;
+    denies("t", NULL, "Tool 't' may be called 2 times in 60 seconds. Try again in 1 second.");
+    now += 1;
     allows("t", NULL);
     denies("t", NULL, "Tool 't' may be called 2 times in 60 seconds. Try again in 30 seconds.");
     now += 30 * NSEC_PER_SEC;
@@ -399,6 +401,21 @@ static void going_back_gives_no_calls_back(void **state)
     policies("[{type: rate, calls: 1}]");
     assert_false(ask("u", NULL).allowed);
     allows("v", NULL);
+}
+
+static void calls_of_another_run_are_counted_once(void **state)
+{
+    policies("[{type: rate, calls: 2}]");
+    allows("u", NULL);
+    succeeded("u", NULL);
+    policies("[{type: rate, calls: 2}]");
+    allows("v", NULL);
+    struct session_moment before = session_snapshot(session);
+    succeeded("v", NULL);
+    allows("w", NULL);
+    assert_int_equal(session_restore(session, before, true, NULL), 0);
+    allows("u", NULL);
+    assert_false(ask("u", NULL).allowed);
 }
 
 /* --- what makes no sense --- */
@@ -476,6 +493,7 @@ int main(void)
         CASE(calls_of_the_whole_run),
         CASE(only_what_happens_is_counted),
         CASE(going_back_gives_no_calls_back),
+        CASE(calls_of_another_run_are_counted_once),
         CASE(senseless_policies_are_refused),
         CASE(a_slice_that_is_taken_is_an_error),
     };

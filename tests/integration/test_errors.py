@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""How a failure is told in the terms of evaluations: kind, phase, what the harness said."""
+
+import json
+import textwrap
+
+import harness
+
+
+class Errors(harness.Case):
+    def failed(self, r):
+        """evaluation_error, which agrees with the rest of the record."""
+        error = r.result["evaluation_error"]
+        self.assertEqual(error["message"], r.result["error"])
+        told = r.events("prompt.error")
+        if told:
+            self.assertEqual((told[0]["context"]["phase"], told[0]["context"]["prompt_name"]),
+                             (error["phase"], error["prompt_name"]))
+        self.assertFalse(r.events("PromptExecuted"))
+        return error
+
+    def scripted(self, script, *options):
+        task = self.write("task.yaml", textwrap.dedent("""
+            prompt: {text: go, name: asking}
+            agent: {adapter: api-direct, model: m}
+            gateway: {script: model.yaml}
+        """))
+        self.write("model.yaml", textwrap.dedent(script))
+        return self.run_cinch(task, *options)
+
+    def test_success_has_none(self):
+        self.assertIsNone(self.run_command("true").result["evaluation_error"])
+
+    def test_a_harness_that_fails(self):
+        r = self.run_command("sh", "-c", "echo why >&2; exit 3")
+        error = self.failed(r)
+        self.assertEqual((error["type"], error["phase"], error["details"]), ("PromptEvaluationError", "response", None))
+        self.assertEqual(error["provider_payload"],
+                         {"exit_code": 3, "signal": None, "stderr": "why\n", "stderr_captured": True})
+        error = self.failed(self.run_command("sh", "-c", "kill -9 $$"))
+        self.assertEqual(error["provider_payload"],
+                         {"exit_code": None, "signal": 9, "stderr": "", "stderr_captured": False})
+
+    def test_only_the_end_of_what_it_said(self):
+        # The secret lies across the cut: half of it must not be told either.
+        r = self.run_command("sh", "-c", 'printf "%s" "$TOKEN" >&2; head -c 8180 /dev/zero | tr "\\0" x >&2; exit 1',
+                             options=["--secret", "TOKEN"], env={"TOKEN": "hunter2-hunter2-hunter2"})
+        payload = self.failed(r)["provider_payload"]
+        self.assertLessEqual(len(payload["stderr"]), 8192)
+        self.assertTrue(payload["stderr"].endswith("x" * 8180))
+        self.assert_not_in_tree(b"hunter2", r.output)
+
+    def test_not_started(self):
+        error = self.failed(self.run_command("/no/such/program"))
+        self.assertEqual((error["type"], error["phase"], error["provider_payload"]),
+                         ("PromptEvaluationError", "request", None))
+
+    def test_out_of_time(self):
+        r = self.run_command("sleep", "60", options=["--timeout", "0.2"])
+        error = self.failed(r)
+        self.assertEqual((error["type"], error["phase"], error["details"]),
+                         ("DeadlineExceededError", "request", {"kind": "total"}))
+
+    def test_an_answer_that_does_not_fit(self):
+        schema = self.write("s.json", json.dumps({"type": "object", "required": ["a"]}))
+        r = self.run_command("sh", "-c", "yes é | head -n 3000 | tr -d '\\n'", options=["--output-schema", schema])
+        error = self.failed(r)
+        self.assertEqual((error["type"], error["phase"]), ("OutputParseError", "response"))
+        self.assertEqual(error["provider_payload"], {"raw_text": "é" * 2000})
+
+    def test_budget(self):
+        r = self.scripted("steps: [{say: hello}]\n", "--set", "limits.tokens_total=1")
+        error = self.failed(r)
+        self.assertEqual((error["type"], error["phase"]), ("BudgetExceededError", "budget"))
+        self.assertEqual(error["details"]["exceeded_dimension"], "total_tokens")
+        self.assertEqual(error["prompt_name"], "asking")
+
+    def test_throttled(self):
+        r = self.scripted("""
+            steps: [{fault: {status: 429, error: {message: slow down}}}]
+        """, "--set", "throttle.max_attempts=2", "--set", "throttle.base_ms=1")
+        error = self.failed(r)
+        self.assertEqual((error["type"], error["phase"], r.reason), ("ThrottleError", "request", "rate_limited"))
+        self.assertEqual((error["details"]["kind"], error["details"]["attempts"]), ("rate_limit", 2))
+        self.assertEqual(len(r.events("prompt.throttled")), 2)
+
+    def test_usage_comes_from_the_wire(self):
+        r = self.scripted("steps: [{say: hello, usage: {input: 100, output: 20, cache_read: 40}}]\n")
+        usage = r.events("PromptExecuted")[0]["context"]["usage"]
+        self.assertEqual(usage, {"input_tokens": 100, "output_tokens": 20, "cached_tokens": 40})
+
+
+if __name__ == "__main__":
+    harness.main()
