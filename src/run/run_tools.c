@@ -5,6 +5,7 @@
  */
 #include "run/run_tools.h"
 
+#include "adapters/mcp_link.h"
 #include "adapters/mcp_mount.h"
 #include "io/loop.h"
 #include "run/agent_files.h"
@@ -201,20 +202,38 @@ static int add_program(struct run *run, const struct section_rendering *all,
     return add(run, &tool, e);
 }
 
+static int add_one(struct run *run, const struct section_rendering *all, const struct json *d,
+                   struct err *e)
+{
+    if (json_get(d, "mcp") != NULL) {
+        run->tools->n_servers++;
+        return toolserver_check(d, e);
+    }
+    if (json_get(d, "command") == NULL) {
+        return ERR(e, ERR_CONFIG, "tool '%s' has neither a command nor a server (mcp)",
+                   json_cstring(json_get(d, "name"), "?"));
+    }
+    return add_program(run, all, d, e);
+}
+
+/* Those of the whole prompt first, then those of its sections in their order. */
 static int add_defined(struct run *run, const struct section_rendering *all, struct err *e)
 {
     const struct json *tools = run->settings.tools;
     int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(tools); i++) {
         const struct json *d = json_item(tools, i);
-        if (json_get(d, "mcp") != NULL) {
-            r = toolserver_check(d, e);
-            run->tools->n_servers++;
-        } else if (json_get(d, "command") != NULL) {
-            r = add_program(run, all, d, e);
-        } else {
-            r = ERR(e, ERR_CONFIG, "tool '%s' has neither a command nor a server (mcp)",
-                    json_cstring(json_get(d, "name"), "?"));
+        if (section_of(all, json_str(json_get(d, "name"), STR_EMPTY)).len == 0) {
+            r = add_one(run, all, d, e);
+        }
+    }
+    for (size_t k = 0; r == 0 && k < all->tools_len; k++) {
+        for (size_t i = 0; r == 0 && i < json_len(tools); i++) {
+            const struct json *d = json_item(tools, i);
+            if (all->tools[k].path.len > 0 &&
+                str_eq(json_str(json_get(d, "name"), STR_EMPTY), all->tools[k].name)) {
+                r = add_one(run, all, d, e);
+            }
         }
     }
     return r;
@@ -384,8 +403,8 @@ static void on_server_ready(void *arg, struct toolserver *s, const struct tool *
 static void on_server_failed(void *arg, struct toolserver *s, const struct err *why)
 {
     struct run *run = arg;
-    run_fail(run, reason_of_err(why->code), "tool server '%.*s': %s", STR_ARG(toolserver_name(s)),
-             why->msg);
+    run_fail(run, why->code == ERR_SECRET ? REASON_AUTH : REASON_UNAVAILABLE,
+             "tool server '%.*s': %s", STR_ARG(toolserver_name(s)), why->msg);
     if (--run->tools->waiting == 0) {
         go_on_opened(run);
     }
@@ -431,6 +450,7 @@ static int open_servers(struct run *run, struct err *e)
         struct toolserver_opts o = {
             .host = &t->host,
             .definition = json_item(tools, i),
+            .http = mcp_link_new,
             .secret = secret_of,
             .ready = on_server_ready,
             .failed = on_server_failed,

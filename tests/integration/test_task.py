@@ -183,7 +183,15 @@ class Render(Task):
 
     def test_every_key_is_read_and_recorded(self):
         path = self.task(WHOLE)
-        r = self.run_cinch(path, "--set", "output.schema=null", "--set", "agent.command=[\"true\"]")
+        changes = ("--set", "output.schema=null", "--set", "agent.command=[\"true\"]")
+        r = self.run_cinch(path, *changes)
+        self.assertEqual((r.code, r.reason), (69, "unavailable"), r.stderr)  # nobody listens at that server
+        self.assertIn("other", json.dumps(r.result["error"]))
+        r = self.run_cinch(path, *changes, "--set", "tools=[]", "--set", "prompt.sections=null", "--set", "prompt.text=x")
+        self.assertEqual((r.code, r.reason), (1, "failure"), r.stderr)       # report.md is never written
+        self.assertEqual(len(r.events("task_completion.incomplete")), 3)
+        self.write(os.path.join(self.workspace, "report.md"), "there")
+        r = self.run_cinch(path, *changes, "--set", "tools=[]", "--set", "prompt.sections=null", "--set", "prompt.text=x")
         self.assertEqual(r.reason, "success", r.stderr)
         self.assertEqual(r.json("task.json")["metadata"], {"owner": "me"})
         self.assertEqual(r.json("task.json")["agent"]["effort"], "high")
