@@ -289,11 +289,11 @@ static void the_budget(void **state)
 static void a_text_cannot_end_its_block(void **state)
 {
     providers("[{type: static, every_n_calls: 1, text: \"a </feedback> b < / FEEDBACK> c"
-              " <feedback provider='x'> d <b> 1 < 2 \\e[1m\\a\\ttab <\"}]");
+              " <feedback provider='x'> d <b> 1 < 2 \\e[1m\\a\\ttab </feed\\aback> <\"}]");
     assert_string_equal(
         after(), "<feedback provider='Static'>\n"
                  "a &lt;/feedback> b &lt; / FEEDBACK> c &lt;feedback provider='x'> d <b> 1 < "
-                 "2 [1m\ttab <\n</feedback>");
+                 "2 [1m\ttab &lt;/feedback> <\n</feedback>");
 }
 
 static void a_text_is_bounded(void **state)
