@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * struct body: the bytes of one request, from the first that comes until nobody needs them any more.
- * They lie in memory while the room that all bodies share suffices. A large one that finds no room
- * goes to an unlinked file and is mapped: whoever reads it sees no difference, and the kernel may
- * take its pages back.
+ * struct body: the bytes of one request, from the first that comes until nobody needs them. They
+ * lie in memory while the room that all bodies share suffices. A large one that finds no room goes
+ * to an unlinked file and is mapped: whoever reads it sees no difference, and the kernel may take
+ * its pages back.
  *
  *   struct body_room room = { .bound = 6 << 20, .dir = "/var/tmp" };     one for all of them
  *   body_init(&b, &room, max);

@@ -25,7 +25,8 @@
  * /healthz needs none. Refusals have the shape that the client's format gives to errors.
  *
  * Memory is bounded: bodies one by one and together, heads, connections, what waits for a slow
- * client. A body is held until its request was answered or cannot be tried again. Every state of a connection has a deadline.
+ * client. A body is held until its request was answered or cannot be tried again. Every state of a
+ * connection has a deadline.
  */
 #pragma once
 

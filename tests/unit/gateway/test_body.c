@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bodies in memory and in files: the same bytes either way, a bound that holds, nothing left behind.
+ * Bodies in memory and in files: the same bytes either way, a bound that holds, nothing left.
  */
 #include <setjmp.h>
 #include <stdarg.h>
