@@ -146,6 +146,7 @@ static int open_gateway(struct run *run, int listener, struct err *e)
                                                  .filters = filters,
                                                  .n_filters = n,
                                                  .egress = g->egress,
+                                                 .spill_dir = run->record.dir.path,
                                                  .port = gateway_event_port(run) },
                         &g->gateway, e);
 }
