@@ -13,7 +13,6 @@
 struct workspace {
     struct arena *arena;
     enum workspace_kind kind;
-    bool any;     /* an overlay, or what else can be had */
     bool layered; /* an overlay over `base`, whose upper layer is `tree` */
     const char *source;
     const char *path;   /* inside */
@@ -27,6 +26,7 @@ struct workspace {
     char head[REPO_ID_MAX];
     int dir_fd, base_fd, tree_fd;
     enum node_marks marks;
+    const char *why_not; /* it is no overlay; NULL: it is, or was not meant to be */
     int64_t created;
     bool has_repo;
     struct repo repo;
