@@ -132,6 +132,7 @@ int workspace_note_baseline(struct workspace *w, struct err *e)
     CLEANUP(buf) struct buf text = BUF_INIT(SIZE_MAX);
     struct delta_filter own = { workspace_skip, w };
     int r = baseline_scan(&b, w->tree_fd, &own, e);
+    w->has_files = b.len > 0;
     r = r < 0 ? r : baseline_write(&b, &text, e);
     return r < 0 ? r : file_write_atomic(w->dir_fd, "baseline", buf_str(&text), 0600, e);
 }
@@ -202,8 +203,8 @@ static int make_view(struct workspace *w, struct err *e)
     if (w->kind == WORKSPACE_IN_PLACE) {
         w->tree = w->base;
         w->tree_fd = fcntl(w->base_fd, F_DUPFD_CLOEXEC, 3);
-        r = workspace_snapshot_commit(w, e);
-        return r < 0 ? r : workspace_note_baseline(w, e);
+        r = workspace_note_baseline(w, e);
+        return r < 0 ? r : workspace_keep_contents(w, e);
     }
     r = w->layered ? make_layer(w, e) : make_copy(w, e);
     return r < 0 || !w->layered ? r : workspace_graft_git(w, e);
