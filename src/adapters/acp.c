@@ -71,6 +71,7 @@ void acp_event(struct acp *p, const char *subtype, const char *key, struct json 
     acp_entry(p, "system_event", detail);
 }
 
+static void fail(struct acp *p, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 static void fail(struct acp *p, const char *fmt, va_list ap)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);

@@ -63,8 +63,10 @@ static void *claude_open(const struct launch_spec *spec, struct entry_sink sink)
     c->sink = sink;
     c->port = spec->port;
     c->prompt = arena_str(c->keep, spec->prompt);
-    c->prefix = str_of(spec->profile == NULL ? "" : spec->profile->mcp.prefix);
-    c->prefix = arena_str(c->keep, c->prefix);
+    if (spec->profile != NULL) {
+        c->prefix = arena_str(c->keep, str_of(spec->profile->mcp.prefix));
+        c->system_style = spec->profile->system_prompt;
+    }
     c->system_prompt = arena_str(c->keep, system == NULL ? STR_EMPTY : system->value);
     c->schema = spec->output_schema == NULL ? NULL : json_copy(c->keep, spec->output_schema);
     c->governs = spec->governs;

@@ -68,8 +68,12 @@ void claude_initialize(struct claude *c)
     if (c->schema != NULL) {
         json_setc(a, body, "jsonSchema", json_copy(a, c->schema));
     }
-    if (c->system_prompt.len > 0) {
+    if (c->system_prompt.len > 0 && c->system_style == SYSTEM_PROMPT_APPEND) {
         json_setc(a, body, "appendSystemPrompt", json_string(a, c->system_prompt));
+    } else if (c->system_prompt.len > 0 && c->system_style == SYSTEM_PROMPT_REPLACE) {
+        struct json *parts = json_array(a);
+        json_push(a, parts, json_string(a, c->system_prompt));
+        json_setc(a, body, "systemPrompt", parts);
     }
     request(c, a, body);
 }

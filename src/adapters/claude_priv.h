@@ -59,6 +59,7 @@ struct claude {
     struct driver_port port;
     struct lines lines;
     struct str prompt, prefix, system_prompt;
+    enum system_prompt_style system_style;
     const struct json *schema;
     bool governs, feeds_back;
 

@@ -119,6 +119,7 @@ static const struct shape profile_shape[] = {
     { "enforced", SHAPE_ANY_OBJECT },
     { "files", SHAPE_LIST, .inner = file_shape },
     { "skills", SHAPE_STRING },
+    { "system_prompt", SHAPE_WORD, .words = "append|replace|none" },
     { "output_schema", SHAPE_OBJECT, .inner = schema_shape },
     { "trust", SHAPE_OBJECT, .inner = trust_shape },
     { "gateway", SHAPE_OBJECT, .inner = gateway_shape },
@@ -353,6 +354,10 @@ static void read_rest(struct arena *a, struct profile *p)
     p->settings = json_get(p->doc, "settings");
     p->enforced = json_get(p->doc, "enforced");
     p->skills = json_cstring(json_get(p->doc, "skills"), NULL);
+    struct str style = json_str(json_get(p->doc, "system_prompt"), STR_EMPTY);
+    p->system_prompt = str_eqc(style, "replace") ? SYSTEM_PROMPT_REPLACE
+                       : str_eqc(style, "none")  ? SYSTEM_PROMPT_NONE
+                                                 : SYSTEM_PROMPT_APPEND;
     read_schema_form(p);
     p->trust.style = json_cstring(json_get(trust, "style"), NULL);
     p->trust.file = json_cstring(json_get(trust, "file"), NULL);

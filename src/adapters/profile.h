@@ -39,6 +39,13 @@ enum schema_form {
     SCHEMA_FORM_CLAUDE,  /* that, with null folded into types */
 };
 
+/* What the system prompt of a task means for the harness' own, where the driver hands it over. */
+enum system_prompt_style {
+    SYSTEM_PROMPT_APPEND,
+    SYSTEM_PROMPT_REPLACE,
+    SYSTEM_PROMPT_NONE, /* the harness takes none */
+};
+
 enum config_format { CONFIG_JSON, CONFIG_TOML, CONFIG_YAML };
 
 /* Arguments that are given only if the placeholder `when` has a value (NULL: always). */
@@ -127,6 +134,7 @@ struct profile {
     struct profile_file *files;
     size_t files_len;
     const char *skills; /* the folder where it looks for skills, relative to the home; NULL: none */
+    enum system_prompt_style system_prompt;
     enum schema_form schema_form;
     bool schema_native; /* the driver hands the schema over, not the arguments */
     struct profile_trust trust;

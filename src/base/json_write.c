@@ -79,6 +79,25 @@ static int undo_if(int r, struct buf *out, size_t len)
     return r;
 }
 
+/* How many bytes from here on are ASCII that stands in a string as it is: nearly all of most
+ * strings, so eight are looked at together. */
+static size_t plain_run(const unsigned char *p, size_t n)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    const uint64_t top = ones * 0x80;
+    size_t i = 0;
+    for (; i + sizeof(uint64_t) <= n; i += sizeof(uint64_t)) {
+        uint64_t w;
+        memcpy(&w, p + i, sizeof w);
+        uint64_t quote = w ^ ones * '"', slash = w ^ ones * '\\';
+        uint64_t odd = w | (w - ones * 0x20) | (quote - ones) | (slash - ones);
+        if ((odd & top) != 0) {
+            break;
+        }
+    }
+    return i;
+}
+
 int json_write_string(struct str s, struct buf *out, struct err *e)
 {
     size_t start = out->len;
@@ -88,6 +107,10 @@ int json_write_string(struct str s, struct buf *out, struct err *e)
     for (size_t i = 0; r == 0 && i < s.len;) {
         char scratch[8];
         bool valid;
+        i += plain_run(p + i, s.len - i);
+        if (i == s.len) {
+            break;
+        }
         size_t n = utf8_piece(p + i, s.len - i, &valid);
         struct str instead = !valid ? STR("\xef\xbf\xbd") : escape_of(p[i], scratch);
         if (instead.len > 0) {

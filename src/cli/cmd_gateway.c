@@ -415,6 +415,7 @@ static int serve(struct server *s, struct err *e)
         .filters = s->filters,
         .n_filters = s->n_filters,
         .egress = options_list(s->opt, "allow")[0] == NULL ? NULL : s->rules,
+        .spill_dir = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/var/tmp",
         .limits = { .body = (size_t)options_int(s->opt, "max-body", 0),
                     .head = options_duration(s->opt, "head-timeout", 0),
                     .stall = options_duration(s->opt, "stall-timeout", 0) },

@@ -37,6 +37,7 @@
     X(clean)            \
     X(cassette)         \
     X(gateway)          \
+    X(mcp)              \
     X(adapters)         \
     X(doctor)           \
     X(completion)       \

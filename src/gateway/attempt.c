@@ -141,6 +141,11 @@ static bool judge(struct exchange *x, const struct upstream_error *error)
 
 static void deliver_head(struct exchange *x)
 {
+    if (x->sent) { /* there will be no further attempt */
+        x->request.body = STR_EMPTY;
+        exchange_drop_body(x);
+        body_done(&x->sending);
+    }
     struct buf gathered = x->gathered;
     buf_init(&x->gathered, GATHER_MAX);
     if (x->translation != NULL) {
@@ -249,10 +254,46 @@ static void on_error(void *arg, const struct upstream_error *error)
     }
 }
 
+static void on_sent(void *arg)
+{
+    struct exchange *x = arg;
+    x->sent = true;
+    body_rest(x->sending.len > 0 ? &x->sending : &x->body);
+}
+
+/* Once, before the first attempt: what the filters made of the body is what will be sent. */
+static int settle_body(struct exchange *x, struct err *e)
+{
+    if (x->rewritten.len == 0) {
+        return 0;
+    }
+    int rc = body_adopt(&x->sending, &x->rewritten, e);
+    x->request.body = body_str(&x->sending);
+    return rc;
+}
+
+/* While the upstream works, nobody waits for this. */
+static void after_first_start(struct exchange *x)
+{
+    if (x->scanned) {
+        x->view.side = side_kind(&x->g->side, &x->endpoint, x->view.client_body, &x->scan);
+    }
+    if (x->sending.len > 0) {
+        exchange_drop_body(x);
+    } else {
+        body_rest(&x->body);
+    }
+}
+
 static void call_upstream(struct exchange *x)
 {
-    const struct upstream_port port = { on_head, on_data, on_end, on_error, x };
+    const struct upstream_port port = { on_head, on_data, on_end, on_error, x, on_sent };
     struct err e;
+    if (settle_body(x, &e) < 0) {
+        refuse_err(x, &e);
+        return;
+    }
+    x->sent = false;
     x->state = EXCHANGE_CALLING;
     x->view.attempt++;
     x->request.attempt = x->view.attempt;
@@ -262,9 +303,8 @@ static void call_upstream(struct exchange *x)
         x->call = NULL;
         x->view.attempt--;
         refuse(x, 502, e.code == ERR_SECRET ? LLM_ERR_AUTH : LLM_ERR_SERVER, e.msg);
-    } else if (x->view.attempt == 1 && x->scanned) {
-        /* while the upstream works, nobody waits for this */
-        x->view.side = side_kind(&x->g->side, &x->endpoint, x->view.client_body, &x->scan);
+    } else if (x->view.attempt == 1) {
+        after_first_start(x);
     }
 }
 
@@ -382,13 +422,13 @@ static bool find_model(struct exchange *x)
     if (!x->g->need_scan) {
         return true;
     }
-    x->scanned = scan_request(buf_str(&x->body), &x->scan);
+    x->scanned = scan_request(body_str(&x->body), &x->scan);
     if (!x->scanned) {
         refuse(x, 400, LLM_ERR_INVALID, "the body is no JSON object, or an ambiguous one");
         return false;
     }
     if (x->endpoint.format != LLM_GEMINI) {
-        x->view.model = x->scan.model;
+        x->view.model = arena_str(x->arena, x->scan.model); /* outlives the body */
     }
     x->view.max_output = x->scan.max_output;
     return true;
@@ -401,7 +441,7 @@ static int prepare(struct exchange *x, struct err *e)
     x->view.request = &x->request;
     x->view.upstream = x->upstream;
     x->view.translated = !same;
-    x->view.estimate = (int64_t)(x->body.len / 3) + 1;
+    x->view.estimate = (int64_t)(x->body_len / 3) + 1;
     x->request.exchange = x->view.id;
     x->g->metrics.translated += same ? 0 : 1;
     return same ? passthrough_prepare(x, e) : translate_prepare(x, e);

@@ -97,38 +97,65 @@ static size_t key_at(struct str s, size_t at)
     return 0;
 }
 
-/* Whether a shape may begin here: its first two bytes, which text rarely has at the start of a
- * word. All of a prompt passes here. */
-static bool may_begin(struct str s, size_t i)
+/* All of a prompt passes here, so it is not looked at byte by byte: a key has one of these marks at
+ * its beginning, or within the first letters of it. */
+static const char marks[] = { '-', '_', 'A' };
+#define MARK_MAX 6 /* "github_" */
+
+/* The beginning of the word whose first mark stands at `at`; SIZE_MAX: too far away for a key. */
+static size_t word_of(struct str s, size_t at)
 {
-    char next = i + 1 < s.len ? s.ptr[i + 1] : '\0';
-    switch (s.ptr[i]) {
-    case 's':
-        return next == 'k';
-    case 'A':
-        return next == 'I' || next == 'K';
-    case 'g':
-        return next == 'h' || next == 'i' || next == 'l' || next == 's';
-    case 'x':
-        return next == 'o';
-    case 'h':
-        return next == 'f';
-    default:
-        return false;
+    for (size_t back = 0; back <= MARK_MAX; back++) {
+        if (at == back || !is_key_char(s.ptr[at - back - 1])) {
+            return at - back;
+        }
     }
+    return SIZE_MAX;
+}
+
+struct found {
+    size_t at, len; /* len 0: none from here on */
+};
+
+static struct found next_key(struct str s, size_t from, char mark)
+{
+    while (from < s.len) {
+        const char *hit = memchr(s.ptr + from, mark, s.len - from);
+        if (hit == NULL) {
+            break;
+        }
+        size_t at = (size_t)(hit - s.ptr);
+        size_t start = word_of(s, at);
+        size_t len = start == SIZE_MAX ? 0 : key_at(s, start);
+        if (len > 0) {
+            return (struct found) { start, len };
+        }
+        from = at + 1;
+    }
+    return (struct found) { s.len, 0 };
 }
 
 static struct str clean_shapes(struct arena *a, struct str s)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(SIZE_MAX);
+    struct found next[ARRAY_LEN(marks)];
     size_t from = 0;
-    for (size_t i = 0; i < s.len; i++) {
-        size_t n = may_begin(s, i) ? key_at(s, i) : 0;
-        if (n > 0) {
-            buf_add(&out, str_slice(s, from, i));
-            buf_adds(&out, "[REDACTED:key]");
-            from = i + n;
-            i = from - 1;
+    for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+        next[i] = next_key(s, 0, marks[i]);
+    }
+    for (;;) {
+        const struct found *first = &next[0];
+        for (size_t i = 1; i < ARRAY_LEN(marks); i++) {
+            first = next[i].at < first->at ? &next[i] : first;
+        }
+        if (first->len == 0) {
+            break;
+        }
+        buf_add(&out, str_slice(s, from, first->at));
+        buf_adds(&out, "[REDACTED:key]");
+        from = first->at + first->len;
+        for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+            next[i] = next[i].at < from ? next_key(s, from, marks[i]) : next[i];
         }
     }
     if (from == 0) {

@@ -19,6 +19,12 @@ static void set_refusal(struct exchange *x, int status, enum llm_error_kind kind
     x->refusal = (struct refusal) { .status = status, .kind = kind, .message = message };
 }
 
+static void refuse_later(struct exchange *x)
+{
+    set_refusal(x, 503, LLM_ERR_OVERLOADED, STR("too much is under way; try again"));
+    x->refusal.retry_after = NSEC_PER_SEC;
+}
+
 static const struct gateway_mount *find_mount(const struct gateway *g, struct str path)
 {
     for (size_t i = 0; i < g->opts.n_mounts; i++) {
@@ -103,8 +109,7 @@ static void check_head(struct exchange *x)
         set_refusal(x, 413, LLM_ERR_TOO_LARGE,
                     STR("the request is larger than the gateway allows"));
     } else if (x->head->length > (int64_t)(l->bodies - x->g->body_bytes)) {
-        set_refusal(x, 503, LLM_ERR_OVERLOADED, STR("too much is under way; try again"));
-        x->refusal.retry_after = NSEC_PER_SEC;
+        refuse_later(x);
     }
 }
 
@@ -120,8 +125,9 @@ struct exchange *exchange_new(struct connection *c, struct gateway *g, const str
     x->view.began = clock_now();
     x->view.client_target = head->target;
     x->view.client_fields = head->fields;
-    buf_init(&x->body, g->opts.limits.body);
-    buf_init(&x->rewritten, g->opts.limits.body + ((size_t)1 << 20));
+    body_init(&x->body, &g->room, g->opts.limits.body);
+    body_init(&x->sending, &g->room, g->opts.limits.body + ((size_t)1 << 20));
+    buf_init(&x->rewritten, x->sending.max);
     buf_init(&x->gathered, (size_t)1 << 20);
     x->kind = kind_of(x);
     x->view.client = x->endpoint;
@@ -136,34 +142,34 @@ bool exchange_wanted(const struct exchange *x)
 
 /* --- the body --- */
 
-/* A first piece of a known length gets its room at once; beyond that the buffer grows as bytes
- * really come: a length that is only claimed costs nothing. */
-#define RESERVE_MAX ((size_t)1 << 20)
-
-static void reserve(struct exchange *x)
-{
-    size_t length = x->head->length > 0 ? (size_t)x->head->length : 0;
-    char *room;
-    (void)!buf_reserve(&x->body, length < RESERVE_MAX ? length : RESERVE_MAX, &room, NULL);
-}
-
 void exchange_body(struct exchange *x, struct str bytes)
 {
-    if (x->body.len == 0) {
-        reserve(x);
+    struct err e;
+    if (x->body.len == 0 && x->head->length > 0) {
+        body_expect(&x->body, (size_t)x->head->length);
     }
     if (bytes.len > x->g->opts.limits.bodies - x->g->body_bytes) {
-        set_refusal(x, 503, LLM_ERR_OVERLOADED, STR("too much is under way; try again"));
-        x->refusal.retry_after = NSEC_PER_SEC;
-    } else if (buf_append(&x->body, bytes, NULL) < 0) {
-        set_refusal(x, 413, LLM_ERR_TOO_LARGE,
-                    STR("the request is larger than the gateway allows"));
-    } else {
+        refuse_later(x);
+    } else if (body_add(&x->body, bytes, &e) == 0) {
+        x->body_len += bytes.len;
         x->g->body_bytes += bytes.len;
         x->g->metrics.bytes_in += bytes.len;
         return;
+    } else if (e.code == ERR_LIMIT) {
+        set_refusal(x, 413, LLM_ERR_TOO_LARGE,
+                    STR("the request is larger than the gateway allows"));
+    } else {
+        refuse_later(x); /* the disk */
     }
     exchange_start(x);
+}
+
+void exchange_drop_body(struct exchange *x)
+{
+    x->g->body_bytes -= x->body.len;
+    x->g->released += x->body.len;
+    x->view.client_body = STR_EMPTY;
+    body_done(&x->body);
 }
 
 /* --- the end --- */
@@ -173,10 +179,8 @@ void exchange_body(struct exchange *x, struct str bytes)
 static void destroy(void *arg)
 {
     struct exchange *x = arg;
-    x->tap = llm_tap_free(x->tap);
     x->translation = translation_free(x->translation);
     x->timer = timer_free(x->timer);
-    buf_done(&x->rewritten);
     buf_done(&x->gathered);
     if (x->g->n_spare < SPARE_MAX) {
         arena_reset(x->arena);
@@ -195,7 +199,7 @@ static void tell_done(struct exchange *x)
     d->status = x->told_status;
     d->took = clock_now() - x->view.began;
     d->attempts = x->view.attempt;
-    d->bytes_in = x->body.len;
+    d->bytes_in = x->body_len;
     for (size_t i = 0; i < x->passed; i++) {
         const struct filter *f = &g->opts.filters[i];
         if (f->on_done != NULL) {
@@ -231,14 +235,15 @@ static void retire(struct exchange *x)
     }
     if (x->tap != NULL) {
         llm_tap_end(x->tap);
+        x->tap = llm_tap_free(x->tap);
     }
     x->state = EXCHANGE_OVER;
     attempt_cancel(x);
     tell_done(x);
     x->c = NULL;
-    x->g->body_bytes -= x->body.len;
-    x->g->released += x->body.len;
-    buf_done(&x->body);
+    exchange_drop_body(x);
+    body_done(&x->sending);
+    buf_done(&x->rewritten);
     give_back(x->g);
     gateway_wake(x->g);
     loop_retire(x->g->loop, destroy, x);
@@ -365,6 +370,7 @@ static void answer_metrics(struct exchange *x)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
     struct connection *c = x->c;
+    x->g->metrics.spilled = x->g->room.spilled;
     int rc = metrics_write(&x->g->metrics, x->g->n_connections, &text, NULL);
     x->told_status = rc < 0 ? 500 : 200;
     retire(x);
@@ -386,7 +392,13 @@ void exchange_start(struct exchange *x)
         exchange_refuse(x, NULL, &x->refusal);
         return;
     }
-    x->view.client_body = buf_str(&x->body);
+    struct err e;
+    if (body_close(&x->body, &e) < 0) {
+        refuse_later(x);
+        exchange_refuse(x, NULL, &x->refusal);
+        return;
+    }
+    x->view.client_body = body_str(&x->body);
     switch (x->kind) {
     case EXCHANGE_HEALTH:
         answer_health(x);

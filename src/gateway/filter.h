@@ -41,7 +41,7 @@ struct exchange_view {
     struct str client_target;               /* as the client sent it */
     struct llm_endpoint client;             /* in its own format */
     struct http_fields client_fields;       /* all of them: filters are trusted */
-    struct str client_body;                 /* gone once the client gets an answer */
+    struct str client_body;                 /* for on_request only: it goes when it was sent */
     const struct upstream *upstream;
     struct str model;          /* that the client asked for; empty: unknown */
     struct str upstream_model; /* that the upstream was asked for */

@@ -14,6 +14,7 @@ static void fill_limits(struct gateway_limits *l)
 {
     l->body = l->body != 0 ? l->body : (size_t)64 << 20;
     l->bodies = l->bodies != 0 ? l->bodies : (size_t)256 << 20;
+    l->memory = l->memory != 0 ? l->memory : (size_t)6 << 20;
     l->connections = l->connections != 0 ? l->connections : 512;
     l->head = l->head != 0 ? l->head : 10 * NSEC_PER_SEC;
     l->stall = l->stall != 0 ? l->stall : 60 * NSEC_PER_SEC;
@@ -55,6 +56,7 @@ int gateway_open(struct loop *l, const struct gateway_opts *opts, struct gateway
     g->need_scan = needs_scan(opts);
     side_init(&g->side);
     fill_limits(&g->opts.limits);
+    g->room = (struct body_room) { .bound = g->opts.limits.memory, .dir = opts->spill_dir };
     int rc = opts->n_listeners > LISTENERS_MAX || opts->n_filters > FILTERS_MAX
                  ? ERR(e, ERR_LIMIT, "too many listeners or filters")
                  : 0;

@@ -25,7 +25,8 @@
  * /healthz needs none. Refusals have the shape that the client's format gives to errors.
  *
  * Memory is bounded: bodies one by one and together, heads, connections, what waits for a slow
- * client. Every state of a connection has a deadline.
+ * client. A body is held until its request was answered or cannot be tried again. Every state of a
+ * connection has a deadline.
  */
 #pragma once
 
@@ -59,6 +60,7 @@ struct gateway_mount {
 struct gateway_limits { /* 0: the default */
     size_t body;        /* of one request: 64 MiB, then 413 */
     size_t bodies;      /* of all requests under way: 256 MiB, then 503 */
+    size_t memory;      /* of them in memory: 6 MiB, then they go to files in `spill_dir` */
     size_t connections; /* 512, then 503 */
     nsec head;          /* from the first byte of a head to its last: 10 s, then 408 */
     nsec stall;         /* without a byte of a body, or of ours being read: 60 s */
@@ -105,6 +107,7 @@ struct gateway_opts {
     size_t n_filters;
     const struct proxy_rules *egress; /* NULL: no proxy */
     struct gateway_limits limits;
+    const char *spill_dir; /* for unnamed files; NULL: all bodies stay in memory */
     struct gateway_port port;
 };
 

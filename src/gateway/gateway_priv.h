@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "gateway/body.h"
 #include "gateway/gateway.h"
 #include "gateway/metrics.h"
 #include "gateway/proxy.h"
@@ -33,7 +34,8 @@ struct gateway {
     struct connection *connections; /* a list */
     size_t n_connections;
     struct exchange *waiting; /* for others to end; a list */
-    size_t body_bytes;        /* of all requests under way */
+    struct body_room room;    /* for their bodies, and of all requests under way */
+    size_t body_bytes;        /* of these bodies, wherever they are */
     size_t released;          /* bytes of bodies since memory was last given back */
     uint64_t last_id;
     struct arena *spare[SPARE_MAX]; /* empty ones, for exchanges to come */
@@ -121,7 +123,8 @@ struct exchange {
     enum exchange_state state;
     struct refusal refusal; /* decided when the head came; told when that is possible */
     struct llm_endpoint endpoint;
-    struct buf body;
+    struct body body;
+    size_t body_len; /* stays when the body is gone */
     struct scan scan;
     bool scanned;
 
@@ -129,7 +132,9 @@ struct exchange {
     struct upstream *upstream;
     struct upstream_call *call;
     struct upstream_request request;
-    struct buf rewritten;            /* the body for the upstream, where it is not the client's */
+    struct buf rewritten; /* the body for the upstream, where it is not the client's, … */
+    struct body sending;  /* … and where it lies once filters have agreed */
+    bool sent;            /* the upstream has read all of it */
     struct translation *translation; /* NULL: bytes pass unchanged */
     struct llm_losses *losses;
     struct llm_tap *tap;
@@ -164,7 +169,8 @@ void exchange_abort(struct exchange *x); /* the client is gone */
 /* exchange.c, for the files beside it */
 void exchange_refuse(struct exchange *x, const char *filter, const struct refusal *r);
 void exchange_finish(struct exchange *x, bool complete);
-void exchange_release(struct exchange *x); /* somebody else answers */
+void exchange_release(struct exchange *x);   /* somebody else answers */
+void exchange_drop_body(struct exchange *x); /* what the client sent is needed no more */
 void exchange_send_head(struct exchange *x, int status, const struct http_fields *fields,
                         int64_t length);
 void exchange_send(struct exchange *x, struct str bytes);

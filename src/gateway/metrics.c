@@ -84,6 +84,8 @@ int metrics_write(const struct metrics *m, size_t connections, struct buf *out, 
     const struct row rows[] = {
         { "refused_total", "counter", "Requests refused by the door or a filter.", m->refused },
         { "retries_total", "counter", "Attempts that were repeated.", m->retries },
+        { "bodies_spilled_total", "counter", "Bodies of requests that memory had no room for.",
+          m->spilled },
         { "upstream_errors_total", "counter", "Attempts without an answer.", m->upstream_errors },
         { "translated_total", "counter", "Calls between two formats.", m->translated },
         { "request_bytes_total", "counter", "Bytes of request bodies.", m->bytes_in },

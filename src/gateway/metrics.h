@@ -20,6 +20,7 @@ struct metrics {
     uint64_t retries;
     uint64_t upstream_errors;
     uint64_t translated;
+    uint64_t spilled; /* bodies that went to a file */
     uint64_t tokens_input, tokens_output, tokens_cache_read, tokens_cache_write;
     uint64_t bytes_in, bytes_out;
     uint64_t egress, egress_denied;

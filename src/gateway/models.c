@@ -94,7 +94,7 @@ void count_answer(struct exchange *x)
 {
     struct llm_request request;
     struct err e;
-    if (llm_request_read(x->arena, &x->endpoint, buf_str(&x->body), &request, &e) < 0) {
+    if (llm_request_read(x->arena, &x->endpoint, body_str(&x->body), &request, &e) < 0) {
         exchange_refuse(
             x, NULL,
             &(struct refusal) { .status = 400, .kind = LLM_ERR_INVALID, .message = str_of(e.msg) });

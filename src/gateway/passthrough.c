@@ -78,7 +78,7 @@ int passthrough_prepare(struct exchange *x, struct err *e)
     if (x->kind == EXCHANGE_MODEL && x->endpoint.model.len > 0) {
         x->request.endpoint = llm_endpoint_of(x->request.method, x->request.target);
     }
-    x->request.body = buf_str(&x->body);
+    x->request.body = body_str(&x->body);
     x->view.upstream_model = model != NULL ? str_of(model) : x->view.model;
     if (model == NULL || x->endpoint.format == LLM_GEMINI || !x->scanned) {
         return 0;

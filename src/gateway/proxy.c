@@ -273,7 +273,7 @@ static int write_plain(struct tunnel *t, const struct exchange *x, struct str au
         rc = buf_printf(out, e, "Content-Length: %zu\r\n", x->body.len);
     }
     rc = rc < 0 ? rc : buf_append(out, STR("Connection: close\r\n\r\n"), e);
-    return rc < 0 ? rc : buf_append(out, buf_str(&x->body), e);
+    return rc < 0 ? rc : buf_append(out, body_str(&x->body), e);
 }
 
 static void refuse(struct exchange *x, int status, const char *why)

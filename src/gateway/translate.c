@@ -70,7 +70,7 @@ int translate_prepare(struct exchange *x, struct err *e)
     buf_init(&t->error, ERROR_BODY_MAX);
     llm_losses_init(&t->losses, x->arena);
     x->losses = &t->losses;
-    int rc = llm_request_read(x->arena, &x->endpoint, buf_str(&x->body), &t->request, e);
+    int rc = llm_request_read(x->arena, &x->endpoint, body_str(&x->body), &t->request, e);
     if (rc < 0) {
         return rc;
     }

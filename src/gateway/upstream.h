@@ -10,6 +10,7 @@
  *       → on_data(bytes)*                             a body in the format of the request
  *       → on_end()                                    the answer is complete …
  *       or on_error(error) at any time                … or there will be none, or no rest of it
+ *       on_sent() at most once before all that        the body of the request was read
  *
  * Exactly one of on_end and on_error comes, and nothing after it; the call is then over and must
  * not be touched. All callbacks come from the loop. An answer with status 429 or 500 is an answer
@@ -71,6 +72,8 @@ struct upstream_port {
     void (*on_end)(void *arg);
     void (*on_error)(void *arg, const struct upstream_error *error);
     void *arg;
+    void (*on_sent)(void *arg); /* the body was read to its end; may be NULL, and may come from
+                                   inside of start() */
 };
 
 struct upstream_ops {

@@ -91,8 +91,7 @@ struct upstream_call {
     struct upstream_call *prev, *next;
     struct buf head; /* lines of the answer's head, without their ends, each with a NUL */
     size_t n_lines;
-    struct str body;
-    size_t sent;
+    size_t body_len;
     int status;
     bool head_told, paused, held, over, timed_out;
     char error[CURL_ERROR_SIZE];
@@ -328,6 +327,14 @@ static int on_curl_timer(CURLM *multi, long ms, void *arg)
 
 /* --- the answer --- */
 
+/* An answer that came before the request was read does not end the reading of it. */
+static bool sent_all(const struct upstream_call *c)
+{
+    curl_off_t n = 0;
+    return c->up->curl.easy_getinfo(c->easy, CURLINFO_SIZE_UPLOAD_T, &n) == CURLE_OK &&
+           (size_t)n >= c->body_len;
+}
+
 static void tell_head(struct upstream_call *c)
 {
     struct http_field fields[FIELDS_MAX];
@@ -342,6 +349,9 @@ static void tell_head(struct upstream_call *c)
         }
     }
     c->head_told = true;
+    if (c->port.on_sent != NULL && sent_all(c)) {
+        c->port.on_sent(c->port.arg);
+    }
     c->port.on_head(c->port.arg, c->status, &(struct http_fields) { fields, n });
 }
 
@@ -450,6 +460,7 @@ static void set_method(struct upstream_call *c, const struct upstream_request *r
     if (str_eqc(r->method, "HEAD")) {
         (void)up->curl.easy_setopt(h, CURLOPT_NOBODY, 1L);
     } else if (r->body.len > 0 || str_eqc(r->method, "POST")) {
+        c->body_len = r->body.len;
         (void)up->curl.easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.len);
         (void)up->curl.easy_setopt(h, CURLOPT_POSTFIELDS, r->body.len > 0 ? r->body.ptr : "");
     }

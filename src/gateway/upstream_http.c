@@ -60,7 +60,7 @@ struct upstream_call {
     struct dial *dial;
     struct str body;
     size_t sent; /* of head and body */
-    bool is_head, got_bytes, head_told, retried, paused, over;
+    bool is_head, sent_told, got_bytes, head_told, retried, paused, over;
 };
 
 static void connect_call(struct upstream_call *c);
@@ -265,6 +265,10 @@ static void send_more(struct upstream_call *c)
         if (taken < pieces[0].len + pieces[1].len) {
             break; /* on_drained() goes on */
         }
+    }
+    if (c->sent == total && !c->sent_told && c->port.on_sent != NULL) {
+        c->sent_told = true;
+        c->port.on_sent(c->port.arg);
     }
 }
 

@@ -7,7 +7,7 @@
  *                                                  finish
  *   keeper → supervisor   struct control_status    started, start_failed, exited, cpu, empty,
  *                                                  finished …
- *   supervisor → holder   struct control_command   hold, enter, slay, finish
+ *   supervisor → holder   struct control_command   leave, hold, enter, slay, finish
  *   holder → supervisor   struct control_status    ready (with descriptors), refused, entered, gone
  *
  * The helper carries out commands in order, so `start` followed by `kill` needs no waiting in
@@ -41,7 +41,8 @@ enum control_command_type {
     CONTROL_CPU,       /* asks for one CONTROL_STATUS_CPU */
     CONTROL_FINISH,    /* kill what is left, report it, exit */
     /* To a holder. */
-    CONTROL_HOLD,  /* descriptor: a plan of kind VIEW; once, first */
+    CONTROL_LEAVE, /* descriptor: a plan of kind VIEW, its beginning; first, at most once */
+    CONTROL_HOLD,  /* descriptor: a plan of kind VIEW, or the rest of it; once */
     CONTROL_ENTER, /* descriptors: a plan of kind ENTRY, the control socket of the new keeper, then
                       those that the plan refers to */
     CONTROL_SLAY,  /* SIGKILL to keeper `id`, hence to all that it keeps */
@@ -116,7 +117,7 @@ struct control_err {
  * this machine lacks. */
 struct control_refused {
     uint32_t op;
-    uint32_t number;
+    uint32_t number; /* of an overlay: its mode */
     struct control_err error;
 };
 

@@ -41,9 +41,11 @@ struct holder {
     int signal_fd;
     int self_fd; /* pidfd of ours: the keepers look whether we are still there */
     struct member members[MEMBERS_MAX];
+    struct view view;
     bool held;
     bool done;
-    struct control_refused refused; /* why it is not held */
+    bool is_refused;                /* there will never be a view, … */
+    struct control_refused refused; /* … for this reason */
 };
 
 static void tell(struct holder *h, const struct control_status *s)
@@ -66,7 +68,7 @@ static void set_refused(struct control_refused *to, const struct plan_record *r,
                         const struct err *why)
 {
     to->op = (uint32_t)r->op;
-    to->number = r->number;
+    to->number = r->op == PLAN_OP_OVERLAY ? r->paths.mode : r->number;
     control_err_from(&to->error, why);
 }
 
@@ -79,30 +81,38 @@ static void tell_refused(int sock, const struct control_refused *why)
     (void)!control_send_status(sock, &s, NULL);
 }
 
-/* --- hold --- */
+/* --- leave, hold --- */
+
+/* Carries out a part of the view's plan. */
+static int build(struct holder *h, const int *fds, size_t n_fds, struct err *why)
+{
+    struct plan plan = { 0 };
+    int rc = n_fds != 1 || h->held ? ERR(why, ERR_PROTO, "a view is made once, from one plan")
+                                   : plan_map(fds[0], PLAN_VIEW, &plan, why);
+    rc = rc < 0 ? rc : view_build(&h->view, &plan, why);
+    if (rc < 0) {
+        set_refused(&h->refused, &h->view.failed, why);
+        h->is_refused = true;
+        tell_refused(h->control_fd, &h->refused);
+        view_done(&h->view);
+    }
+    plan_unmap(&plan);
+    return rc;
+}
 
 static void hold(struct holder *h, const int *fds, size_t n_fds)
 {
     struct err why;
-    struct plan plan = { 0 };
-    struct view v = VIEW_INIT;
-    int rc = n_fds != 1 || h->held || h->refused.op != 0
-                 ? ERR(&why, ERR_PROTO, "a view is made once, from one plan")
-                 : plan_map(fds[0], PLAN_VIEW, &plan, &why);
-    rc = rc < 0 ? rc : view_build(&v, &plan, &why);
-    if (rc == 0) {
-        struct control_status s;
-        memset(&s, 0, sizeof s);
-        s.type = CONTROL_STATUS_READY;
-        rc = control_send_status_fds(h->control_fd, &s, v.passed, v.n_passed, &why);
+    if (build(h, fds, n_fds, &why) < 0) {
+        return;
     }
-    if (rc < 0) {
-        set_refused(&h->refused, &v.failed, &why);
-        tell_refused(h->control_fd, &h->refused);
-    }
-    h->held = rc == 0;
-    view_done(&v);
-    plan_unmap(&plan);
+    struct control_status s;
+    memset(&s, 0, sizeof s);
+    s.type = CONTROL_STATUS_READY;
+    /* Its absence shows as end of file. */
+    h->held =
+        control_send_status_fds(h->control_fd, &s, h->view.passed, h->view.n_passed, &why) == 0;
+    view_done(&h->view);
 }
 
 /* --- enter --- */
@@ -145,13 +155,11 @@ static void enter(struct holder *h, uint32_t id, int *fds, size_t n_fds)
     if (n_fds < ENTER_FDS) {
         return;
     }
-    if (!h->held || place == NULL) {
+    if (place == NULL) {
         struct err full;
-        struct control_refused why = h->refused;
-        if (h->held) {
-            (void)ERR(&full, ERR_LIMIT, "%d programs run already", MEMBERS_MAX);
-            control_err_from(&why.error, &full);
-        }
+        struct control_refused why = { 0 };
+        (void)ERR(&full, ERR_LIMIT, "%d programs run already", MEMBERS_MAX);
+        control_err_from(&why.error, &full);
         tell_refused(fds[ENTER_CONTROL], &why);
         s.type = CONTROL_STATUS_GONE;
         s.exit.value = 70;
@@ -223,9 +231,12 @@ static void end(struct holder *h)
 static void obey(struct holder *h, const struct control_command *c, int *fds, size_t n_fds)
 {
     struct member *m = find(h, c->id, -1);
-    if (c->type == CONTROL_HOLD) {
+    struct err why;
+    if (c->type == CONTROL_LEAVE && !h->is_refused) {
+        (void)!build(h, fds, n_fds, &why);
+    } else if (c->type == CONTROL_HOLD && !h->is_refused) {
         hold(h, fds, n_fds);
-    } else if (c->type == CONTROL_ENTER) {
+    } else if (c->type == CONTROL_ENTER && h->held) {
         enter(h, c->id, fds, n_fds);
     } else if (c->type == CONTROL_SLAY && m != NULL) {
         (void)kill(m->pid, SIGKILL);
@@ -255,7 +266,7 @@ int holder_run(int control_fd, struct err *e)
     sigset_t chld;
     (void)sigemptyset(&chld);
     (void)sigaddset(&chld, SIGCHLD);
-    struct holder h = { .control_fd = control_fd };
+    struct holder h = { .control_fd = control_fd, .view = VIEW_INIT };
     h.signal_fd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
     h.self_fd = pidfd_open(getpid(), 0);
     if (h.signal_fd < 0 || h.self_fd < 0) {

@@ -2,16 +2,18 @@
  *
  * The holder of a sandbox: the other thing that cinch-init can be ("cinch-init hold").
  *
- *  1. `hold`: leaves the host's namespaces and composes the view (init/view.h), answers `ready`
- *     with what it passes out, or `refused`.
+ *  1. `leave`, which may be left out: leaves the host's namespaces, before it is known what there
+ *     will be to see. `hold`: composes the view (init/view.h), answers `ready` with what it passes
+ *     out, or `refused`.
  *  2. `enter`: a keeper of its own pid namespace for each program (init/entry.h, init/keeper.h),
  *     which then talks to the supervisor over a socket of its own.
  *  3. When the control socket ends it kills the keepers and leaves. When it is killed, the keepers
  *     die by the parent-death signal, and each takes its pid namespace along. So nothing survives,
  *     also when the supervisor and the holder are killed at the same instant.
  *
- * Commands are obeyed in order, so all of them may be sent before the first is answered. After a
- * refused `hold`, each `enter` is answered by the same reason on the keeper's own socket.
+ * Commands are obeyed in order, so all of them may be sent before the first is answered. What is
+ * refused is said once, and the rest is ignored: the supervisor decides what becomes of those who
+ * wanted to enter.
  */
 #pragma once
 

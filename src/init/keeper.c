@@ -320,6 +320,7 @@ static void obey(struct keeper *k, const struct control_command *c, const int *f
     case CONTROL_FINISH:
         finish(k);
         break;
+    case CONTROL_LEAVE:
     case CONTROL_HOLD:
     case CONTROL_ENTER:
     case CONTROL_SLAY:

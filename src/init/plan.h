@@ -55,40 +55,40 @@ enum plan_kind { PLAN_PROGRAM = 1, PLAN_VIEW, PLAN_ENTRY, PLAN_KIND_MAX };
 #define PLAN_IN_PE (PLAN_IN_P | PLAN_IN_E)
 
 /* X(operation, name, payload, kinds) */
-#define PLAN_OPS(X)                                                                             \
-    X(PLAN_OP_EXE, "exe", TEXT, PLAN_IN_P)          /* path given to execve(); exactly once */  \
-    X(PLAN_OP_ARG, "arg", TEXT_OR_EMPTY, PLAN_IN_P) /* next argument; at least one */           \
-    X(PLAN_OP_ENV, "env", TEXT, PLAN_IN_P)          /* next "NAME=value" */                     \
-    X(PLAN_OP_CWD, "cwd", TEXT, PLAN_IN_P)          /* working directory; at most once */       \
-    X(PLAN_OP_FD, "fd", FD, PLAN_IN_P)              /* descriptor `slot` becomes `target` */    \
-    X(PLAN_OP_UMASK, "umask", MASK, PLAN_IN_PE)                                                 \
-    X(PLAN_OP_RLIMIT, "rlimit", LIMIT, PLAN_IN_PE)                                              \
-    /* namespaces */                                                                            \
-    X(PLAN_OP_NAMESPACES, "namespaces", NUMBER, PLAN_IN_V) /* unshare() of CLONE_NEW… */      \
-    X(PLAN_OP_MAP, "map", IDS, PLAN_IN_V)                  /* of the new user namespace */      \
-    X(PLAN_OP_HOSTNAME, "hostname", TEXT, PLAN_IN_V)                                            \
-    X(PLAN_OP_LOOPBACK, "loopback", NUMBER, PLAN_IN_V) /* up; the number means nothing */       \
-    X(PLAN_OP_LISTEN, "listen", NUMBER, PLAN_IN_V)     /* on 127.0.0.1:number; passed out */    \
-    /* files. ROOT comes before all others, CLOSE_ROOT after those that look outside */         \
-    X(PLAN_OP_ROOT, "root", SIZE, PLAN_IN_V)         /* an empty tmpfs becomes "/" */           \
-    X(PLAN_OP_TMPFS, "tmpfs", SIZE, PLAN_IN_V)       /* at `to` */                              \
-    X(PLAN_OP_DIR, "dir", PATHS, PLAN_IN_V)          /* `to`, `mode` */                         \
-    X(PLAN_OP_SYMLINK, "symlink", PATHS, PLAN_IN_V)  /* `to` points to `from` */                \
-    X(PLAN_OP_FILE, "file", FILE, PLAN_IN_V)         /* `to`, `mode`, `bytes` */                \
-    X(PLAN_OP_BIND, "bind", PATHS, PLAN_IN_VE)       /* `from` appears at `to` */               \
-    X(PLAN_OP_OVERLAY, "overlay", PATHS, PLAN_IN_VE) /* at `to`; `from` are the options */      \
-    X(PLAN_OP_MASK, "mask", PATHS, PLAN_IN_VE)       /* nothing can be read at `to` any more */ \
-    X(PLAN_OP_DEVPTS, "devpts", PATHS, PLAN_IN_V)    /* at `to` */                              \
-    X(PLAN_OP_CLOSE_ROOT, "close_root", NUMBER, PLAN_IN_V) /* host out of sight, "/" fixed */   \
-    X(PLAN_OP_PASS, "pass", TEXT, PLAN_IN_V) /* a directory whose fd is passed out */           \
-    /* entering */                                                                              \
-    X(PLAN_OP_JOIN, "join", NUMBER, PLAN_IN_E)      /* a cgroup: cgroup.procs is fd `number` */ \
-    X(PLAN_OP_PROC, "proc", NUMBER, PLAN_IN_E)      /* /proc of the new pid namespace; 1: rw */ \
-    X(PLAN_OP_HIDE, "hide", TEXT, PLAN_IN_E)        /* takes a mount away */                    \
-    X(PLAN_OP_IDENTITY, "identity", IDS, PLAN_IN_E) /* who the keeper and its programs are */   \
-    /* for every program */                                                                     \
-    X(PLAN_OP_LANDLOCK, "landlock", RULESET, PLAN_IN_E) /* what is governed; rules follow */    \
-    X(PLAN_OP_LANDLOCK_RULE, "landlock_rule", RULE, PLAN_IN_E) /* `access` below `to` */        \
+#define PLAN_OPS(X)                                                                              \
+    X(PLAN_OP_EXE, "exe", TEXT, PLAN_IN_P)          /* path given to execve(); exactly once */   \
+    X(PLAN_OP_ARG, "arg", TEXT_OR_EMPTY, PLAN_IN_P) /* next argument; at least one */            \
+    X(PLAN_OP_ENV, "env", TEXT, PLAN_IN_P)          /* next "NAME=value" */                      \
+    X(PLAN_OP_CWD, "cwd", TEXT, PLAN_IN_P)          /* working directory; at most once */        \
+    X(PLAN_OP_FD, "fd", FD, PLAN_IN_P)              /* descriptor `slot` becomes `target` */     \
+    X(PLAN_OP_UMASK, "umask", MASK, PLAN_IN_PE)                                                  \
+    X(PLAN_OP_RLIMIT, "rlimit", LIMIT, PLAN_IN_PE)                                               \
+    /* namespaces */                                                                             \
+    X(PLAN_OP_NAMESPACES, "namespaces", NUMBER, PLAN_IN_V) /* unshare() of CLONE_NEW… */       \
+    X(PLAN_OP_MAP, "map", IDS, PLAN_IN_V)                  /* of the new user namespace */       \
+    X(PLAN_OP_HOSTNAME, "hostname", TEXT, PLAN_IN_V)                                             \
+    X(PLAN_OP_LOOPBACK, "loopback", NUMBER, PLAN_IN_V) /* up; the number means nothing */        \
+    X(PLAN_OP_LISTEN, "listen", NUMBER, PLAN_IN_V)     /* on 127.0.0.1:number; passed out */     \
+    /* files. ROOT comes before all others, CLOSE_ROOT after those that look outside */          \
+    X(PLAN_OP_ROOT, "root", SIZE, PLAN_IN_V)         /* an empty tmpfs becomes "/" */            \
+    X(PLAN_OP_TMPFS, "tmpfs", SIZE, PLAN_IN_V)       /* at `to` */                               \
+    X(PLAN_OP_DIR, "dir", PATHS, PLAN_IN_V)          /* `to`, `mode` */                          \
+    X(PLAN_OP_SYMLINK, "symlink", PATHS, PLAN_IN_V)  /* `to` points to `from` */                 \
+    X(PLAN_OP_FILE, "file", FILE, PLAN_IN_V)         /* `to`, `mode`, `bytes` */                 \
+    X(PLAN_OP_BIND, "bind", PATHS, PLAN_IN_VE)       /* `from` appears at `to` */                \
+    X(PLAN_OP_OVERLAY, "overlay", PATHS, PLAN_IN_VE) /* at `to`; `from`: options; `mode`: any */ \
+    X(PLAN_OP_MASK, "mask", PATHS, PLAN_IN_VE)       /* nothing can be read at `to` any more */  \
+    X(PLAN_OP_DEVPTS, "devpts", PATHS, PLAN_IN_V)    /* at `to` */                               \
+    X(PLAN_OP_CLOSE_ROOT, "close_root", NUMBER, PLAN_IN_V) /* host out of sight, "/" fixed */    \
+    X(PLAN_OP_PASS, "pass", TEXT, PLAN_IN_V) /* a directory whose fd is passed out */            \
+    /* entering */                                                                               \
+    X(PLAN_OP_JOIN, "join", NUMBER, PLAN_IN_E)      /* a cgroup: cgroup.procs is fd `number` */  \
+    X(PLAN_OP_PROC, "proc", NUMBER, PLAN_IN_E)      /* /proc of the new pid namespace; 1: rw */  \
+    X(PLAN_OP_HIDE, "hide", TEXT, PLAN_IN_E)        /* takes a mount away */                     \
+    X(PLAN_OP_IDENTITY, "identity", IDS, PLAN_IN_E) /* who the keeper and its programs are */    \
+    /* for every program */                                                                      \
+    X(PLAN_OP_LANDLOCK, "landlock", RULESET, PLAN_IN_E) /* what is governed; rules follow */     \
+    X(PLAN_OP_LANDLOCK_RULE, "landlock_rule", RULE, PLAN_IN_E) /* `access` below `to` */         \
     X(PLAN_OP_SECCOMP, "seccomp", PROGRAM, PLAN_IN_E)          /* `bytes` are struct sock_filter */
 
 enum plan_op {

@@ -11,6 +11,7 @@
 
 #include "adapters/expand.h"
 #include "base/file.h"
+#include "io/listener.h"
 #include "io/loop.h"
 #include "proc/which.h"
 #include "run/run_priv.h"
@@ -125,15 +126,25 @@ int confine_admit(struct run *run, struct err *e)
     return 0;
 }
 
-bool confine_listen(struct run *run, void (*take)(struct run *run, int fd))
+int confine_listen(struct run *run, void (*take)(struct run *run, int fd), int *ret_port,
+                   struct err *e)
 {
-    const struct sandbox_policy *p = &run->confine.policy;
+    struct confinement *c = &run->confine;
+    const struct sandbox_policy *p = &c->policy;
     bool from_inside = run->driver->plan != NULL; /* else it is us who ask */
     if (p->mode == SANDBOX_OFF || p->net == SANDBOX_NET_OPEN || !from_inside) {
-        return false;
+        return 0;
     }
-    run->confine.on_listener = take;
-    return true;
+    c->port = CONFINE_PORT;
+    if ((p->may_lose & (1u << SANDBOX_NETWORK)) != 0) {
+        int r = listener_bind_tcp("127.0.0.1", 0, &c->spare, &c->port, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    c->on_listener = take;
+    *ret_port = c->port;
+    return 1;
 }
 
 void confine_denied(struct run *run, const char *what)
@@ -149,20 +160,36 @@ void confine_denied(struct run *run, const char *what)
 
 /* --- life --- */
 
+/* Inside if there is one, else the spare one. */
+static void hand_listener(struct run *run, int fd)
+{
+    struct confinement *c = &run->confine;
+    int spare = c->spare > 0 ? c->spare : -1;
+    c->spare = 0;
+    if (c->on_listener != NULL && (fd >= 0 || spare >= 0)) {
+        c->on_listener(run, fd >= 0 ? fd : TAKE_FD(spare));
+    } else {
+        cleanup_fd(&fd);
+    }
+    cleanup_fd(&spare);
+}
+
 /* A sandbox is a promise; without it the run goes on only if it was told so, and says so. */
 static void go_on_without(struct run *run, const struct err *why)
 {
     struct confinement *c = &run->confine;
+    struct err e;
+    c->open = false;
     if ((c->policy.may_lose & (1u << SANDBOX_FILES)) == 0) {
         run_fail_err(run, why);
         return;
     }
-    c->open = false;
     c->report.enforced = 0;
     run_warn(run, "without a sandbox: %s", why->msg);
-    if (c->on_listener != NULL) {
-        c->on_listener(run, -1);
+    if (run_workspace_outside(run, &e) < 0) {
+        run_fail_err(run, &e);
     }
+    hand_listener(run, -1);
 }
 
 static void tell_losses(struct run *run, const struct sandbox_report *r)
@@ -186,22 +213,35 @@ static void call(struct run *run, void (**fn)(struct run *run))
 static void on_ready(void *arg, const struct sandbox_report *r, int listener)
 {
     struct run *run = arg;
-    struct confinement *c = &run->confine;
     tell_losses(run, r);
-    if (listener >= 0 && c->on_listener != NULL) {
-        c->on_listener(run, listener);
-    } else {
-        cleanup_fd(&listener);
-    }
-    call(run, &c->waiting);
+    hand_listener(run, listener);
+    call(run, &run->confine.waiting);
 }
 
 static void on_failed(void *arg, const struct sandbox_report *r, const struct err *why)
 {
     struct run *run = arg;
+    struct confinement *c = &run->confine;
     tell_losses(run, r);
-    go_on_without(run, why);
-    call(run, &run->confine.waiting);
+    if (c->shown) {
+        go_on_without(run, why);
+    } else {
+        c->why = *why;
+    }
+    call(run, &c->waiting);
+}
+
+static bool on_no_overlay(void *arg, const struct err *why, const struct sandbox_view **ret)
+{
+    struct run *run = arg;
+    struct err e;
+    int r = run_workspace_copy(run, why, &e);
+    if (r < 0) {
+        run_fail_err(run, &e);
+        return false;
+    }
+    *ret = &run->confine.view;
+    return r > 0;
 }
 
 static void on_lost(void *arg, const struct err *why)
@@ -214,6 +254,33 @@ static void on_closed(void *arg)
     struct run *run = arg;
     run->confine.box = sandbox_free(run->confine.box);
     call(run, &run->confine.then);
+}
+
+static const struct sandbox_port *port_of(struct run *run)
+{
+    struct sandbox_port *port = ARENA_NEW(run->arena, struct sandbox_port);
+    *port = (struct sandbox_port) {
+        .on_ready = on_ready,
+        .on_failed = on_failed,
+        .on_no_overlay = on_no_overlay,
+        .on_lost = on_lost,
+        .on_closed = on_closed,
+        .arg = run,
+    };
+    return port;
+}
+
+void confine_warm(struct run *run)
+{
+    struct confinement *c = &run->confine;
+    const struct profile *profile = run->settings.profile;
+    struct err later; /* confine_start() runs into it, too */
+    run->driver = profile == NULL ? NULL : driver_find(profile->driver);
+    if (run->driver == NULL || confine_admit(run, &later) < 0 || c->policy.mode == SANDBOX_OFF) {
+        return;
+    }
+    struct sandbox_opts opts = { .policy = &c->policy, .port = *port_of(run) };
+    (void)!sandbox_start(run->loop, &opts, &c->box, &later);
 }
 
 /* The arguments, as far as they are known before there is a prompt. */
@@ -315,7 +382,7 @@ static const char *home_of(const struct run *run)
     return run->settings.home == HOME_PRIVATE ? run->paths.home : getenv("HOME");
 }
 
-static int open_box(struct run *run, struct err *e)
+static int show(struct run *run, struct err *e)
 {
     struct confinement *c = &run->confine;
     if (c->view.path == NULL) {
@@ -328,12 +395,16 @@ static int open_box(struct run *run, struct err *e)
         .own_read = own_read(run),
         .own_write = own_write(run),
         .program = first_program(run),
+        .layers = starts_tools(run),
         .listen = c->on_listener != NULL,
-        .listen_port = CONFINE_PORT,
-        .port = { on_ready, on_failed, on_lost, on_closed, run },
+        .listen_port = (uint16_t)c->port,
+        .port = *port_of(run),
     };
     int r = file_mkdirs(AT_FDCWD, run->paths.artifacts, 0700, e);
-    return r < 0 ? r : sandbox_open(run->loop, &opts, &c->box, e);
+    if (r == 0 && c->box == NULL) {
+        r = sandbox_start(run->loop, &opts, &c->box, e);
+    }
+    return r < 0 ? r : sandbox_show(c->box, &opts, e);
 }
 
 int confine_start(struct run *run, struct err *e)
@@ -342,7 +413,14 @@ int confine_start(struct run *run, struct err *e)
     if (c->policy.mode == SANDBOX_OFF) {
         return 0;
     }
-    int r = open_box(run, e);
+    int r = 0;
+    c->shown = true;
+    if (c->why.code != ERR_OK) {
+        *e = c->why;
+        r = -(int)c->why.code;
+    } else {
+        r = show(run, e);
+    }
     if (r < 0) {
         if (e->code != ERR_UNSUPPORTED) {
             return r;
@@ -351,7 +429,7 @@ int confine_start(struct run *run, struct err *e)
         return 0;
     }
     c->place = sandbox_place(c->box, NULL);
-    c->open = c->overlays = true;
+    c->open = true;
     if (c->policy.may_lose == 0) {
         return 0;
     }
@@ -408,17 +486,29 @@ bool confine_close(struct run *run, void (*then)(struct run *run))
     if (c->copies_fd > 0) {
         cleanup_fd(&c->copies_fd);
     }
-    if (c->box == NULL) {
+    if (c->box == NULL || c->closing) {
         return false;
     }
-    c->then = then;
+    c->closing = true;
+    /* Who is gone cannot change anything; that the mounts are still there disturbs nobody. */
+    c->then = sandbox_busy(c->box) ? then : NULL;
     sandbox_close(c->box);
-    return true;
+    return c->then != NULL;
+}
+
+bool confine_wait(struct run *run, void (*then)(struct run *run))
+{
+    run->confine.then = run->confine.box == NULL ? NULL : then;
+    return run->confine.box != NULL;
 }
 
 void confine_done(struct run *run)
 {
-    run->confine.box = sandbox_free(run->confine.box);
+    struct confinement *c = &run->confine;
+    if (c->spare > 0) {
+        cleanup_fd(&c->spare);
+    }
+    c->box = sandbox_free(c->box);
 }
 
 /* --- record --- */

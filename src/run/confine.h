@@ -3,13 +3,15 @@
  * The sandbox of a run: from settings and profile to a policy, opened as soon as it is known what
  * to show, so that it comes up while the rest is prepared, and closed when phase execute is over.
  *
+ *   (before)   confine_warm(run)        namespaces, if it is clear that they will be needed
  *   admit      confine_admit()          the policy; is there anything to confine at all?
  *   configure  whoever wants a listener inside calls confine_listen()
  *   prepare    whoever makes a view of the workspace fills in run->confine.view
  *              confine_start(run)       opens it
  *   execute    confine_await(run, …)    when programs may be started, or when the view stands
  *              confine_place(run)       for proc_opts.place; NULL: without a sandbox
- *   (after)    confine_close(run, then) by machine.c, before any later phase
+ *   (after)    confine_close(run, then) by machine.c, before any later phase;
+ *              confine_wait(run, then)  and before the run is over
  *   finish     confine_report(run, …)   for the manifest
  *
  * Programs that cinch starts for the agent (tools, checks) go into the same sandbox, with a layer
@@ -35,22 +37,26 @@ struct confinement {
     struct sandbox_policy policy; /* mode SANDBOX_OFF: there is none */
     /* path NULL: the workspace itself, where it is. */
     struct sandbox_view view;
-    /* Takes the socket; -1: there is no network inside, so it has to be made outside. */
-    void (*on_listener)(struct run *run, int fd);
+    void (*on_listener)(struct run *run, int fd); /* takes the socket, inside or outside */
+    int spare;                                    /* the one outside; 0: none */
+    int port;
     const char **denied; /* attempts that were seen; NULL-terminated, in the arena */
     size_t n_denied;
 
     struct sandbox *box;
     struct proc_place place;
-    bool open;     /* programs go inside */
-    bool overlays; /* transactions may be overlays, as far as is known */
-    int copies_fd; /* else where their copies are; 0: not asked for */
+    bool shown;     /* confine_start() is over */
+    bool open;      /* programs go inside */
+    bool closing;   /* confine_close() is over */
+    int copies_fd;  /* where transactions have copies, without overlays; 0: nowhere */
+    struct err why; /* it failed before it was shown; code ERR_OK: it did not */
     struct sandbox_report report;
     void (*waiting)(struct run *run); /* for the view to stand, or to fail; NULL: nobody */
     void (*then)(struct run *run);
 };
 
-/* Of the listener inside; beyond the ports that the kernel hands out by itself. */
+/* Of the listener inside; beyond the ports that the kernel hands out by itself. Where the network
+ * may be lost it is a port that is free outside, too, and kept. */
 #define CONFINE_PORT 61161
 
 /* Attempts that are listed; a program that tries a thousand times has one problem. */
@@ -60,10 +66,13 @@ struct confinement {
  * inside. Not where something may be lost, which they would have to know. */
 enum confine_until { CONFINE_ENTER, CONFINE_STANDS };
 
+/* Has the settings, and no record yet. What goes wrong is told by confine_start(). */
+void confine_warm(struct run *run);
 int confine_admit(struct run *run, struct err *e) MUST_USE;
-/* Will the agent have a network of its own? Then 127.0.0.1:CONFINE_PORT is all that it reaches, and
- * what listens there is given to `take` when the sandbox stands. */
-bool confine_listen(struct run *run, void (*take)(struct run *run, int fd));
+/* Will the agent have a network of its own? Then 127.0.0.1:*ret_port is all that it reaches, and
+ * what listens there is given to `take` when the sandbox stands. 0: it will not. */
+int confine_listen(struct run *run, void (*take)(struct run *run, int fd), int *ret_port,
+                   struct err *e) MUST_USE;
 /* Something that the agent tried and was refused, for the manifest. */
 void confine_denied(struct run *run, const char *what);
 
@@ -85,7 +94,10 @@ const struct proc_place *confine_place_layer(struct run *run, const char *layer)
 /* Who the agent is inside; NULL: whoever we are. */
 const char *confine_user(const struct run *run);
 
-/* Whether there is anything to close; then() comes when nothing is left of it. */
+/* Nobody shall enter any more. True: somebody is still inside, then() comes when all are dead.
+ * Else it goes away while the run goes on. */
 bool confine_close(struct run *run, void (*then)(struct run *run));
+/* True: it is not gone yet, then() comes when nothing is left of it. */
+bool confine_wait(struct run *run, void (*then)(struct run *run));
 void confine_done(struct run *run);
 void confine_report(struct run *run, struct summary *s);

@@ -203,6 +203,11 @@ static void enter(struct run *run, enum phase phase)
     }
 }
 
+static void stop_loop(struct run *run)
+{
+    loop_stop(run->loop);
+}
+
 static void advance(void *arg)
 {
     struct run *run = arg;
@@ -215,7 +220,9 @@ static void advance(void *arg)
         return;
     }
     if (next == PHASE_MAX) {
-        loop_stop(run->loop);
+        if (!confine_wait(run, stop_loop)) {
+            stop_loop(run);
+        }
         return;
     }
     enter(run, next);
@@ -361,6 +368,7 @@ static int begin(struct run *run, struct err *e)
         r = watch_signals(run, e);
     }
     if (r == 0) {
+        confine_warm(run);
         register_secrets(run);
         r = open_record(run, e);
     }

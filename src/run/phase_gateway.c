@@ -148,6 +148,7 @@ static int open_gateway(struct run *run, int listener, struct err *e)
                                                  .filters = filters,
                                                  .n_filters = n,
                                                  .egress = g->egress,
+                                                 .spill_dir = run->record.dir.path,
                                                  .port = gateway_event_port(run) },
                         &g->gateway, e);
 }
@@ -192,14 +193,11 @@ static int open_model(struct run *run, struct err *e)
     return r < 0 ? r : open_recorder(run, e);
 }
 
-/* The listener of the sandbox; -1: there is none, and the address is promised already. */
+/* The listener of the sandbox. */
 static void take_listener(struct run *run, int fd)
 {
     struct err e;
-    int port;
-    int r = fd >= 0 ? 0 : listener_bind_tcp("127.0.0.1", CONFINE_PORT, &fd, &port, &e);
-    r = r < 0 ? r : open_gateway(run, fd, &e);
-    if (r < 0) {
+    if (open_gateway(run, fd, &e) < 0) {
         (void)err_wrap(&e, "gateway");
         run_fail_err(run, &e);
     }
@@ -209,14 +207,15 @@ int gateway_start(struct run *run, struct err *e)
 {
     struct run_gateway *g = run->gateway;
     int fd;
-    int port = CONFINE_PORT;
+    int port;
     if (g->len == 0 && run->settings.sandbox.hosts == NULL && tools_door(run) == NULL) {
         return 0;
     }
     int r = open_model(run, e);
     r = r < 0 ? r : open_egress(run, e);
-    bool inside = r == 0 && confine_listen(run, take_listener);
-    if (r == 0 && !inside) {
+    r = r < 0 ? r : confine_listen(run, take_listener, &port, e);
+    bool inside = r > 0;
+    if (r == 0) {
         r = listener_bind_tcp("127.0.0.1", 0, &fd, &port, e);
     }
     if (r < 0) {

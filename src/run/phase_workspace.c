@@ -133,32 +133,77 @@ static void grant(struct run *run)
     run->confine.policy.read = all;
 }
 
-int run_open_workspace(struct run *run, struct err *e)
+static int open_workspace(struct run *run, const char *source, bool overlay, const char *why_not,
+                          struct err *e)
 {
-    struct settings *s = &run->settings;
-    bool confined = run->confine.policy.mode != SANDBOX_OFF;
+    const struct settings *s = &run->settings;
     struct workspace_opts o = {
-        .source = s->workspace,
+        .source = source,
         .kind = kind_of(s->view.mode),
         .ref = s->view.ref,
         .dir = arena_printf(run->arena, "%s/%s", run->record.dir.path, PRIVATE_NAME),
-        .overlay = confined && kernel_has_overlay() && can_hold_layer(run->record.dir.dir_fd),
+        .overlay = overlay,
+        .why_not = why_not,
         .marks = sandbox_userxattr() ? NODE_MARKS_USER : NODE_MARKS_TRUSTED,
     };
     int r = workspace_open(&o, &run->workspace, e);
     r = r < 0 ? r : copy_mounts(run, e);
-    if (r < 0) {
-        return r;
-    }
-    if (confined) {
+    if (r == 0 && run->confine.policy.mode != SANDBOX_OFF) {
         run->confine.view = *workspace_view(run->workspace);
+    }
+    return r;
+}
+
+/* From here on the workspace is where the agent works, whatever the user called it. */
+static void work_at(struct run *run, const char *path)
+{
+    run->settings.workspace = arena_dup(run->arena, str_of(path));
+    run->paths.workspace = run->settings.workspace;
+}
+
+int run_open_workspace(struct run *run, struct err *e)
+{
+    bool confined = run->confine.policy.mode != SANDBOX_OFF;
+    const char *why_not = !confined                                 ? "there is no sandbox"
+                          : !kernel_has_overlay()                   ? "the kernel has no overlays"
+                          : !can_hold_layer(run->record.dir.dir_fd) ? "the record is on a file "
+                                                                      "system that cannot hold one"
+                                                                    : NULL;
+    int r = open_workspace(run, run->settings.workspace, why_not == NULL, why_not, e);
+    if (r == 0 && confined) {
         grant(run);
     }
-    /* From here on the workspace is where the agent works, whatever the user called it. */
-    const char *here = confined ? workspace_path(run->workspace) : workspace_dir(run->workspace);
-    s->workspace = arena_dup(run->arena, str_of(here));
-    run->paths.workspace = s->workspace;
-    return 0;
+    if (r == 0) {
+        work_at(run, confined ? workspace_path(run->workspace) : workspace_dir(run->workspace));
+    }
+    return r;
+}
+
+static int open_again(struct run *run, const char *why, struct err *e)
+{
+    const char *source = arena_dup(run->arena, str_of(workspace_source(run->workspace)));
+    run->workspace = workspace_close(run->workspace, false);
+    return open_workspace(run, source, false, why, e);
+}
+
+int run_workspace_copy(struct run *run, const struct err *why, struct err *e)
+{
+    if (kind_of(run->settings.view.mode) == WORKSPACE_OVERLAY) {
+        return 0;
+    }
+    run_warn(run, "the workspace is copied, which takes longer: the kernel refuses an overlay (%s)",
+             why->msg);
+    int r = open_again(run, why->msg, e);
+    return r < 0 ? r : 1;
+}
+
+int run_workspace_outside(struct run *run, struct err *e)
+{
+    int r = workspace_dir(run->workspace) == NULL ? open_again(run, "there is no sandbox", e) : 0;
+    if (r == 0) {
+        work_at(run, workspace_dir(run->workspace));
+    }
+    return r;
 }
 
 /* --- transactions --- */
@@ -185,13 +230,16 @@ static int open_inside(struct run *run, struct sandbox *box, struct txns **ret, 
         .workspace_fd = sandbox_workspace(box),
         .dir = workspace_txn_dir(run->workspace),
         .layers_fd = sandbox_scratch(box),
-        .overlay = run->confine.overlays,
+        .overlay = sandbox_layers(box),
         .marks = sandbox_userxattr() ? NODE_MARKS_USER : NODE_MARKS_TRUSTED,
     };
     if (!sandbox_ready(box)) {
         return ERR(e, ERR_BUG, "transactions before the sandbox stands");
     }
     if (!o.overlay) {
+        if (run->confine.copies_fd > 0) {
+            cleanup_fd(&run->confine.copies_fd);
+        }
         o.layers_fd = run->confine.copies_fd = open_copies(box, e);
         if (o.layers_fd < 0) {
             return o.layers_fd;

@@ -301,6 +301,11 @@ void execute_ended(struct run *run); /* the session is over: no deadline counts 
 
 /* The view of the workspace; from here on settings.workspace is where the agent works. */
 int run_open_workspace(struct run *run, struct err *e) MUST_USE;
+/* The kernel takes no overlay: the view becomes a copy, and run->confine.view that of it. 0: an
+ * overlay was asked for by name, so there is nothing to be had. */
+int run_workspace_copy(struct run *run, const struct err *why, struct err *e) MUST_USE;
+/* There is no sandbox after all: the workspace must be a directory that is there without one. */
+int run_workspace_outside(struct run *run, struct err *e) MUST_USE;
 /* The patch, what is known about it, and the end of the view. */
 void run_collect_workspace(struct run *run);
 

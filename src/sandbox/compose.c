@@ -103,8 +103,6 @@ static void decide_who(struct compose *c)
     w->inside_uid = geteuid() == 0 ? SHOWN_ID : w->uid;
     w->inside_gid = geteuid() == 0 ? SHOWN_ID : w->gid;
     w->name = sandbox_user_name(c->arena);
-    w->home =
-        c->policy->home != NULL ? c->policy->home : arena_printf(c->arena, "/home/%s", w->name);
 }
 
 /* --- what is shown --- */
@@ -254,17 +252,29 @@ static int check_view(const struct sandbox_view *v, struct err *e)
     return compose_check_path(v->path, e);
 }
 
-int compose_init(struct compose *c, struct arena *a, const struct sandbox_opts *o, struct err *e)
+void compose_start(struct compose *c, struct arena *a, const struct sandbox_opts *o)
 {
-    bool has_view = o->view != NULL && o->view->path != NULL;
     *c = (struct compose) { .arena = a,
                             .opts = o,
                             .policy = o->policy,
-                            .view = has_view ? o->view : NULL,
                             .landlock = compose_landlock_version(),
                             .requested = guarantees_of(o->policy) };
-    int rc = has_view ? check_view(o->view, e) : 0;
     decide_who(c);
+}
+
+int compose_init(struct compose *c, struct arena *a, const struct sandbox_opts *o, struct err *e)
+{
+    bool has_view = o->view != NULL && o->view->path != NULL;
+    if (c->who.name == NULL) {
+        compose_start(c, a, o);
+    }
+    c->opts = o;
+    c->view = has_view ? o->view : NULL;
+    c->layers = has_view && o->layers;
+    c->n_grants = 0;
+    c->who.home =
+        c->policy->home != NULL ? c->policy->home : arena_printf(a, "/home/%s", c->who.name);
+    int rc = has_view ? check_view(o->view, e) : 0;
     return rc < 0 ? rc : gather(c, e);
 }
 

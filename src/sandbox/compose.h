@@ -4,8 +4,11 @@
  * files only to see what is there and whose it is; starts and mounts nothing.
  *
  *   struct compose c;
- *   compose_init(&c, arena, options, e);           checks the policy, decides who the program is
- *   compose_view(&c, &buf, e);                     for the holder
+ *   compose_start(&c, arena, options);             decides who the program is; of the options only
+ *                                                  the policy is looked at
+ *   compose_leave(&c, &buf, e);                    for the holder: which namespaces it leaves
+ *   compose_init(&c, arena, options, e);           checks policy and view, gathers what is shown
+ *   compose_view(&c, &buf, e);                     for the holder: the rest
  *   compose_entry(&c, layer, &buf, e);             for each keeper
  *
  * `without` are guarantees to leave out because this machine cannot give them; it may be changed
@@ -54,16 +57,23 @@ struct compose {
     size_t n_grants;
     uint32_t requested; /* guarantees */
     uint32_t without;
+    bool layers;      /* it has to be tried whether programs can have layers */
     int landlock;     /* version that the kernel has; 0: none */
     uint32_t n_joins; /* descriptors of cgroups that come with each entry */
 };
 
+void compose_start(struct compose *c, struct arena *a, const struct sandbox_opts *o);
+int compose_leave(const struct compose *c, struct buf *out, struct err *e) MUST_USE;
+/* May be called again, with another view; without compose_start() it does that, too. */
 int compose_init(struct compose *c, struct arena *a, const struct sandbox_opts *o,
                  struct err *e) MUST_USE;
 int compose_view(const struct compose *c, struct buf *out, struct err *e) MUST_USE;
 int compose_entry(const struct compose *c, const char *layer, struct buf *out,
                   struct err *e) MUST_USE;
 bool compose_without(const struct compose *c, enum sandbox_guarantee g);
+
+/* The mode of an overlay in a plan: which one a machine refused. */
+enum compose_overlay { COMPOSE_OVERLAY_VIEW, COMPOSE_OVERLAY_TRIAL };
 
 /* The version of Landlock that is switched on; 0: none. */
 int compose_landlock_version(void);

@@ -21,6 +21,7 @@ struct draft {
 #define OWN_DISK      MOUNTS_OWN "/scratch/disk"
 #define OWN_LAYER     MOUNTS_OWN "/layer"
 #define OWN_WORKSPACE MOUNTS_OWN "/workspace"
+#define OWN_TRIAL     MOUNTS_OWN "/trial"
 
 void draft_number(struct draft *d, enum plan_op op, uint32_t number);
 void draft_text(struct draft *d, enum plan_op op, const char *text);

@@ -32,9 +32,6 @@ static void draft_namespaces(struct draft *d)
         draft_number(d, PLAN_OP_NAMESPACES, CLONE_NEWNET);
         draft_number(d, PLAN_OP_LOOPBACK, 1);
     }
-    if (c->opts->listen) {
-        draft_number(d, PLAN_OP_LISTEN, c->opts->listen_port);
-    }
 }
 
 static void draft_root(struct draft *d)
@@ -65,6 +62,17 @@ static void draft_workspace(struct draft *d)
                     writable);
     }
     draft_bind(d, v->path, OWN_WORKSPACE, PLAN_INSIDE | PLAN_WRITABLE | PLAN_SHALLOW);
+}
+
+/* A layer on the workspace as transactions will have them: the kernel may refuse it although the
+ * view stands, because it takes only so many overlays on top of each other. */
+static void draft_trial(struct draft *d)
+{
+    struct plan_paths p = { .flags = PLAN_WRITABLE, .mode = COMPOSE_OVERLAY_TRIAL };
+    draft_dir(d, OWN_SCRATCH "/trial/upper", 0755, true);
+    draft_dir(d, OWN_SCRATCH "/trial/work", 0755, true);
+    const char *options = compose_overlay_options(d->c, OWN_WORKSPACE, OWN_SCRATCH "/trial", true);
+    d->rc = d->rc < 0 ? d->rc : plan_add_paths(d->b, PLAN_OP_OVERLAY, &p, options, OWN_TRIAL, d->e);
 }
 
 /* A bind of something in the view onto itself, which also keeps it from being moved away. */
@@ -211,11 +219,22 @@ static void draft_denied(struct draft *d)
     }
 }
 
-int compose_view(const struct compose *c, struct buf *out, struct err *e)
+int compose_leave(const struct compose *c, struct buf *out, struct err *e)
 {
     struct draft d = { .c = c, .b = out, .e = e };
     d.rc = plan_begin(out, PLAN_VIEW, e);
     draft_namespaces(&d);
+    return d.rc < 0 ? d.rc : plan_end(out, e);
+}
+
+int compose_view(const struct compose *c, struct buf *out, struct err *e)
+{
+    struct draft d = { .c = c, .b = out, .e = e };
+    d.rc = plan_begin(out, PLAN_VIEW, e);
+    /* Without a network of its own it would be the host's port: there somebody else listens. */
+    if (c->opts->listen && !compose_without(c, SANDBOX_NETWORK)) {
+        draft_number(&d, PLAN_OP_LISTEN, c->opts->listen_port);
+    }
     draft_root(&d);
     draft_system(&d);
     if (!c->who.root) {
@@ -228,6 +247,9 @@ int compose_view(const struct compose *c, struct buf *out, struct err *e)
     draft_denied(&d);
     if (c->view != NULL && c->view->scratch != NULL) {
         draft_bind_shown(&d, c->view->scratch, OWN_DISK, PLAN_WRITABLE | PLAN_SHALLOW);
+    }
+    if (c->layers) {
+        draft_trial(&d);
     }
     draft_number(&d, PLAN_OP_CLOSE_ROOT, 1);
     draft_text(&d, PLAN_OP_PASS, OWN_SCRATCH);

@@ -41,6 +41,7 @@ struct member {
     uint32_t id; /* 0: the place is free */
     pid_t pid;
     int control;       /* kept until the view stands: it may have to be built again; -1 */
+    bool sent;         /* the holder has been asked */
     const char *layer; /* in the arena */
     void (*on_gone)(void *arg, int status, const struct err *why); /* NULL: nobody wants to know */
     void *arg;
@@ -56,6 +57,8 @@ struct sandbox {
     struct sandbox_report report;
     struct cgroup *cgroup;
     enum state state;
+    bool shown;     /* the view is known */
+    bool no_layers; /* the kernel refuses them */
     bool freed;
     bool patient; /* what may be lost is not known yet: programs wait for the view */
     struct err why;
@@ -144,8 +147,11 @@ static int enter(const struct proc_place *place, int control,
         .arg = arg,
     };
     int rc = m->control < 0 ? ERR_SYS(e, "keep the control socket") : 0;
-    if (rc == 0 && (s->state == READY || !s->patient)) {
+    if (rc == 0 && (s->state == READY || (s->shown && !s->patient))) {
         rc = send_entry(s, m, e);
+        m->sent = true;
+    }
+    if (s->state == READY) {
         cleanup_fd(&m->control);
     }
     if (rc < 0) {
@@ -222,7 +228,8 @@ static void give_up(struct sandbox *s, enum state state, const struct err *why)
 static void on_ready(struct sandbox *s, int *fds, size_t n)
 {
     size_t at = 0;
-    int listener = s->opts.listen && at < n ? fds[at++] : -1;
+    bool listens = s->opts.listen && !compose_without(&s->compose, SANDBOX_NETWORK);
+    int listener = listens && at < n ? fds[at++] : -1;
     s->scratch_fd = at < n ? fds[at++] : -1;
     s->workspace_fd = at < n && s->compose.view != NULL ? fds[at++] : -1;
     for (; at < n; at++) {
@@ -235,7 +242,7 @@ static void on_ready(struct sandbox *s, int *fds, size_t n)
     for (size_t i = 0; i < MEMBERS_MAX; i++) {
         struct member *m = &s->members[i];
         if (m->id != 0 && m->control >= 0) {
-            int rc = send_entry(s, m, &why);
+            int rc = m->sent ? 0 : send_entry(s, m, &why);
             cleanup_fd(&m->control);
             if (rc < 0) {
                 member_end(m, 0, &why);
@@ -249,11 +256,49 @@ static void on_ready(struct sandbox *s, int *fds, size_t n)
     s->opts.port.on_ready(s->opts.port.arg, &s->report, listener);
 }
 
+/* Another holder, with another plan. */
+static void try_again(struct sandbox *s)
+{
+    struct err why;
+    s->control = watch_free(s->control);
+    cleanup_fd(&s->control_fd);
+    s->holder = child_free(s->holder);
+    for (size_t i = 0; i < MEMBERS_MAX; i++) {
+        s->members[i].sent = false;
+    }
+    int rc = s->shown ? compose_init(&s->compose, s->arena, &s->opts, &why) : 0;
+    rc = rc < 0 ? rc : start_holder(s, &why);
+    if (rc < 0) {
+        give_up(s, FAILED, &why);
+    }
+}
+
+/* No guarantee depends on overlays: they only save copies. */
+static bool do_without_overlay(struct sandbox *s, const struct control_refused *r,
+                               const struct err *why)
+{
+    const struct sandbox_port *port = &s->opts.port;
+    if (r->op != PLAN_OP_OVERLAY) {
+        return false;
+    }
+    LOG_DEBUG("sandbox", "no overlay", LOG_STR("why", why->msg));
+    if (r->number == COMPOSE_OVERLAY_TRIAL) {
+        s->opts.layers = false;
+        s->no_layers = true;
+        return true;
+    }
+    return port->on_no_overlay != NULL && port->on_no_overlay(port->arg, why, &s->opts.view);
+}
+
 /* Tries once more without what cannot be had, if that may be. */
 static void on_refused(struct sandbox *s, const struct control_refused *r)
 {
     struct err why;
     control_err_to(&r->error, &why);
+    if (do_without_overlay(s, r, &why)) {
+        try_again(s);
+        return;
+    }
     enum sandbox_guarantee g = loss_of(r, &s->compose);
     bool known = g != SANDBOX_GUARANTEE_MAX;
     if (known) {
@@ -268,13 +313,7 @@ static void on_refused(struct sandbox *s, const struct control_refused *r)
     }
     LOG_DEBUG("sandbox", "without", LOG_STR("guarantee", sandbox_guarantee_word(g)));
     s->compose.without |= 1u << g;
-    s->control = watch_free(s->control);
-    cleanup_fd(&s->control_fd);
-    s->holder = child_free(s->holder);
-    struct err again;
-    if (start_holder(s, &again) < 0) {
-        give_up(s, FAILED, &again);
-    }
+    try_again(s);
 }
 
 static void on_gone(struct sandbox *s, const struct control_status *st)
@@ -362,24 +401,37 @@ static void holder_gone(void *arg, int status)
     give_up(s, s->state == OPENING ? FAILED : LOST, &why);
 }
 
-static int send_hold(struct sandbox *s, int sock, struct err *e)
+static int send_plan(struct sandbox *s, enum control_command_type type, struct str text,
+                     struct err *e)
 {
-    CLEANUP(buf) struct buf view = BUF_INIT(2 * PLAN_MAX);
-    CLEANUP(buf) struct buf entry = BUF_INIT(PLAN_MAX);
     CLEANUP(fd) int plan = -1;
+    struct control_command c = { .type = type };
+    int rc = plan_seal(text, &plan, e);
+    return rc < 0 ? rc : control_send_command(s->control_fd, &c, &plan, 1, e);
+}
+
+static int send_leave(struct sandbox *s, struct err *e)
+{
+    CLEANUP(buf) struct buf leave = BUF_INIT(PLAN_MAX);
+    int rc = compose_leave(&s->compose, &leave, e);
+    return rc < 0 ? rc : send_plan(s, CONTROL_LEAVE, buf_str(&leave), e);
+}
+
+static int send_hold(struct sandbox *s, struct err *e)
+{
+    CLEANUP(buf) struct buf view = BUF_INIT(PLAN_MAX);
+    CLEANUP(buf) struct buf all = BUF_INIT(3 * PLAN_MAX);
     int rc = compose_view(&s->compose, &view, e);
-    rc = rc < 0 ? rc : compose_entry(&s->compose, NULL, &entry, e);
-    rc = rc < 0 ? rc : plan_seal(buf_str(&view), &plan, e);
-    if (rc < 0) {
-        return rc;
+    rc = rc < 0 ? rc : send_plan(s, CONTROL_HOLD, buf_str(&view), e);
+    rc = rc < 0 ? rc : compose_leave(&s->compose, &all, e);
+    rc = rc < 0 ? rc : buf_append(&all, buf_str(&view), e);
+    buf_reset(&view);
+    rc = rc < 0 ? rc : compose_entry(&s->compose, NULL, &view, e);
+    rc = rc < 0 ? rc : buf_append(&all, buf_str(&view), e);
+    if (rc == 0) {
+        sha256_hex(buf_str(&all), s->report.plan_sha256);
     }
-    rc = buf_append(&view, buf_str(&entry), e);
-    if (rc < 0) {
-        return rc;
-    }
-    sha256_hex(buf_str(&view), s->report.plan_sha256);
-    struct control_command c = { .type = CONTROL_HOLD };
-    return control_send_command(sock, &c, &plan, 1, e);
+    return rc;
 }
 
 static int start_holder(struct sandbox *s, struct err *e)
@@ -400,13 +452,14 @@ static int start_holder(struct sandbox *s, struct err *e)
                              .n_fds = ARRAY_LEN(fds),
                              .on_exit = holder_gone,
                              .arg = s };
-    int rc = send_hold(s, s->control_fd, e);
+    int rc = send_leave(s, e);
+    rc = rc < 0 ? rc : child_start(s->loop, &co, &s->holder, e);
+    rc = rc < 0 || !s->shown ? rc : send_hold(s, e);
     rc = rc < 0 ? rc : watch_new(s->loop, s->control_fd, on_control, s, &s->control, e);
-    if (rc < 0) {
-        return rc;
+    if (rc == 0) {
+        watch_set(s->control, WATCH_READ);
     }
-    watch_set(s->control, WATCH_READ);
-    return child_start(s->loop, &co, &s->holder, e);
+    return rc;
 }
 
 /* --- life --- */
@@ -414,15 +467,8 @@ static int start_holder(struct sandbox *s, struct err *e)
 static int prepare(struct sandbox *s, struct err *e)
 {
     const struct sandbox_opts *o = &s->opts;
-    int rc = timer_new(s->loop, on_deadline, s, &s->deadline, e);
-    rc = rc < 0 ? rc : compose_init(&s->compose, s->arena, o, e);
-    if (rc < 0) {
-        return rc;
-    }
-    s->report.mode = o->policy->mode;
-    s->report.requested = s->compose.requested;
-    s->patient = o->policy->may_lose != 0;
-    rc = cgroup_open(o->policy, &s->cgroup, &s->report, e);
+    int rc = compose_init(&s->compose, s->arena, o, e);
+    rc = rc < 0 ? rc : cgroup_open(o->policy, &s->cgroup, &s->report, e);
     s->compose.n_joins = (uint32_t)cgroup_fds(s->cgroup, NULL, 0);
     if (rc == 0 && s->compose.landlock == 0 &&
         (s->compose.requested & (1u << SANDBOX_LANDLOCK)) != 0) {
@@ -432,7 +478,7 @@ static int prepare(struct sandbox *s, struct err *e)
     return rc < 0 ? rc : loss_check(&s->report, o->policy->may_lose, e);
 }
 
-int sandbox_open(struct loop *l, const struct sandbox_opts *o, struct sandbox **ret, struct err *e)
+int sandbox_start(struct loop *l, const struct sandbox_opts *o, struct sandbox **ret, struct err *e)
 {
     if (o->policy->mode == SANDBOX_OFF) {
         return ERR(e, ERR_BUG, "a sandbox that is off cannot be opened");
@@ -449,7 +495,11 @@ int sandbox_open(struct loop *l, const struct sandbox_opts *o, struct sandbox **
     if (o->init != NULL) {
         (void)snprintf(s->init, sizeof s->init, "%s", o->init);
     }
-    rc = rc < 0 ? rc : prepare(s, e);
+    compose_start(&s->compose, s->arena, &s->opts);
+    s->report.mode = o->policy->mode;
+    s->report.requested = s->compose.requested;
+    s->patient = o->policy->may_lose != 0;
+    rc = rc < 0 ? rc : timer_new(s->loop, on_deadline, s, &s->deadline, e);
     rc = rc < 0 ? rc : start_holder(s, e);
     if (rc < 0) {
         (void)sandbox_free(s);
@@ -458,6 +508,43 @@ int sandbox_open(struct loop *l, const struct sandbox_opts *o, struct sandbox **
     timer_arm(s->deadline, clock_now() + READY_DEADLINE);
     *ret = s;
     return 0;
+}
+
+int sandbox_show(struct sandbox *s, const struct sandbox_opts *o, struct err *e)
+{
+    s->opts = *o;
+    if (s->state != OPENING) {
+        return 0; /* on_failed has said why */
+    }
+    int rc = prepare(s, e);
+    if (rc < 0) {
+        return rc;
+    }
+    s->shown = true;
+    timer_arm(s->deadline, clock_now() + READY_DEADLINE);
+    /* A holder that has just been refused hears nothing any more; the next one is told all. */
+    rc = send_hold(s, e);
+    for (size_t i = 0; rc == 0 && i < MEMBERS_MAX; i++) {
+        struct member *m = &s->members[i];
+        if (m->id != 0 && !s->patient) {
+            rc = send_entry(s, m, e);
+            m->sent = rc == 0;
+        }
+    }
+    return rc;
+}
+
+int sandbox_open(struct loop *l, const struct sandbox_opts *o, struct sandbox **ret, struct err *e)
+{
+    int rc = sandbox_start(l, o, ret, e);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = sandbox_show(*ret, o, e);
+    if (rc < 0) {
+        *ret = sandbox_free(*ret);
+    }
+    return rc;
 }
 
 void sandbox_close(struct sandbox *s)
@@ -513,6 +600,21 @@ struct sandbox *sandbox_free(struct sandbox *s)
 bool sandbox_ready(const struct sandbox *s)
 {
     return s->state == READY;
+}
+
+bool sandbox_busy(const struct sandbox *s)
+{
+    for (size_t i = 0; i < MEMBERS_MAX; i++) {
+        if (s->members[i].id != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sandbox_layers(const struct sandbox *s)
+{
+    return !s->no_layers;
 }
 
 const struct sandbox_report *sandbox_report(const struct sandbox *s)

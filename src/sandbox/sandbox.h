@@ -3,7 +3,9 @@
  * struct sandbox: the namespaces of a run, and the programs inside them.
  *
  *  1. sandbox_open(loop, &(struct sandbox_opts){ .policy = &p, .view = &v, .port = { … } }, &s, e)
- *     composes the plan and starts the holder (cinch-init in its other role).
+ *     composes the plan and starts the holder (cinch-init in its other role). In two steps, where
+ *     the view is not known yet: sandbox_start() of policy and port, whose namespaces come up
+ *     meanwhile; sandbox_show() of the rest.
  *  2. struct proc_place in = sandbox_place(s, NULL);  proc_start() with .place = &in: the program
  *     runs inside. It may be called at once, before on_ready: what is asked for is done in order.
  *     As often as wanted, also several at a time.
@@ -98,10 +100,13 @@ struct sandbox_report {
 };
 
 struct sandbox_port {
-    /* The listener is the callee's, -1 without a port. */
+    /* The listener is the callee's, -1 if none was asked for, or there is no network inside. */
     void (*on_ready)(void *arg, const struct sandbox_report *r, int listener);
     /* ERR_UNSUPPORTED (69) for a guarantee that this machine cannot give, with what to do. */
     void (*on_failed)(void *arg, const struct sandbox_report *r, const struct err *why);
+    /* The kernel takes no overlay of this view. True: here is another view, of the same path and
+     * without one; it is tried instead. NULL, or false: on_failed follows. */
+    bool (*on_no_overlay)(void *arg, const struct err *why, const struct sandbox_view **ret);
     /* The holder is gone and everything with it, without having been told. */
     void (*on_lost)(void *arg, const struct err *why);
     /* After sandbox_close(): nothing is left. */
@@ -117,6 +122,7 @@ struct sandbox_opts {
     const char *const *own_read;
     const char *const *own_write;
     const char *program; /* what will be started: its installation is made readable */
+    bool layers;         /* find out whether programs can have layers: sandbox_layers() */
     bool listen;
     uint16_t listen_port; /* inside; 0: the kernel chooses */
     const char *init;     /* path of cinch-init; NULL: proc/locate.h */
@@ -127,6 +133,10 @@ struct sandbox_opts {
  * ERR_UNSUPPORTED where a guarantee is known to be lost and may not be. */
 int sandbox_open(struct loop *l, const struct sandbox_opts *o, struct sandbox **ret,
                  struct err *e) MUST_USE;
+/* The two steps of it. Who starts and shows nothing closes and frees all the same. */
+int sandbox_start(struct loop *l, const struct sandbox_opts *o, struct sandbox **ret,
+                  struct err *e) MUST_USE;
+int sandbox_show(struct sandbox *s, const struct sandbox_opts *o, struct err *e) MUST_USE;
 /* Ends everything inside and removes all traces, then on_closed. */
 void sandbox_close(struct sandbox *s);
 /* At once; what takes time (control groups) is waited for. Accepts NULL, returns NULL. */
@@ -136,6 +146,11 @@ struct sandbox *sandbox_free(struct sandbox *s);
 struct proc_place sandbox_place(struct sandbox *s, const char *layer);
 
 bool sandbox_ready(const struct sandbox *s);
+/* Is any program inside, or on its way? */
+bool sandbox_busy(const struct sandbox *s);
+/* May a place have a layer, as far as is known? Else only a whole copy. Known when it is ready, and
+ * if it was asked for. */
+bool sandbox_layers(const struct sandbox *s);
 const struct sandbox_report *sandbox_report(const struct sandbox *s);
 /* Directories inside, to be used from outside with openat() and the like; -1 before on_ready, or
  * when there is none. They stay the sandbox's. */

@@ -26,6 +26,7 @@
  * suggestions, severity, timestamp, call_index, prompt_name, file?}. A session that was taken up
  * goes on where those items end: calls are counted on, and a file is told of once.
  *
+ * structured_output, by which an agent gives its answer, is no call in this sense.
  * every_n_seconds is true at once for a provider that never spoke. All providers whose trigger is
  * true speak. A deadline or budget provider speaks only where there is one. A program gets {tool,
  * native, success, call_index, elapsed_s, time_left_s, budget_left} and may print nothing.

@@ -444,6 +444,17 @@ static void check_unlink(struct guard_check *c)
     c->guard = NULL;
 }
 
+static void tell_problem(const struct guard_check *c)
+{
+    const struct guard_opts *o = &c->guard->opts;
+    if (o->problem != NULL && c->detail.len > 0) {
+        CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+        buf_addf(&text, "policy '%.*s': %.*s", STR_ARG(c->guard->policies[c->at].name),
+                 STR_ARG(c->detail));
+        o->problem(o->arg, buf_str(&text));
+    }
+}
+
 static void decide(struct guard_check *c, enum policy_verdict v)
 {
     struct guard_decision d = { .allowed = v == POLICY_ALLOWS };
@@ -453,6 +464,7 @@ static void decide(struct guard_check *c, enum policy_verdict v)
         d.reason = c->reason.len > 0 ? c->reason : arena_str(c->arena, p->reason);
         d.reason = d.reason.len > 0 ? d.reason : STR(DENIED);
         d.detail = c->detail;
+        tell_problem(c);
     }
     check_unlink(c);
     c->decided(c->arg, &d);

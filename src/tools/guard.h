@@ -81,6 +81,8 @@ struct guard_opts {
     bool (*section)(void *arg, struct str path);
     nsec (*now)(void *arg); /* NULL: clock_now() */
     const char *file;       /* what messages call the task; NULL: they name no place */
+    /* A policy denied because something is wrong with itself. May be NULL. */
+    void (*problem)(void *arg, struct str text);
 };
 
 /* At definition time host, session and exists are NULL: the policies are read and judged, and that

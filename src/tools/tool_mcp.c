@@ -7,6 +7,7 @@
 #include "tools/tool_mcp.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/macro.h"
 #include "io/loop.h"
@@ -560,16 +561,32 @@ struct str toolserver_stderr(const struct toolserver *s)
                                                         : buf_str(&s->stderr_tail);
 }
 
+static const struct served *offered(const struct toolserver *s, const struct json *tool,
+                                    const char *pin)
+{
+    struct str name = json_str(json_get(tool, "name"), STR_EMPTY);
+    for (size_t i = 0; i < s->served.len; i++) {
+        const struct served *x = &s->served.items[i];
+        if (str_eq(x->upstream, name) && strcmp(x->pin, pin) == 0) {
+            return x;
+        }
+    }
+    return NULL;
+}
+
 struct json *toolserver_list(const struct toolserver *s, struct arena *a)
 {
     struct json *list = s->list == NULL ? json_array(a) : json_copy(a, s->list);
     for (size_t i = 0; i < json_len(list); i++) {
         char pin[SHA256_HEX];
         struct json *tool = json_item(list, i);
-        mcp_pin(tool, pin);
-        if (json_is(tool, JSON_OBJECT)) {
-            json_setc(a, tool, "pin", json_cstr(a, pin));
+        if (!json_is(tool, JSON_OBJECT)) {
+            continue;
         }
+        mcp_pin(tool, pin);
+        const struct served *x = offered(s, tool, pin);
+        json_setc(a, tool, "pin", json_cstr(a, pin));
+        json_setc(a, tool, "offered", x == NULL ? json_null(a) : json_string(a, x->name));
     }
     return list;
 }

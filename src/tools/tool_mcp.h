@@ -112,7 +112,8 @@ struct toolserver *toolserver_free(struct toolserver *s); /* accepts NULL, retur
 struct str toolserver_name(const struct toolserver *s);
 /* The last of what the program wrote to its standard error; empty over HTTP. */
 struct str toolserver_stderr(const struct toolserver *s);
-/* Tools of the upstream list as they came, with `pin` in each: what `cinch mcp tools` shows. */
+/* Tools of the upstream list as they came, with `pin` in each and `offered`, the name it has here
+ * or null: what `cinch mcp tools` shows. */
 struct json *toolserver_list(const struct toolserver *s, struct arena *a);
 
 /* The definition alone, before anything is started; for `cinch task check`. */

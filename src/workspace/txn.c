@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -185,6 +186,9 @@ int txn_begin(struct txns *t, struct txn **ret, struct err *e)
     int r = make_places(x, e);
     /* After a copy, not before it: what changed while we copied is in the copy. */
     (void)clock_gettime(CLOCK_REALTIME, &x->now);
+    if (r == 0 && fstat(x->source_fd, &x->root) < 0) {
+        r = ERR_SYS(e, "look at the layer");
+    }
     if (r < 0) {
         discard(x);
         return err_wrap(e, "begin a transaction");
@@ -227,6 +231,32 @@ static void count(const struct delta *d, const struct merge *m, struct txn_repor
     }
 }
 
+/* Only marks of the overlay itself? Anything else could be a change of the root. */
+static bool has_attributes(int fd)
+{
+    static const char *const marks[] = { "trusted.overlay.", "user.overlay." };
+    char names[4096];
+    ssize_t n = flistxattr(fd, names, sizeof names);
+    for (ssize_t i = 0; i < n; i += (ssize_t)strlen(names + i) + 1) {
+        if (strncmp(names + i, marks[0], strlen(marks[0])) != 0 &&
+            strncmp(names + i, marks[1], strlen(marks[1])) != 0) {
+            return true;
+        }
+    }
+    return n < 0;
+}
+
+/* Programs that only look are the common case: for them nothing is staged and decided. The root is
+ * always in the list. */
+static bool is_nothing(const struct txn *x, const struct delta *d)
+{
+    const struct stat *was = &x->root, *is = &d->items[0].st;
+    return d->len == 1 && d->items[0].path[0] == '\0' && !d->items[0].clear &&
+           was->st_mode == is->st_mode && was->st_uid == is->st_uid && was->st_gid == is->st_gid &&
+           was->st_mtim.tv_sec == is->st_mtim.tv_sec &&
+           was->st_mtim.tv_nsec == is->st_mtim.tv_nsec && !has_attributes(x->source_fd);
+}
+
 static int commit(struct txn *x, struct txn_report *report, struct err *e)
 {
     CLEANUP(delta) struct delta d;
@@ -243,6 +273,9 @@ static int commit(struct txn *x, struct txn_report *report, struct err *e)
         .stage_fd = -1,
     };
     int r = find_delta(x, &d, e);
+    if (r == 0 && is_nothing(x, &d)) {
+        return 0;
+    }
     r = r < 0 ? r : txn_check_conflict(x, &d, report, e);
     if (r < 0) {
         return r;

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/id.h"
@@ -41,6 +42,7 @@ struct txn {
     int source_fd;            /* the upper layer, or the copy */
     uint64_t begun_at;        /* commits at that time */
     struct timespec now;      /* wall clock at the begin, as the kernel stamps files */
+    struct stat root;         /* of the layer or the copy, at the begin */
     char *copy;               /* path; NULL with an overlay, or below layers_fd */
     char *copy_name;          /* "<id>/copy"; NULL with an overlay */
     struct baseline baseline; /* of a copy */

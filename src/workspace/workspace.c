@@ -35,6 +35,7 @@ static struct json *describe(const struct workspace *w, struct arena *a)
     char iso[CLOCK_ISO_LEN];
     struct json *o = json_object(a);
     json_setc(a, o, "mode", json_cstr(a, kind_words[w->kind]));
+    json_setc(a, o, "why_not_overlay", json_cstr(a, w->layered ? NULL : w->why_not));
     json_setc(a, o, "source", json_cstr(a, w->source));
     json_setc(a, o, "path", json_cstr(a, w->path));
     json_setc(a, o, "ref", json_cstr(a, w->ref));
@@ -77,26 +78,6 @@ static int open_source(struct workspace *w, const char *path, struct err *e)
     }
     w->base = arena_dup(w->arena, str_of(path));
     return 0;
-}
-
-/* Would the kernel take these layers? Asked by making the overlay without mounting it anywhere,
- * which is for root to do; who may not is told nothing, and it is tried. */
-static bool is_refused(const struct workspace *w)
-{
-    CLEANUP(fd) int fs = (int)syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
-    const char *const options[][2] = {
-        { "lowerdir", w->base },
-        { "upperdir", w->tree },
-        { "workdir", workspace_place(w, "layer/work") },
-    };
-    bool plain = strpbrk(w->base, ":\\,") == NULL; /* others would need quoting */
-    for (size_t i = 0; fs >= 0 && plain && i < ARRAY_LEN(options); i++) {
-        if (syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, options[i][0], options[i][1], 0) < 0) {
-            return false;
-        }
-    }
-    return fs >= 0 && plain && syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 &&
-           errno != EPERM && errno != EACCES;
 }
 
 /* upper/ and work/, dressed as the tree below: the root of an overlay takes its attributes from the
@@ -151,6 +132,7 @@ int workspace_note_baseline(struct workspace *w, struct err *e)
     CLEANUP(buf) struct buf text = BUF_INIT(SIZE_MAX);
     struct delta_filter own = { workspace_skip, w };
     int r = baseline_scan(&b, w->tree_fd, &own, e);
+    w->has_files = b.len > 0;
     r = r < 0 ? r : baseline_write(&b, &text, e);
     return r < 0 ? r : file_write_atomic(w->dir_fd, "baseline", buf_str(&text), 0600, e);
 }
@@ -174,7 +156,6 @@ static void find_inner(struct workspace *w)
 static int choose(struct workspace *w, const struct workspace_opts *o, struct err *e)
 {
     w->kind = o->kind;
-    w->any = o->kind == WORKSPACE_SNAPSHOT;
     if ((o->kind == WORKSPACE_CLONE || o->ref != NULL) && !w->has_repo) {
         return ERR(e, ERR_CONFIG, "'%s' is no git repository, so there is no %s", w->source,
                    o->ref != NULL ? "ref to check out" : "clone of it");
@@ -222,22 +203,10 @@ static int make_view(struct workspace *w, struct err *e)
     if (w->kind == WORKSPACE_IN_PLACE) {
         w->tree = w->base;
         w->tree_fd = fcntl(w->base_fd, F_DUPFD_CLOEXEC, 3);
-        r = workspace_snapshot_commit(w, e);
-        return r < 0 ? r : workspace_note_baseline(w, e);
+        r = workspace_note_baseline(w, e);
+        return r < 0 ? r : workspace_keep_contents(w, e);
     }
     r = w->layered ? make_layer(w, e) : make_copy(w, e);
-    if (r == 0 && w->layered && w->any && is_refused(w)) {
-        /* The tree lies on too many overlays already, or its file system cannot be a layer. */
-        cleanup_fd(&w->tree_fd);
-        w->layered = false;
-        w->kind = fresh ? WORKSPACE_CLONE : WORKSPACE_COPY;
-        r = file_remove_tree(w->dir_fd, "layer", e);
-        if (r == 0 && fresh) {
-            w->baseline_commit = arena_dup(w->arena, str_of(w->head));
-            return use_base(w, e);
-        }
-        return r < 0 ? r : make_copy(w, e);
-    }
     return r < 0 || !w->layered ? r : workspace_graft_git(w, e);
 }
 
@@ -247,7 +216,8 @@ static void fill_view(struct workspace *w)
         w->lowers[0] = w->base;
         w->view = (struct sandbox_view) { .path = w->path,
                                           .lower = w->lowers,
-                                          .layer = workspace_place(w, "layer") };
+                                          .layer = workspace_place(w, "layer"),
+                                          .is_volatile = true };
     } else {
         w->view = (struct sandbox_view) { .path = w->path, .bind = w->tree };
     }
@@ -285,6 +255,8 @@ static int set_up(struct workspace *w, const struct workspace_opts *o, struct er
     w->path = w->source;
     w->ref = o->ref == NULL ? NULL : arena_dup(w->arena, str_of(o->ref));
     w->marks = o->marks;
+    bool asked = o->kind != WORKSPACE_SNAPSHOT;
+    w->why_not = asked || o->why_not == NULL ? NULL : arena_dup(w->arena, str_of(o->why_not));
     w->created = clock_wall();
     w->has_repo = repo_find(w->arena, w->source, &w->repo) > 0;
     if (w->has_repo) {
@@ -428,6 +400,11 @@ const char *workspace_dir(const struct workspace *w)
     return w->within == NULL || w->within[0] == '\0'
                ? w->tree
                : arena_printf(w->arena, "%s/%s", w->tree, w->within);
+}
+
+const char *workspace_source(const struct workspace *w)
+{
+    return w->source;
 }
 
 int workspace_fd(const struct workspace *w)

@@ -51,6 +51,7 @@ struct workspace_opts {
     const char *ref;       /* a commit, branch or tag of the source's repository; NULL: as it is */
     const char *dir;       /* private, absolute, must not exist yet; the view's layers go here */
     bool overlay;          /* somebody will mount it: see workspace_view() */
+    const char *why_not;   /* for the record, where that cannot be */
     enum node_marks marks; /* of that overlay */
 };
 
@@ -96,6 +97,7 @@ int workspace_diff(struct workspace *w, struct arena *a, const struct workspace_
 struct json *workspace_json(const struct workspace *w, struct arena *a);
 /* Bytes on disk of the private directory. */
 int64_t workspace_disk(const struct workspace *w);
+const char *workspace_source(const struct workspace *w); /* without links on the way */
 /* The root of the tree that the agent works on; -1 for an overlay, which has one only where it is
  * mounted. Stays the workspace's. */
 int workspace_fd(const struct workspace *w);

@@ -43,6 +43,17 @@ static const char *const *hidden_list(const struct workspace *w, struct arena *a
     return list;
 }
 
+/* Anything but directories that are in both, of which the root is always one. */
+static bool has_changes(const struct delta *d)
+{
+    for (size_t i = 0; i < d->len; i++) {
+        if (d->items[i].kind != DELTA_DIR) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int workspace_diff(struct workspace *w, struct arena *a, const struct workspace_diff_opts *o,
                    struct diff_result *ret, struct err *e)
 {
@@ -64,5 +75,9 @@ int workspace_diff(struct workspace *w, struct arena *a, const struct workspace_
         .changed_since = live ? w->created : 0,
     };
     int r = find_delta(w, &d, e);
+    if (r == 0 && has_changes(&d) && w->kind == WORKSPACE_IN_PLACE && w->baseline_commit == NULL) {
+        r = workspace_name_contents(w, e);
+        opts.base_commit = w->baseline_commit;
+    }
     return r < 0 ? r : diff_make(a, &opts, ret, e);
 }

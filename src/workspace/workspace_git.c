@@ -194,9 +194,8 @@ int workspace_graft_git(struct workspace *w, struct err *e)
     return r < 0 ? err_wrap(e, "a git directory for the view") : 0;
 }
 
-int workspace_snapshot_commit(struct workspace *w, struct err *e)
+int workspace_keep_contents(struct workspace *w, struct err *e)
 {
-    CLEANUP(buf) struct buf id = BUF_INIT(SMALL_MAX);
     const char *git_dir = workspace_place(w, "git");
     const char *index = workspace_place(w, "git/index");
     int r = git_make_repo(git_dir, NULL, w->has_repo && w->repo.sha256, e);
@@ -212,16 +211,26 @@ int workspace_snapshot_commit(struct workspace *w, struct err *e)
         r = file_write_atomic(git_fd, "info/exclude", str_of(rule), 0600, e);
     }
     const char *const add[] = { "add", "--all", "--ignore-errors", "--", ".", NULL };
-    const char *const write[] = { "write-tree", "--missing-ok", NULL };
     struct git_call c = { .args = add, .git_dir = git_dir, .index = index, .ok_status = 1 };
     c.work_tree = c.cwd = w->source;
-    r = r < 0 ? r : git_run(&c, e);
-    c.args = write;
-    c.out = &id;
-    c.ok_status = 0;
-    r = r < 0 ? r : git_run(&c, e);
+    if (r == 0 && w->has_files) {
+        r = git_run(&c, e);
+    }
+    return r < 0 ? err_wrap(e, "note what '%s' is like", w->source) : 0;
+}
+
+int workspace_name_contents(struct workspace *w, struct err *e)
+{
+    CLEANUP(buf) struct buf id = BUF_INIT(SMALL_MAX);
+    const char *const write[] = { "write-tree", "--missing-ok", NULL };
+    struct git_call c = { .args = write,
+                          .git_dir = workspace_place(w, "git"),
+                          .index = workspace_place(w, "git/index"),
+                          .cwd = w->dir,
+                          .out = &id };
+    int r = git_run(&c, e);
     if (r < 0) {
-        return err_wrap(e, "note what '%s' is like", w->source);
+        return err_wrap(e, "note what '%s' was like", w->source);
     }
     w->baseline_commit = arena_dup(w->arena, str_trim(buf_str(&id)));
     return 0;

@@ -13,7 +13,6 @@
 struct workspace {
     struct arena *arena;
     enum workspace_kind kind;
-    bool any;     /* an overlay, or what else can be had */
     bool layered; /* an overlay over `base`, whose upper layer is `tree` */
     const char *source;
     const char *path;   /* inside */
@@ -27,8 +26,10 @@ struct workspace {
     char head[REPO_ID_MAX];
     int dir_fd, base_fd, tree_fd;
     enum node_marks marks;
+    const char *why_not; /* it is no overlay; NULL: it is, or was not meant to be */
     int64_t created;
     bool has_repo;
+    bool has_files; /* the tree had something in it; set by workspace_note_baseline() */
     struct repo repo;
     struct json *hidden; /* list of paths */
     struct tree_stats copied;
@@ -44,8 +45,10 @@ int workspace_note_baseline(struct workspace *w, struct err *e) MUST_USE;
 
 /* base and base_fd: the commit of ref, or HEAD, in a repository of its own. */
 int workspace_checkout(struct workspace *w, struct err *e) MUST_USE;
-/* baseline_commit: the source as it is now, in a repository in the private directory. */
-int workspace_snapshot_commit(struct workspace *w, struct err *e) MUST_USE;
+/* The source as it is now, in the index of a repository in the private directory; baseline_commit is
+ * made from that when something has changed. Each is a git that the agent has to wait for. */
+int workspace_keep_contents(struct workspace *w, struct err *e) MUST_USE;
+int workspace_name_contents(struct workspace *w, struct err *e) MUST_USE;
 /* A worktree's or submodule's .git file leads to the user's repository, which must not be written:
  * the view gets a git directory of its own that borrows the objects. */
 int workspace_graft_git(struct workspace *w, struct err *e) MUST_USE;

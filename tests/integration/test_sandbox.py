@@ -44,15 +44,18 @@ class Box(harness.Case):
                 os.chown(base, self.uid, self.uid)
             # The program itself may lie where only root can look.
             self.tools = self.make_dir("tools")
-            for name in (harness.CINCH, os.path.join(harness.BUILD, "src/init/cinch-init"), INSIDE):
+            for name in (harness.CINCH, os.path.join(harness.BUILD, "src/init/cinch-init"), INSIDE,
+                         harness.program("without")):
                 shutil.copy(name, self.tools)
             os.chmod(self.dir, 0o755)
             self.cinch_path = os.path.join(self.tools, "cinch")
             self.inside_path = os.path.join(self.tools, "inside")
+            self.without_path = os.path.join(self.tools, "without")
             self.env["PATH"] = "/usr/bin:/bin"
         else:
             self.cinch_path = harness.CINCH
             self.inside_path = INSIDE
+            self.without_path = harness.program("without")
         self.env["CINCH_INIT"] = os.path.join(self.tools, "cinch-init") if self.uid != os.geteuid() \
             else os.path.join(harness.BUILD, "src/init/cinch-init")
 
@@ -65,10 +68,11 @@ class Box(harness.Case):
         self.give(os.path.dirname(path))
         return self.give(path)
 
-    def run_box(self, command, *options, env=None, valid=True):
-        """cinch run in a fresh output directory, as the user of the class."""
+    def run_box(self, command, *options, env=None, valid=True, without=None):
+        """cinch run in a fresh output directory, as the user of the class; `without` something, on a machine that
+        lacks it."""
         output = self.new_output()
-        argv = [self.cinch_path, "run", "--env", "CINCH_TEST_MARK", "--workspace", self.workspace,
+        argv = [*([self.without_path, without] if without else []), self.cinch_path, "run", "--env", "CINCH_TEST_MARK", "--workspace", self.workspace,
                 "--output", output, *options, "--", *command]
         done = run_as(self.uid, argv, env={**self.env, **(env or {})}, cwd=self.dir,
                       stdin=subprocess.DEVNULL, capture_output=True, timeout=harness.PATIENCE)
@@ -100,6 +104,55 @@ class Sandboxed(Box):
         for line in lines[1:]:
             name, value = line.split()
             self.assertEqual(value, {"NoNewPrivs:": "1", "Seccomp:": "2"}.get(name, "0" * 16), line)
+
+    # --- machines that lack something ---
+
+    def test_without_overlays_it_is_a_copy(self):
+        self.put("ws/a", "one\n")
+        r = self.sh("echo two >> a; cat a; echo new > b", without="overlay")
+        self.assertEqual((r.reason, self.out(r)), ("success", "one\ntwo\n"), r.stderr)
+        with open(self.path("ws/a"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "one\n")
+        said = r.json("evidence", "workspace.json")
+        self.assertEqual(said["mode"], "copy")
+        self.assertIn("overlay", said["why_not_overlay"])
+        self.assertEqual(sorted(f["path"] for f in said["files"]), ["a", "b"])
+        self.assertEqual(r.manifest["sandbox"]["lost"], [])
+        self.assertIn(b"overlay", r.stderr)
+        self.assertFalse(r.exists("work"))
+        r = self.sh("true", "--workspace-mode", "overlay", without="overlay")
+        self.assertEqual((r.code, r.reason), (69, "unavailable"))
+
+    def test_without_namespaces(self):
+        """A promise that cannot be kept is none; who does without it still has a workspace that is not the user's."""
+        self.put("ws/a", "one\n")
+        r = self.sh("echo two >> a; pwd", without="user,mount")
+        self.assertEqual((r.code, r.reason), (69, "unavailable"))
+        r = self.sh("echo two >> a; pwd", "--allow-degraded", without="user,mount")
+        self.assertEqual((r.code, r.reason), (0, "success"), r.stderr)
+        self.assertNotEqual(self.out(r).strip(), self.workspace)
+        with open(self.path("ws/a"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "one\n")
+        self.assertEqual(r.manifest["sandbox"]["enforced"], [])
+        self.assertEqual(r.json("evidence", "workspace.json")["why_not_overlay"], "there is no sandbox")
+        self.assertIn(b"+two", r.bytes("diff.patch"))
+
+    def test_without_a_network_of_its_own(self):
+        """The gateway then listens outside, on a port that was free: two runs are not in each other's way."""
+        script = self.put("model.yaml", "turns: [{say: hello}]\n")
+        self.put("my/ask.yaml", "name: ask\nargv: ['{command...}']\ngateway: {env: {DOOR: '{gateway_url}'}}\n")
+        ask = "echo $DOOR; exec 3<>/dev/tcp/127.0.0.1/${DOOR##*:} && echo open"
+        options = ["--script", script, "--adapter-dir", self.path("my"), "--adapter", "ask"]
+        r = self.run_box(["bash", "-c", ask], *options)
+        self.assertEqual(self.out(r), "http://127.0.0.1:61161\nopen\n", r.stderr)
+        with socket.socket() as taken:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind(("127.0.0.1", 61161))
+            r = self.run_box(["bash", "-c", ask], *options, "--allow-degraded", without="net")
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertNotIn("61161", self.out(r))
+        self.assertIn("\nopen\n", self.out(r))
+        self.assertIn("network", r.manifest["sandbox"]["lost"][0])
 
     def test_the_manifest_says_what_held(self):
         s = self.sh("true").manifest["sandbox"]

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: MIT
-// The official client against a server: client.mjs SDK_DIRECTORY URL TOKEN. Prints what it saw as one JSON object.
+// The official client against a server: client.mjs SDK_DIRECTORY URL TOKEN [CINCH]. Prints what it saw as one JSON object.
+// With CINCH it talks to the program `cinch mcp` instead of to the URL.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
-const [directory, url, token] = process.argv.slice(2);
+const [directory, url, token, cinch] = process.argv.slice(2);
 const require = createRequire(directory + "/package.json");
 const load = (name) => import(pathToFileURL(require.resolve("@modelcontextprotocol/sdk/" + name)).href);
 const { Client } = await load("client/index.js");
+const { StdioClientTransport } = await load("client/stdio.js");
 const { StreamableHTTPClientTransport } = await load("client/streamableHttp.js");
 const { ToolListChangedNotificationSchema } = await load("types.js");
 
 const client = new Client({ name: "test", version: "1" });
 const headers = { Authorization: "Bearer " + token };
-const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
+const program = { command: cinch, args: ["mcp", "--url", url], env: { CINCH_MCP_TOKEN: token } };
+const transport = cinch
+  ? new StdioClientTransport(program)
+  : new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
 const changed = new Promise((resolve) => client.setNotificationHandler(ToolListChangedNotificationSchema, resolve));
 const seen = {};
 await client.connect(transport);
@@ -55,6 +60,6 @@ do seen.cancelled = text(await call("test_cancelled")); while (seen.cancelled ==
 await call("test_trigger_tool_change");
 await changed;
 seen.after = (await client.listTools()).tools.length;
-await transport.terminateSession();
+await transport.terminateSession?.();
 await client.close();
 console.log(JSON.stringify(seen));

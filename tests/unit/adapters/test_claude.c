@@ -264,6 +264,16 @@ static void test_first_words(void **state)
     assert_logged(&h, "\"appendSystemPrompt\":\"Be kind.\"");
     assert_logged(&h, "\"role\":\"user\",\"content\":\"do it\"");
     stop(&h);
+
+    struct profile profile = { .mcp = { .prefix = "" }, .system_prompt = SYSTEM_PROMPT_REPLACE };
+    spec.profile = &profile;
+    start(&h, &spec);
+    assert_logged(&h, "\"systemPrompt\":[\"Be kind.\"]");
+    stop(&h);
+    profile.system_prompt = SYSTEM_PROMPT_NONE;
+    start(&h, &spec);
+    assert_not_logged(&h, "Be kind.");
+    stop(&h);
 }
 
 static void test_plan(void **state)

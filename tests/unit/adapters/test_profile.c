@@ -55,6 +55,7 @@ static void test_everything(void **state)
                               "argv: ['{binary}', {when: model, args: [-m, '{model}']}]\n"
                               "prompt: stdin\n"
                               "home: shared\n"
+                              "system_prompt: replace\n"
                               "files: [{name: s, path: .x/s.toml, format: toml}]\n"
                               "trust: {style: codex, file: .codex/config.toml}\n"
                               "gateway: {format: chat, upstream: 'https://x', key: X_KEY,\n"
@@ -67,6 +68,7 @@ static void test_everything(void **state)
     assert_string_equal(p->gateway.upstream, "https://x");
     assert_string_equal(p->gateway.key, "X_KEY");
     assert_int_equal(json_len(p->gateway.env), 1);
+    assert_int_equal(p->system_prompt, SYSTEM_PROMPT_REPLACE);
     assert_string_equal(p->mcp.prefix, "x_");
     assert_string_equal(p->acp.auth, "key");
     assert_string_equal(p->acp.mode, "yolo");

@@ -32,6 +32,13 @@ static inline bool file_is_there(void *arg, struct str path)
     return false;
 }
 
+static const char *problem; /* the last one */
+
+static inline void on_problem(void *arg, struct str text)
+{
+    problem = arena_dup(arena, text);
+}
+
 static inline nsec the_time(void *arg)
 {
     return now;
@@ -55,6 +62,7 @@ static inline int make(const char *policies, const struct guard_callback *callba
         .section = section_known,
         .now = the_time,
         .file = "task.yaml",
+        .problem = on_problem,
     };
     guard = guard_free(guard);
     return guard_new(&o, &guard, e);
@@ -72,6 +80,7 @@ static inline int setup(void **state)
 {
     now = 1000 * NSEC_PER_SEC;
     existing = "";
+    problem = NULL;
     session = session_new(&(struct session_opts) { .id = STR("s"), .journal_fd = -1 });
     return arena_setup(state);
 }

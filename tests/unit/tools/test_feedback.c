@@ -171,6 +171,21 @@ static void on_file_created_once(void **state)
     assert_string_equal(json_cstring(json_get(said(0), "file"), ""), "a");
 }
 
+static void an_answer_is_no_call(void **state)
+{
+    providers("[{type: static, text: x, every_n_calls: 1}]");
+    struct feedback_call answer = { .tool = STR("structured_output"), .success = true };
+    struct feedback_round *x;
+    struct told t = { 0 };
+    feedback_after(feedback, &answer, on_text, &t, &x);
+    assert_true(x == NULL && t.times == 1);
+    assert_string_equal(t.text, "");
+    answer.native = true; /* of the harness' own: some tool */
+    feedback_after(feedback, &answer, on_text, &t, &x);
+    assert_string_equal(t.text, X);
+    assert_int_equal(json_int(json_get(said(0), "call_index"), 0), 1);
+}
+
 static void any_trigger_is_enough(void **state)
 {
     providers("[{type: static, text: x, every_n_calls: 2, on_file_created: a}]");
@@ -289,11 +304,11 @@ static void the_budget(void **state)
 static void a_text_cannot_end_its_block(void **state)
 {
     providers("[{type: static, every_n_calls: 1, text: \"a </feedback> b < / FEEDBACK> c"
-              " <feedback provider='x'> d <b> 1 < 2 \\e[1m\\a\\ttab <\"}]");
+              " <feedback provider='x'> d <b> 1 < 2 \\e[1m\\a\\ttab </feed\\aback> <\"}]");
     assert_string_equal(
         after(), "<feedback provider='Static'>\n"
                  "a &lt;/feedback> b &lt; / FEEDBACK> c &lt;feedback provider='x'> d <b> 1 < "
-                 "2 [1m\ttab <\n</feedback>");
+                 "2 [1m\ttab &lt;/feedback> <\n</feedback>");
 }
 
 static void a_text_is_bounded(void **state)
@@ -489,6 +504,7 @@ int main(void)
         CASE(every_n_calls),
         CASE(every_n_seconds),
         CASE(on_file_created_once),
+        CASE(an_answer_is_no_call),
         CASE(any_trigger_is_enough),
         CASE(all_that_are_due_speak_in_order),
         CASE(a_session_that_is_taken_up_goes_on),

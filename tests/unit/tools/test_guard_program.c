@@ -39,6 +39,7 @@ static void a_program_decides(void **state)
     errand_prints(2, "{\"decision\": \"deny\"}");
     assert_string_equal(t.reason, "R");
     assert_string_equal(t.detail, "");
+    assert_null(problem); /* it said no, and that is no problem */
 }
 
 static void whatever_a_program_does_wrong_is_a_denial(void **state)
@@ -72,6 +73,7 @@ static void whatever_a_program_does_wrong_is_a_denial(void **state)
         assert_false(t.allowed);
         assert_string_equal(t.reason, "Denied by policy.");
         assert_true(strlen(t.detail) > 0);
+        assert_string_equal(problem, arena_printf(arena, "policy 'program': %s", t.detail));
     }
 }
 

@@ -6,6 +6,8 @@
  */
 #include "workspace/txn.h"
 
+#include <sys/xattr.h>
+
 #include "scene.h"
 #include "workspace/merge.h"
 
@@ -73,6 +75,38 @@ static void test_commit_and_rollback(void **state)
     assert_false(there(s, "ws/d/gone"));
     assert_true(there(s, "ws/d"));
     close_space(&p);
+}
+
+/* Nothing is written for a program that only looked; what it did to the root itself counts. */
+static void test_nothing_changed(void **state)
+{
+    struct scene *s = *state;
+    struct txn_report report;
+    struct stat st;
+    for (int overlay = 0; overlay < 2; overlay++) {
+        struct space p;
+        const struct timespec long_ago[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+        put(s, "ws/a", "1");
+        assert_int_equal(chmod(at(s, "ws"), 0755), 0);
+        assert_int_equal(utimensat(AT_FDCWD, at(s, "ws"), long_ago, 0), 0);
+        open_space(&p, s, overlay == 1);
+        struct txn *x = begin(&p);
+        assert_ok(txn_commit(x, &report, &p.e), &p.e);
+        assert_int_equal(report.entries, 0);
+        assert_int_equal(stat(at(s, "ws"), &st), 0);
+        assert_int_equal(st.st_mtime, 1);
+        x = begin(&p);
+        assert_int_equal(chmod(inside(&p, x, "."), 0700), 0);
+        assert_ok(txn_commit(x, &report, &p.e), &p.e);
+        assert_int_equal(stat(at(s, "ws"), &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0700);
+        x = begin(&p);
+        assert_int_equal(setxattr(inside(&p, x, "."), "user.note", "1", 1, 0), 0);
+        assert_ok(txn_commit(x, &report, &p.e), &p.e);
+        assert_int_equal(getxattr(at(s, "ws"), "user.note", NULL, 0), 1);
+        assert_int_equal(removexattr(at(s, "ws"), "user.note"), 0);
+        close_space(&p);
+    }
 }
 
 static void test_parallel_on_different_files(void **state)
@@ -279,6 +313,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE_TEST(test_commit_and_rollback),
+        SCENE_TEST(test_nothing_changed),
         SCENE_TEST(test_parallel_on_different_files),
         SCENE_TEST(test_conflicts),
         SCENE_TEST(test_one_after_the_other),
