@@ -546,15 +546,16 @@ static void test_long_and_broken_text(void **state)
     static struct seen s;
     open_world(&w, *state, false);
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
-    for (size_t i = 0; i < BRIDGE_TEXT_MAX / 2; i++) {
-        buf_adds(&text, "\xc3\xa4"); /* two bytes, so that a cut could fall between them */
-    }
     buf_adds(&text, "x");
+    for (size_t i = 0; i < BRIDGE_TEXT_MAX / 2; i++) {
+        buf_adds(&text, "\xc3\xa4"); /* at odd places, so that a cut would fall between its bytes */
+    }
     call(&w, "held", "{}", &s);
     struct tool_result r = { .message = buf_str(&text) };
     tool_run_done(w.held[0], &r);
     assert_true(strlen(s.text) <= BRIDGE_TEXT_MAX);
     assert_true(str_is_utf8(str_of(s.text)));
+    assert_null(strstr(s.text, "\xef\xbf\xbd"));
     assert_non_null(strstr(s.text, "[cut: these are the first "));
     assert_non_null(strstr(s.text, " of 262145 bytes]"));
     call(&w, "held", "{}", &s);
@@ -604,6 +605,43 @@ static void test_later(void **state)
     speak(NULL);
     assert_int_equal(s.done, 1);
     assert_false(bridge_busy(w.b));
+    call(&w, "later", "{\"success\":false}", &s);
+    decide(NULL);
+    loop_run(w.loop);
+    assert_int_equal(s.done, 0);
+    assert_int_equal(txns_active(w.txns), 0); /* undone before anybody else is asked */
+    speak(NULL);
+    assert_int_equal(s.failure, TOOL_FAILED);
+    close_world(&w);
+}
+
+static void look_at_files(void *self, struct tool_run *run)
+{
+    (void)self;
+    assert_int_equal(txns_active(world->txns), 0);
+    assert_true(run->cwd == NULL && run->layer == NULL && run->session != NULL);
+    give(run, TOOL_OK, "m", NULL, "[{\"op\":\"append\",\"slice\":\"plan\",\"value\":1}]");
+}
+
+/* One that changes no files has a transaction on the session only; a quiet one gets no feedback. */
+static void test_reads_only_and_quiet(void **state)
+{
+    static const struct tool_handler looking = { "builtin", look_at_files, NULL, NULL };
+    struct world w;
+    struct seen s;
+    struct tool t;
+    CLEANUP(arena) struct arena *a = arena_new();
+    open_world(&w, *state, true);
+    assert_ok(tool_define(a, parse(a, "{\"name\":\"look\",\"description\":\"d\"}"), &t, &w.e),
+              &w.e);
+    t.handler = &looking;
+    t.reads_only = t.quiet = true;
+    assert_ok(bridge_add(w.b, &t, &w.e), &w.e);
+    call(&w, "look", "{}", &s);
+    assert_int_equal(s.failure, TOOL_OK);
+    assert_int_equal(w.feedbacks, 0);
+    assert_string_equal(s.feedback, "");
+    assert_int_equal(session_len(w.session, NULL, STR("plan")), 1);
     close_world(&w);
 }
 
@@ -739,6 +777,9 @@ static void test_queue(void **state)
     loop_run(w.loop);
     assert_int_equal(w.started, BRIDGE_CALLS_MAX + BRIDGE_QUEUE_MAX - 1);
     assert_int_equal(s[BRIDGE_CALLS_MAX + BRIDGE_QUEUE_MAX - 1].done, 1);
+    call(&w, "now", "{\"message\":\"m\"}", refused); /* there is room again, and no queue */
+    assert_int_equal(refused->done, 1);
+    assert_int_equal(refused->failure, TOOL_OK);
     bridge_stop(w.b);
     assert_int_equal(w.cancelled, BRIDGE_CALLS_MAX - 1);
     assert_false(bridge_busy(w.b));
@@ -746,7 +787,7 @@ static void test_queue(void **state)
     assert_int_equal(w.idle, 1);
     call(&w, "now", "{}", &s[0]);
     assert_int_equal(s[0].failure, TOOL_CANCELLED);
-    assert_int_equal(w.invoked, BRIDGE_CALLS_MAX + BRIDGE_QUEUE_MAX + 2);
+    assert_int_equal(w.invoked, BRIDGE_CALLS_MAX + BRIDGE_QUEUE_MAX + 3);
     close_world(&w);
     free(s);
 }
@@ -787,6 +828,7 @@ int main(void)
         SCENE_TEST(test_long_and_broken_text),
         SCENE_TEST(test_structured),
         SCENE_TEST(test_later),
+        SCENE_TEST(test_reads_only_and_quiet),
         SCENE_TEST(test_parallel_calls_are_apart),
         SCENE_TEST(test_cancel_in_every_phase),
         SCENE_TEST(test_timeout),
