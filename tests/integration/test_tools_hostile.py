@@ -64,7 +64,8 @@ class Output(Hostile):
         self.provoke("yes", "flood", "more than 1048576 bytes")
 
     def test_flood_of_stderr(self):
-        bad = self.provoke("head -c 20000000 /dev/zero | tr '\\0' x >&2; echo the end >&2; exit 1", "failed", "the end")
+        bad = self.provoke("head -c 20000000 /dev/zero | tr '\\0' x >&2; echo the end >&2; exit 1", "failed")
+        self.assertTrue(bad["result"]["message"].endswith("the end"))
         self.assertLess(len(json.dumps(bad)), 100000)
 
     def test_half_an_answer(self):
@@ -101,7 +102,6 @@ class Ends(Hostile):
         self.provoke("echo '{\"success\": true, \"message\": \"fine\"}'; exit 9", "failed", "fine")
 
     def test_does_not_begin(self):
-        self.provoke("#!/no/such/interpreter\n", None) if False else None
         r = self.run_cinch(self.task("#!/no/such/interpreter\n", {}, {}))
         self.assertEqual(r.reason, "success", r.stderr)
         bad = r.events("ToolInvoked")[0]["context"]
