@@ -34,6 +34,7 @@ static void on_call(void *arg, const struct exchange_view *x, const struct accou
         .took = c->took,
     };
     events_model_call(&run->record.events, &ev);
+    run_alive(run);
 }
 
 /* A harness that understands the refusal ends by itself, and may still say something sensible; one

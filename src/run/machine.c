@@ -168,6 +168,21 @@ void run_show(struct run *run)
     }
 }
 
+void run_beat(struct run *run)
+{
+    record_life(&run->record);
+    if (run->opts->watcher.alive != NULL) {
+        struct run_view view = view_of(run);
+        run->opts->watcher.alive(run->opts->watcher.owner, &view);
+    }
+}
+
+void run_alive(struct run *run)
+{
+    run->exec.last_life = clock_now();
+    run_beat(run);
+}
+
 /* CINCH_STOP_AT=<phase> stops the process with SIGSTOP on entering that phase: tests then interrupt
  * or kill it there, at a known place (tests/integration/test_ends.py). */
 static void stop_for_test(enum phase phase)

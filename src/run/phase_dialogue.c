@@ -55,7 +55,7 @@ static void next_turn(struct run *run, struct str text)
         return;
     }
     d->stage = STAGE_TALKING;
-    run->exec.last_life = clock_now();
+    run_alive(run);
     run->driver->say(run->session, text);
 }
 
@@ -172,7 +172,7 @@ static void reply(const struct pending *p, bool ok, struct str text, struct str 
     if (run->exec.dialogue != p->dialogue || run->exec.proc == NULL) {
         return;
     }
-    run->exec.last_life = clock_now();
+    run_alive(run);
     run->driver->reply(
         run->session,
         &(struct driver_reply) { .id = p->id, .ok = ok, .text = text, .feedback = feedback });
@@ -262,7 +262,7 @@ static void ask_file(struct run *run, const struct driver_ask *ask)
 static void on_ask(void *owner, const struct driver_ask *ask)
 {
     struct run *run = owner;
-    run->exec.last_life = clock_now();
+    run_alive(run);
     switch (ask->kind) {
     case ASK_PERMISSION:
         ask_permission(run, ask);

@@ -11,9 +11,13 @@
 #include "proc/proc.h"
 #include "record/redact.h"
 #include "run/run_priv.h"
+#include "tools/bridge.h"
 
 #define HEARTBEAT     (100 * NSEC_PER_MS)
 #define BEAT_OF_STATE (5 * NSEC_PER_SEC)
+#define LOOK          NSEC_PER_SEC
+/* Waiting programs wake up now and then; half a percent of a period tells work from that. */
+#define WORK_SHARE 200
 
 /* --- deadlines --- */
 
@@ -87,13 +91,15 @@ static void on_cpu(void *arg, nsec cpu)
 {
     struct run *run = arg;
     struct execution *x = &run->exec;
-    /* Waiting programs wake up now and then; half a percent of the period tells work from that. */
-    nsec enough = run->settings.idle / 200;
-    bool worked = cpu - x->last_cpu > enough;
-    x->last_cpu = cpu;
+    if (cpu - x->seen_cpu > LOOK / WORK_SHARE) {
+        run_beat(run); /* no reason to wait longer for output: that has its own period */
+    }
+    x->seen_cpu = cpu;
     if (!x->asked_cpu || x->ended != 0 || run->cause.reason != REASON_NONE) {
         return;
     }
+    bool worked = cpu - x->last_cpu > run->settings.idle / WORK_SHARE;
+    x->last_cpu = cpu;
     x->asked_cpu = false;
     if (worked) {
         x->last_life = clock_now();
@@ -105,10 +111,26 @@ static void on_cpu(void *arg, nsec cpu)
     }
 }
 
+/* A tool of ours may be silent for as long as it may take at all; what the agent itself does in
+ * silence shows in the processor time of its tree. */
+static void look_for_life(struct run *run)
+{
+    struct bridge *bridge = tools_bridge(run);
+    if (bridge != NULL && bridge_busy(bridge)) {
+        run_alive(run);
+    } else if (run->exec.proc != NULL) {
+        proc_refresh_cpu(run->exec.proc);
+    }
+}
+
 static void on_heartbeat(void *arg)
 {
     struct run *run = arg;
     nsec now = clock_now();
+    if (now - run->exec.last_look >= LOOK) {
+        run->exec.last_look = now;
+        look_for_life(run);
+    }
     if (now - run->exec.last_beat >= BEAT_OF_STATE) {
         record_beat(&run->record);
         run->exec.last_beat = now;
@@ -185,7 +207,7 @@ static void on_spawn_failed(void *arg, const struct err *why)
 static void note_output(struct run *run, enum agent_stream stream, struct str bytes)
 {
     struct execution *x = &run->exec;
-    x->last_life = clock_now();
+    run_alive(run);
     if (x->first_output_at == 0) {
         x->first_output_at = x->last_life;
         if (x->ended == 0) { /* after its end there are no timers any more */

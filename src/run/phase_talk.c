@@ -73,14 +73,14 @@ static void on_head(void *arg, int status, const struct http_fields *fields)
 {
     struct talk *x = arg;
     x->status = status;
-    x->run->exec.last_life = clock_now();
+    run_alive(x->run);
 }
 
 static void on_data(void *arg, struct str bytes)
 {
     struct talk *x = arg;
     struct run *run = x->run;
-    run->exec.last_life = clock_now(); /* a model that thinks is not idle */
+    run_alive(run); /* a model that thinks is not idle */
     run->driver->answer(run->session, x->status, bytes);
 }
 

@@ -44,6 +44,9 @@ struct run_watcher {
     void (*progress)(void *owner, const struct run_view *view); /* about ten times a second */
     void (*warning)(void *owner, const char *text);
     void *owner;
+    /* The agent gave a sign of life: output, an event of its protocol, a call of a model or a tool,
+     * or its processes have worked. Often; must be quick. */
+    void (*alive)(void *owner, const struct run_view *view);
 };
 
 /* Parts of a task that are C functions; they are called from run_execute(). Lists are borrowed. */

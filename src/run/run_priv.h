@@ -104,9 +104,11 @@ struct execution {
     nsec started, ended;
     nsec first_output_at; /* 0: none yet */
     nsec last_life;       /* last output, or last time that the tree had used the processor */
-    nsec last_cpu;
-    nsec last_beat; /* of state.json */
-    bool asked_cpu; /* the idle deadline waits for an answer about CPU time */
+    nsec last_cpu;        /* at the last idle deadline */
+    nsec seen_cpu;        /* at the last look */
+    nsec last_look;       /* for signs of life */
+    nsec last_beat;       /* of state.json */
+    bool asked_cpu;       /* the idle deadline waits for an answer about CPU time */
     struct engine_exit exit;
     struct {
         nsec utime, stime;
@@ -173,6 +175,10 @@ void run_warn(struct run *run, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* An asynchronous phase has come to its end. */
 void run_phase_done(struct run *run);
 void run_show(struct run *run); /* tells the watcher about progress */
+/* A sign of life: output, an event of the protocol, a call of a model or a tool. Idle time counts
+ * from here. */
+void run_alive(struct run *run);
+void run_beat(struct run *run); /* only told: the record's heartbeat, the watcher */
 
 /* --- phases: 0 done, 1 goes on by itself until run_phase_done(), negative failed --- */
 

@@ -224,6 +224,16 @@ static int dispatch_content(struct run *run, enum event_kind kind, const struct 
     return 0;
 }
 
+/* The bridge remembers its calls itself, in the same commit as what they changed, and tells them
+ * right after. */
+static bool is_remembered(const struct run *run, enum event_kind kind, const struct json *context)
+{
+    const struct json *id = json_get(context, "call_id");
+    const struct json *last =
+        kind != EVENT_TOOL_INVOKED ? NULL : session_latest(run->state, NULL, STR("ToolInvoked"));
+    return last != NULL && json_is(id, JSON_STRING) && json_equal(json_get(last, "call_id"), id);
+}
+
 /* Called from inside of an event: what goes wrong is told later. */
 static void on_event(void *arg, enum event_kind kind, const struct json *context)
 {
@@ -234,7 +244,8 @@ static void on_event(void *arg, enum event_kind kind, const struct json *context
         }
         struct err e = { .code = ERR_OK };
         struct str name = str_of(event_kind_info(kind)->name);
-        int r = session_dispatch(run->state, name, context, &e);
+        int r =
+            is_remembered(run, kind, context) ? 0 : session_dispatch(run->state, name, context, &e);
         r = r < 0 ? r : dispatch_content(run, kind, context, &e);
         if (r < 0 && run->kept->trouble.code == ERR_OK) {
             run->kept->trouble = e;

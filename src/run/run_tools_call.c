@@ -169,7 +169,7 @@ void tools_opened_sections(void *arg, const struct json *visibility, struct str 
 void tools_began(void *arg, struct str name, struct str call_id)
 {
     struct run *run = arg;
-    run->exec.last_life = clock_now();
+    run_alive(run);
 }
 
 void tools_invoked(void *arg, const struct bridge_record *r)
@@ -177,7 +177,7 @@ void tools_invoked(void *arg, const struct bridge_record *r)
     struct run *run = arg;
     struct arena *a = arena_new();
     struct event_prompt p = run_event_prompt(run);
-    run->exec.last_life = clock_now();
+    run_alive(run);
     run->tools->calls++;
     events_tool_invoked(&run->record.events, &p,
                         &(struct event_tool) {

@@ -111,6 +111,79 @@ class Restored(Session):
         self.assert_failed(self.run_cinch(self.task(self.RESTORE)), 66, "old/after.jsonl")
 
 
+class Tools(Session):
+    """What tools remember: through the bridge, with a scripted model."""
+
+    def program(self, name, text):
+        return {"name": name, "description": f"The tool {name}.", "command": [self.script(name + ".sh", text)],
+                "input_schema": {"type": "object", "additionalProperties": True}}
+
+    def answer(self, name, exit_code=0, **members):
+        return self.program(name, f"cat <<'EOF'\n{json.dumps(members)}\nEOF\nexit {exit_code}\n")
+
+    def session_task(self, calls, tools, session=None):
+        steps = [{"when": {"turn": i}, "call": {"tool": name, "args": {}}} for i, name in enumerate(calls)]
+        script = self.write("model.yaml", json.dumps({"side": False, "steps": steps + [{"say": "done"}]}))
+        return self.write("task.yaml", json.dumps({
+            "agent": {"adapter": "api-direct", "model": "m"}, "prompt": "Do it.", "tools": tools,
+            "gateway": {"script": script}, "session": session or {}}))
+
+    def test_operations(self):
+        def op(kind, **more):
+            return [{"op": kind, "slice": "plan", **more}]
+        tools = [self.answer("add", message="m", state=op("append", value={"id": 1})),
+                 self.answer("more", message="m", state=op("extend", value=[{"id": 2}, {"id": 3}])),
+                 self.answer("drop", message="m", state=op("clear", key="/id", value=2)),
+                 self.answer("fail", 1, message="m", state=op("append", value={"id": 9})),
+                 self.answer("deny", message="m", success=False, state=op("replace", value=[]))]
+        r = self.run_cinch(self.session_task(["add", "more", "fail", "drop", "deny", "add"], tools))
+        self.assertEqual(r.reason, "success", r.stderr)
+        after = self.slices(r)
+        self.assertEqual(after["plan"], [{"id": 1}, {"id": 3}, {"id": 1}])
+        self.assertEqual([(c["name"], c["result"]["success"]) for c in after["ToolInvoked"]],
+                         [("add", True), ("more", True), ("fail", False), ("drop", True), ("deny", False), ("add", True)])
+        self.assertEqual([c["call_id"] for c in after["ToolInvoked"]],
+                         [e["context"]["call_id"] for e in r.events("ToolInvoked")])
+
+    def test_reducers_look_at_calls_and_values(self):
+        session = {"slices": [{"name": "names", "policy": "log"}], "reducers": [
+            {"event": "ToolInvoked", "slice": "last", "reducer": "replace_latest"},
+            {"event": "ToolInvoked", "slice": "names", "reducer": "upsert_by", "key": "/name"},
+            {"event": "measure", "slice": "figures", "reducer": "append_all"}]}
+        tools = [self.answer("measure", value={"lines": 3}), self.answer("other", value={"x": 1}),
+                 self.answer("broken", 1, value={"lines": 5})]
+        r = self.run_cinch(self.session_task(["measure", "other", "measure", "broken"], tools, session))
+        after = self.slices(r)
+        self.assertEqual(after["figures"], [{"lines": 3}, {"lines": 3}])
+        self.assertEqual([c["name"] for c in after["last"]], ["measure"])  # rolled back with the failed call
+        self.assertEqual([c["name"] for c in after["names"]], ["other", "measure", "broken"])
+        self.assertNotIn("other", after)
+
+    def test_killed_in_a_call(self):
+        hang = self.program("hang", "echo '{\"message\":\"m\",\"state\":[{\"op\":\"append\",\"slice\":\"plan\",\"value\":9}]}'\n"
+                            "touch started; sleep 60\n")
+        tools = [self.answer("add", message="m", state=[{"op": "append", "slice": "plan", "value": 1},
+                                                        {"op": "append", "slice": "other", "value": 2}]), hang]
+        process, r = self.start(self.session_task(["add", "hang"], tools))
+        harness.wait_until(lambda: r.exists("session", "journal.jsonl") and b'"ToolInvoked"' in r.bytes("session", "journal.jsonl"),
+                           "the first call")
+        process.kill()
+        process.wait()
+        harness.wait_until(lambda: not harness.marked(self.mark), "the tree to be gone")
+        self.recover(r)
+        after = self.slices(r)
+        self.assertEqual((after["plan"], after["other"]), ([1], [2]))
+        self.assertEqual([c["name"] for c in after["ToolInvoked"]], ["add"])
+
+    def test_another_run_goes_on(self):
+        tools = [self.answer("add", message="m", state=[{"op": "append", "slice": "plan", "value": 1}])]
+        first = self.run_cinch(self.session_task(["add"], tools))
+        session = {"slices": [{"name": "plan"}], "restore": first.path("session", "after.jsonl")}
+        second = self.run_cinch(self.session_task(["add"], tools, session))
+        self.assertEqual(self.slices(second)["plan"], [1, 1])
+        self.assertEqual(len(self.slices(second)["ToolInvoked"]), 1)
+
+
 class Killed(Session):
     def kill_at(self, phase):
         process, r = self.start(self.task(), env={"CINCH_STOP_AT": phase})
