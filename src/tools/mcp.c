@@ -69,6 +69,9 @@ struct mcp *mcp_free(struct mcp *m)
         mcp_close(m->exchanges);
     }
     mcp_stop(m);
+    while (m->batches != NULL) {
+        mcp_batch_free(m->batches);
+    }
     arena_free(m->arena);
     free(m);
     return NULL;

@@ -51,6 +51,9 @@ static void leave(struct mcp_exchange *x)
         x->call->x = NULL;
         x->call = NULL;
     }
+    if (x->batch != NULL) {
+        mcp_batch_orphan(TAKE_PTR(x->batch));
+    }
 }
 
 void mcp_exchange_pump(struct mcp_exchange *x)
@@ -180,7 +183,7 @@ void mcp_close(struct mcp_exchange *x)
 
 /* --- JSON-RPC --- */
 
-static void deliver(struct mcp_exchange *x, int status, struct str json)
+void mcp_reply_text(struct mcp_exchange *x, int status, struct str json)
 {
     bool events = x->events || (!x->takes_json && x->takes_events && status == 200);
     if (!events) {
@@ -204,7 +207,7 @@ void mcp_reply_error(struct mcp_exchange *x, int status, int code, const struct 
     va_end(ap);
     struct str why = rc < 0 ? STR("the error is too long to be told") : buf_str(&text);
     if (jsonrpc_write_error(x->message.id, code, why, data, &out, NULL) == 0) {
-        deliver(x, status, buf_str(&out));
+        mcp_reply_text(x, status, buf_str(&out));
     }
 }
 
@@ -227,7 +230,7 @@ void mcp_reply_result(struct mcp_exchange *x, struct json *result)
                         x->m->max_message);
         return;
     }
-    deliver(x, 200, buf_str(&out));
+    mcp_reply_text(x, 200, buf_str(&out));
 }
 
 void mcp_notify(struct mcp_exchange *x, const char *method, const struct json *params)

@@ -185,6 +185,31 @@ static void post_session(struct mcp_exchange *x, const struct http_fields *f)
     }
 }
 
+/* True: it was one, and is dealt with. Other revisions than 2025-03-26 have none. */
+static bool post_batch(struct mcp_exchange *x, const struct mcp_request *r)
+{
+    static const struct json_limits limits = { .max_bytes = JSONRPC_BYTES_MAX,
+                                               .max_depth = JSONRPC_DEPTH_MAX,
+                                               .no_positions = true };
+    struct json *v;
+    struct str body = str_trim(r->body);
+    if (body.len == 0 || body.ptr[0] != '[' || json_parse(x->arena, body, &limits, &v, NULL) < 0) {
+        return false;
+    }
+    if (http_find(&r->fields, "mcp-session-id") == NULL) {
+        return false;
+    }
+    if (enter_session(x, &r->fields)) {
+        if (x->revision == MCP_2025_03_26) {
+            mcp_batch_begin(x, v, &r->fields);
+        } else {
+            mcp_reply_error(x, 400, JSONRPC_INVALID_REQUEST, NULL,
+                            "batches are of revision 2025-03-26 only: send one message at a time");
+        }
+    }
+    return true;
+}
+
 static void post(struct mcp_exchange *x, const struct mcp_request *r)
 {
     struct err e;
@@ -198,6 +223,9 @@ static void post(struct mcp_exchange *x, const struct mcp_request *r)
     if (!x->takes_json && !x->takes_events) {
         mcp_reply_error(x, 406, JSONRPC_INVALID_REQUEST, NULL,
                         "Accept must have application/json and text/event-stream");
+        return;
+    }
+    if (post_batch(x, r)) {
         return;
     }
     if (jsonrpc_read(x->arena, r->body, NULL, &x->message, &e) < 0) {

@@ -2,7 +2,7 @@
  *
  * The parts of the MCP server. mcp.c: life and sessions; mcp_http.c: which request is admitted;
  * mcp_header.c: fields that repeat the body; mcp_method.c: what is answered; mcp_call.c: calls of
- * tools; mcp_exchange.c: the way out.
+ * tools; mcp_batch.c: several messages as one; mcp_exchange.c: the way out.
  *
  * Who may free what: an exchange frees itself when it has ended and nobody is inside of it, so
  * every function that sends is called last.
@@ -47,6 +47,7 @@ struct mcp_exchange {
     struct mcp_session *session; /* NULL: none */
     enum mcp_revision revision;
     struct mcp_handle *call;
+    struct mcp_batch *batch; /* of which it is the answer */
     enum mcp_stream stream;
     uint64_t announced; /* of a subscription */
     bool wants_changes; /* of a subscription */
@@ -83,6 +84,7 @@ struct mcp {
     struct mcp_session *sessions;
     struct mcp_exchange *exchanges;
     struct mcp_handle *calls;
+    struct mcp_batch *batches;
     size_t n_sessions, n_calls, n_streams;
     uint64_t count;
     bool stopped;
@@ -114,6 +116,8 @@ void mcp_exchange_end(struct mcp_exchange *x);
 void mcp_reply_result(struct mcp_exchange *x, struct json *result);
 void mcp_reply_error(struct mcp_exchange *x, int status, int code, const struct json *data,
                      const char *fmt, ...) PRINTF_LIKE(5, 6);
+/* JSON that is an answer already. */
+void mcp_reply_text(struct mcp_exchange *x, int status, struct str json);
 void mcp_notify(struct mcp_exchange *x, const char *method, const struct json *params);
 
 /* --- mcp_header.c --- */
@@ -133,3 +137,11 @@ void mcp_method_notification(struct mcp_exchange *x);
 void mcp_call_begin(struct mcp_exchange *x, const struct http_fields *fields);
 void mcp_call_drop(struct mcp_handle *h); /* tells the port, sends nothing */
 struct mcp_handle *mcp_call_find(struct mcp *m, const struct mcp_session *s, const struct json *id);
+
+/* --- mcp_batch.c --- */
+#define MCP_BATCH_MAX 100
+/* The exchange is in a session of 2025-03-26. */
+void mcp_batch_begin(struct mcp_exchange *x, const struct json *messages,
+                     const struct http_fields *fields);
+void mcp_batch_orphan(struct mcp_batch *b); /* nobody waits for it any more */
+void mcp_batch_free(struct mcp_batch *b);

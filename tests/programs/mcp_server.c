@@ -41,6 +41,10 @@ static const char tools_json[] =
     "{\"name\":\"test_lying\",\"description\":\"Breaks its schema\",\"inputSchema\":{"
     "\"type\":\"object\"},\"outputSchema\":{\"type\":\"object\",\"properties\":{\"sum"
     "\":{\"type\":\"integer\"}},\"required\":[\"sum\"]}},"
+    "{\"name\":\"test_streaming_elicitation\",\"description\":\"Asks the client for nothing"
+    "\",\"inputSchema\":{\"type\":\"object\"}},"
+    "{\"name\":\"test_logging_tool\",\"description\":\"Logs nothing\",\"inputSchema\":{\"t"
+    "ype\":\"object\"}},"
     "{\"name\":\"test_meta\",\"description\":\"Says what _meta was\",\"inputSchema\":"
     "{\"type\":\"object\"}},"
     "{\"name\":\"test_never\",\"description\":\"Never ends\",\"inputSchema\":{\"type"
@@ -96,6 +100,9 @@ static const struct {
       "rror for testing\"}],\"isError\":true}" },
     { "test_structured", "{\"structuredContent\":{\"sum\":3}}" },
     { "test_lying", "{\"structuredContent\":{\"sum\":\"three\"}}" },
+    /* What a server must not do without being asked to, ours never does. */
+    { "test_streaming_elicitation", "{\"content\":[{\"type\":\"text\",\"text\":\"ok\"}]}" },
+    { "test_logging_tool", "{\"content\":[{\"type\":\"text\",\"text\":\"ok\"}]}" },
     { "test_header", "{\"content\":[{\"type\":\"text\",\"text\":\"ok\"}]}" },
     { "json_schema_2020_12_tool", "{\"content\":[{\"type\":\"text\",\"text\":\"ok\"}]}" },
 };

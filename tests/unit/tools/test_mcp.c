@@ -361,6 +361,67 @@ static void calls_without_state(void **state)
     mcp_free(m);
 }
 
+#define CALL(id, tool)                                                                          \
+    "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"tools/call\",\"params\":{\"name\":\"" tool \
+    "\"}}"
+
+static void batches(void **state)
+{
+    struct port p = { .version = 1 };
+    struct seen s = { 0 }, other = { 0 };
+    char id[64];
+    (void)state;
+    struct mcp *m = server(&p, 0);
+    start(m, "2025-03-26", id, &s);
+    (void)post(m, id,
+               "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"},"
+               "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"},7,"
+               "{\"jsonrpc\":\"2.0\",\"id\":\"b\",\"method\":\"initialize\"}]",
+               &s);
+    assert_int_equal(s.status, 200);
+    assert_true(s.ended);
+    has(&s, "[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}},");
+    has(&s, "initialize stands alone");
+    assert_int_equal(s.body.ptr[s.body.len - 1], ']');
+    (void)post(m, id, "[{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}]", &s);
+    assert_int_equal(s.status, 202);
+    assert_int_equal(s.body.len, 0);
+    (void)post(m, id, "[]", &s);
+    assert_int_equal(s.status, 400);
+
+    /* It is complete when the last of them is. */
+    assert_non_null(post(m, id, "[" CALL("5", "hold") "," CALL("6", "echo") "]", &s));
+    assert_false(s.ended);
+    assert_non_null(p.held);
+    mcp_call_done(p.held, json_object(p.held->arena));
+    assert_true(s.ended);
+    has(&s, "\"id\":5");
+    has(&s, "\"id\":6");
+
+    /* One is cancelled: the other's answer is all there is. */
+    assert_non_null(post(m, id, "[" CALL("5", "hold") "," CALL("6", "echo") "]", &s));
+    (void)post(m, id,
+               "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":"
+               "{\"requestId\":5}}",
+               &other);
+    assert_true(s.ended);
+    assert_int_equal(str_find(buf_str(&s.body), STR("\"id\":5")), s.body.len);
+
+    /* Its client is gone, and then the server is. */
+    mcp_close(post(m, id, "[" CALL("5", "hold") "]", &s));
+    assert_non_null(p.held);
+    mcp_call_done(p.held, json_object(p.held->arena));
+    assert_false(s.ended);
+    assert_non_null(post(m, id, "[" CALL("5", "hold") "," CALL("6", "hold") "]", &s));
+    start(m, "2025-06-18", id, &other);
+    (void)post(m, id, "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", &other);
+    assert_int_equal(other.status, 400);
+    has(&other, "2025-03-26 only");
+    mcp_free(m);
+    buf_done(&s.body);
+    buf_done(&other.body);
+}
+
 static void doors(void **state)
 {
     (void)state;
@@ -390,13 +451,10 @@ static void doors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(negotiation),
-        cmocka_unit_test(refusals_in_a_session),
-        cmocka_unit_test(news_in_a_session),
-        cmocka_unit_test(cancelling_in_a_session),
-        cmocka_unit_test(without_state),
-        cmocka_unit_test(calls_without_state),
-        cmocka_unit_test(doors),
+        cmocka_unit_test(negotiation),       cmocka_unit_test(refusals_in_a_session),
+        cmocka_unit_test(news_in_a_session), cmocka_unit_test(cancelling_in_a_session),
+        cmocka_unit_test(without_state),     cmocka_unit_test(calls_without_state),
+        cmocka_unit_test(batches),           cmocka_unit_test(doors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
