@@ -92,6 +92,12 @@ static struct feedback_left left(void *arg)
     };
 }
 
+/* A guard that does not work is no reason to end a run, but somebody must know. */
+static void on_problem(void *arg, struct str text)
+{
+    run_warn(arg, "%.*s", STR_ARG(str_slice(text, 0, 400)));
+}
+
 static int make_guards(struct run *run, struct err *e)
 {
     const struct settings *s = &run->settings;
@@ -103,7 +109,8 @@ static int make_guards(struct run *run, struct err *e)
                                              .host = &t->host,
                                              .session = run->state,
                                              .exists = agent_files_exist,
-                                             .arg = run },
+                                             .arg = run,
+                                             .problem = on_problem },
                       &t->guard, e);
     if (r == 0) {
         r = feedback_new(&(struct feedback_opts) { .providers = s->feedback,
@@ -114,7 +121,8 @@ static int make_guards(struct run *run, struct err *e)
                                                    .exists = agent_files_exist,
                                                    .left = left,
                                                    .prompt_name = s->prompt_name,
-                                                   .arg = run },
+                                                   .arg = run,
+                                                   .problem = on_problem },
                          &t->feedback, e);
     }
     if (r == 0) {

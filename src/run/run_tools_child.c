@@ -73,40 +73,48 @@ int tools_file(struct run *run, const char *name, struct json *tree, struct json
     return 0;
 }
 
-static size_t add_command(const char **list, size_t n, const struct json *command)
+static void add_command(struct arena *a, struct json *out, const struct json *command)
 {
     for (size_t i = 0; i < json_len(command); i++) {
-        const char *word = json_cstring(json_item(command, i), "");
-        if (word[0] == '/' && access(word, R_OK) == 0) { /* a script that is given by name, too */
-            list[n++] = word;
+        struct json *word = json_item(command, i);
+        const char *path = json_cstring(word, "");
+        if (path[0] == '/' && access(path, R_OK) == 0) { /* a script that is given by name, too */
+            json_push(a, out, word);
         }
     }
-    return n;
+}
+
+/* At any depth that the shape of settings allows. */
+static void add_checks(struct arena *a, struct json *out, const struct json *rules)
+{
+    static const char *const groups[] = { "all", "any" };
+    add_command(a, out, json_get(rules, "command"));
+    for (size_t k = 0; k < ARRAY_LEN(groups); k++) {
+        const struct json *list = json_get(rules, groups[k]);
+        for (size_t i = 0; i < json_len(list); i++) {
+            add_checks(a, out, json_item(list, i));
+        }
+    }
 }
 
 const char *const *tools_programs(struct run *run)
 {
     const struct settings *s = &run->settings;
     const struct json *const lists[] = { s->tools, s->policies, s->feedback };
-    const struct json *done = json_get(s->completion, "command");
-    size_t room = json_len(done) + 2;
-    size_t n = 0;
+    struct arena *a = run->arena;
+    struct json *found = json_array(a);
     for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
         for (size_t i = 0; i < json_len(lists[k]); i++) {
             const struct json *item = json_item(lists[k], i);
-            room += json_len(json_get(item, "command")) +
-                    json_len(json_get(json_get(item, "mcp"), "command"));
+            add_command(a, found, json_get(item, "command"));
+            add_command(a, found, json_get(json_get(item, "mcp"), "command"));
         }
     }
-    const char **list = arena_array(run->arena, room, sizeof *list);
-    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
-        for (size_t i = 0; i < json_len(lists[k]); i++) {
-            const struct json *item = json_item(lists[k], i);
-            n = add_command(list, n, json_get(item, "command"));
-            n = add_command(list, n, json_get(json_get(item, "mcp"), "command"));
-        }
+    add_checks(a, found, s->completion);
+    const char **list = arena_array(a, json_len(found) + 2, sizeof *list);
+    for (size_t i = 0; i < json_len(found); i++) {
+        list[i] = json_cstring(json_item(found, i), "");
     }
-    n = add_command(list, n, done);
-    list[n] = tools_shim(run);
+    list[json_len(found)] = tools_shim(run);
     return list;
 }

@@ -36,10 +36,34 @@ static bool asks_first(const struct settings *s)
     return d == NULL || d->begin != NULL || driver_is_internal(s->profile);
 }
 
+/* A policy that restrains tools of the harness by the word; `allow` only lets them through. */
+static bool means_native(const struct json *policy)
+{
+    const struct json *tools = json_get(policy, "tools");
+    bool restrains = !str_eqc(json_str(json_get(policy, "type"), STR_EMPTY), "allow");
+    for (size_t i = 0; restrains && i < json_len(tools); i++) {
+        if (str_starts(json_str(json_item(tools, i), STR_EMPTY), STR("native:"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Policies that govern nothing at all would be a promise that nobody keeps. */
 static int check_policies(struct arena *a, const struct settings *s, struct err *e)
 {
-    if (json_len(s->policies) == 0 || json_len(s->tools) > 0 || asks_first(s)) {
+    if (json_len(s->policies) == 0 || asks_first(s)) {
+        return 0;
+    }
+    for (size_t i = 0; i < json_len(s->policies); i++) {
+        if (means_native(json_item(s->policies, i))) {
+            return ERR(e, ERR_UNSUPPORTED,
+                       "%s: policies[%zu] cannot be kept: adapter '%s' does not ask about the "
+                       "tools of its harness",
+                       settings_origin(s, a, "policies", NULL).file, i, s->profile->name);
+        }
+    }
+    if (json_len(s->tools) > 0) {
         return 0;
     }
     return ERR(e, ERR_UNSUPPORTED,

@@ -10,10 +10,10 @@
 #include "workspace/pathmap.h"
 
 /* As our own tools and the known harnesses call them. */
-static const char *const readers[] = { "read_file", "Read", "read", "acp:read", NULL };
+static const char *const readers[] = { "read_file", "Read", "read", "acp:read*", NULL };
 static const char *const writers[] = { "write_file", "edit_file",    "Write", "Edit", "MultiEdit",
-                                       "replace",    "NotebookEdit", "write", "edit", "acp:edit",
-                                       NULL };
+                                       "replace",    "NotebookEdit", "write", "edit", "acp:edit*",
+                                       "acp:write*", "acp:replace",  NULL };
 
 #define PATHS_MAX 1024 /* of one call; more is denied */
 

@@ -16,12 +16,12 @@ import threading
 
 @dataclasses.dataclass
 class Say:
-    """A good answer. usage: (input, output); None tells none."""
+    """A good answer. usage: (input, output); None tells none. calls: (tool, arguments), Anthropic's format only."""
     text: str = "hello"
     usage: tuple = (10, 5)
     cache: tuple = (0, 0)          # read, written
     gate: threading.Event = None   # answered once it is set
-    call: tuple = None             # (name, arguments) of a tool, in place of the text; Anthropic only
+    calls: tuple = ()
 
 
 @dataclasses.dataclass
@@ -51,39 +51,33 @@ class Request:
         return json.loads(self.raw)
 
 
-def block_of(say):
-    if say.call:
-        return {"type": "tool_use", "id": "toolu_1", "name": say.call[0], "input": say.call[1]}
-    return {"type": "text", "text": say.text}
-
-
-def stop_of(say):
-    return "tool_use" if say.call else "end_turn"
-
-
 def anthropic(say, body):
     read, written = say.cache
     usage = {"input_tokens": 0, "output_tokens": 0}
     if say.usage:
         usage = {"input_tokens": say.usage[0], "output_tokens": say.usage[1],
                  "cache_read_input_tokens": read, "cache_creation_input_tokens": written}
+    stop = "tool_use" if say.calls else "end_turn"
+    # Ids are of one conversation: no two of its calls share one.
+    calls = [{"type": "tool_use", "id": f"toolu_{len(body['messages'])}_{i}", "name": name, "input": arguments}
+             for i, (name, arguments) in enumerate(say.calls)]
     whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model"),
-             "content": [block_of(say)], "stop_reason": stop_of(say), "stop_sequence": None,
+             "content": [{"type": "text", "text": say.text}, *calls], "stop_reason": stop, "stop_sequence": None,
              "usage": usage}
     if not body.get("stream"):
         return whole, None
     start = {**whole, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
-    empty = {**block_of(say), **({"input": {}} if say.call else {"text": ""})}
-    delta = {"type": "text_delta", "text": say.text}
-    if say.call:
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(say.call[1])}
     events = [("message_start", {"message": start}),
-              ("content_block_start", {"index": 0, "content_block": empty}),
-              ("content_block_delta", {"index": 0, "delta": delta}),
-              ("content_block_stop", {"index": 0}),
-              ("message_delta", {"delta": {"stop_reason": stop_of(say), "stop_sequence": None},
-                                 "usage": {"output_tokens": usage["output_tokens"]}}),
-              ("message_stop", {})]
+              ("content_block_start", {"index": 0, "content_block": {"type": "text", "text": ""}}),
+              ("content_block_delta", {"index": 0, "delta": {"type": "text_delta", "text": say.text}}),
+              ("content_block_stop", {"index": 0})]
+    for i, call in enumerate(calls, 1):
+        part = {"type": "input_json_delta", "partial_json": json.dumps(call["input"])}
+        events += [("content_block_start", {"index": i, "content_block": {**call, "input": {}}}),
+                   ("content_block_delta", {"index": i, "delta": part}), ("content_block_stop", {"index": i})]
+    events += [("message_delta", {"delta": {"stop_reason": stop, "stop_sequence": None},
+                                  "usage": {"output_tokens": usage["output_tokens"]}}),
+               ("message_stop", {})]
     return None, "".join(f"event: {n}\ndata: {json.dumps({'type': n, **d})}\n\n" for n, d in events)
 
 

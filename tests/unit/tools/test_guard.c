@@ -257,6 +257,7 @@ static void what_is_there_must_be_read_first(void **state)
     denies("write_file", "{path: b/c}", "File 'b/c' must be read before overwriting.");
     succeeded("Read", "{file_path: /srv/ws//b/c}");
     allows("write_file", "{path: b/c}");
+    denies("acp:write_file", "{filePath: d}", "File 'd' must be read before overwriting.");
     denies("write_file", "{paths: [a, d]}", "File 'd' must be read before overwriting.");
     denies("write_file", "{changes: [{path: d}]}", "File 'd' must be read before overwriting.");
     denies("write_file", "{path: a, file_path: d}", "File 'd' must be read before overwriting.");
