@@ -93,12 +93,18 @@ static void send_user(struct claude *c, struct str text)
     (void)claude_send(c, m);
 }
 
-/* It reads the prompt after it has initialized, however early it comes. */
 static void claude_begin(void *self)
 {
+    claude_initialize(self);
+}
+
+static void claude_finish(void *self)
+{
     struct claude *c = self;
-    claude_initialize(c);
-    send_user(c, c->prompt);
+    if (!c->finished) {
+        c->finished = true;
+        c->port.close_input(c->port.owner);
+    }
 }
 
 /* --- results --- */
@@ -249,14 +255,27 @@ static void on_init(struct claude *c, const struct json *line)
     }
 }
 
-/* A refused `initialize` is told by nobody else; the turn may still come to something. */
 static void on_control_response(struct claude *c, const struct json *line, struct str raw)
 {
     const struct json *response = json_get(line, "response");
-    if (str_eqc(json_str(json_get(response, "subtype"), STR_EMPTY), "error")) {
-        struct json *detail = json_object(c->scratch);
-        json_setc(c->scratch, detail, "error", json_copy(c->scratch, json_get(response, "error")));
-        claude_entry(c, NULL, "error", detail, raw);
+    bool ok = str_eqc(json_str(json_get(response, "subtype"), STR_EMPTY), "success");
+    bool first = str_eqc(json_str(json_get(response, "request_id"), STR_EMPTY), CLAUDE_INITIALIZE);
+    if (first && ok && !c->prompted && !c->interrupted) {
+        c->prompted = true;
+        send_user(c, c->prompt);
+    }
+    if (ok) {
+        return;
+    }
+    struct str why = json_str(json_get(response, "error"), STR("no reason given"));
+    struct json *detail = json_object(c->scratch);
+    json_setc(c->scratch, detail, "error", json_string(c->scratch, why));
+    claude_entry(c, NULL, "error", detail, raw);
+    if (first && !c->prompted) {
+        claude_keep(&c->error, str_of(arena_printf(c->scratch, "it refused to begin: %.*s",
+                                                   STR_ARG(str_slice(why, 0, 1000)))));
+        c->report.failed = true;
+        claude_finish(c);
     }
 }
 
@@ -342,15 +361,6 @@ static void claude_stop_turn(void *self)
     struct claude *c = self;
     c->interrupted = true;
     claude_interrupt(c);
-}
-
-static void claude_finish(void *self)
-{
-    struct claude *c = self;
-    if (!c->finished) {
-        c->finished = true;
-        c->port.close_input(c->port.owner);
-    }
 }
 
 static void claude_answered(void *self, const struct driver_reply *reply)

@@ -123,6 +123,10 @@ static void start(struct host *h, struct launch_spec *spec)
     driver_claude.begin(h->session);
 }
 
+#define INITIALIZED(subtype, rest)                                        \
+    "{\"type\":\"control_response\",\"response\":{\"subtype\":\"" subtype \
+    "\",\"request_id\":\"cinch_1\"" rest "}}\n"
+
 static void feed(struct host *h, const char *bytes)
 {
     driver_claude.feed(h->session, AGENT_STDOUT, str_of(bytes));
@@ -262,7 +266,12 @@ static void test_first_words(void **state)
     assert_not_logged(&h, "PostToolUse");
     assert_logged(&h, "\"jsonSchema\":{\"type\":\"object\"}");
     assert_logged(&h, "\"appendSystemPrompt\":\"Be kind.\"");
+    assert_not_logged(&h, "do it");
+    feed(&h, INITIALIZED("success", ""));
     assert_logged(&h, "\"role\":\"user\",\"content\":\"do it\"");
+    buf_reset(&h.log);
+    feed(&h, INITIALIZED("success", ""));
+    assert_int_equal(h.log.len, 0);
     stop(&h);
 
     struct profile profile = { .mcp = { .prefix = "" }, .system_prompt = SYSTEM_PROMPT_REPLACE };
@@ -273,6 +282,22 @@ static void test_first_words(void **state)
     profile.system_prompt = SYSTEM_PROMPT_NONE;
     start(&h, &spec);
     assert_not_logged(&h, "Be kind.");
+    stop(&h);
+}
+
+/* Without its hooks a policy would not be asked. */
+static void test_nothing_begins_without_hooks(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { .governs = true };
+    start(&h, &spec);
+    feed(&h, "{\"type\":\"control_response\",\"response\":{\"subtype\":\"success\",\"request_id\":"
+             "\"other\"}}\n" INITIALIZED("error", ",\"error\":\"bad hook\""));
+    assert_not_logged(&h, "do it");
+    assert_logged(&h, "close");
+    driver_claude.end(h.session, &h.report);
+    assert_true(h.report.failed);
+    assert_true(str_eqc(h.report.error, "it refused to begin: bad hook"));
     stop(&h);
 }
 
@@ -574,6 +599,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_the_real_program_printed),
         cmocka_unit_test(test_first_words),
+        cmocka_unit_test(test_nothing_begins_without_hooks),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_answers_may_come_later),
         cmocka_unit_test(test_a_cancelled_question_gets_no_answer),
