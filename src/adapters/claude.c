@@ -377,6 +377,10 @@ static void claude_end(void *self, struct agent_report *ret)
     if (lines_end(&c->lines, &line)) {
         on_line(c, line);
     }
+    if (!c->report.result_seen && !c->report.failed) {
+        c->report.failed = true; /* whatever its exit code says */
+        claude_keep(&c->error, STR("it ended without a result"));
+    }
     c->report.overlong_lines = c->lines.overlong;
     c->report.text = c->answer.len > 0 ? buf_str(&c->answer) : buf_str(&c->text);
     c->report.error = c->report.failed ? buf_str(&c->error) : STR_EMPTY;

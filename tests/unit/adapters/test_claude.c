@@ -464,14 +464,24 @@ static void test_another_turn_has_a_result_of_its_own(void **state)
     feed(&h, RESULT("true", ",\"result\":\"API Error: 500\""));
     driver_claude.say(h.session, STR("try again"));
     assert_logged(&h, "entry main user_message  {\"text\":\"try again\"}");
-    driver_claude.end(h.session, &h.report);
-    assert_false(h.report.failed);
-    assert_false(h.report.result_seen);
     feed(&h, RESULT("false", ",\"result\":\"fine\""));
     finish(&h);
     assert_true(h.report.result_seen);
     assert_true(str_eqc(h.report.text, "fine"));
     assert_int_equal(h.turns, 2);
+    stop(&h);
+}
+
+static void test_an_old_result_is_not_that_of_a_new_turn(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    feed(&h, RESULT("false", ",\"result\":\"fine\""));
+    driver_claude.say(h.session, STR("more"));
+    driver_claude.end(h.session, &h.report);
+    assert_false(h.report.result_seen);
+    assert_true(h.report.failed);
     stop(&h);
 }
 
@@ -590,6 +600,8 @@ static void test_without_a_result_the_last_words_stay(void **state)
     driver_claude.feed(h.session, AGENT_STDERR, STR(RESULT("false", "")));
     driver_claude.end(h.session, &h.report);
     assert_false(h.report.result_seen);
+    assert_true(h.report.failed);
+    assert_true(str_eqc(h.report.error, "it ended without a result"));
     assert_true(str_eqc(h.report.text, "half of it"));
     stop(&h);
 }
@@ -610,6 +622,7 @@ int main(void)
         cmocka_unit_test(test_nobody_is_there_for_questions_to_people),
         cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_another_turn_has_a_result_of_its_own),
+        cmocka_unit_test(test_an_old_result_is_not_that_of_a_new_turn),
         cmocka_unit_test(test_after_the_end_nothing_is_sent),
         cmocka_unit_test(test_tasks_in_the_background_delay_the_end),
         cmocka_unit_test(test_garbage_is_counted_and_told),
