@@ -463,7 +463,7 @@ static void test_another_turn_has_a_result_of_its_own(void **state)
     start(&h, &spec);
     feed(&h, RESULT("true", ",\"result\":\"API Error: 500\""));
     driver_claude.say(h.session, STR("try again"));
-    assert_logged(&h, "entry main user_message  {\"text\":\"try again\"}");
+    assert_logged(&h, "\"role\":\"user\",\"content\":\"try again\"");
     feed(&h, RESULT("false", ",\"result\":\"fine\""));
     finish(&h);
     assert_true(h.report.result_seen);
@@ -590,6 +590,22 @@ static void test_the_last_line_may_lack_its_end(void **state)
     stop(&h);
 }
 
+/* The run asks for the report at the end of each turn, when half of the next line may be there. */
+static void test_the_report_does_not_cut_lines(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    feed(&h, RESULT("false", ",\"result\":\"one\"") "{\"type\":\"result\",\"is_error\":false,");
+    driver_claude.end(h.session, &h.report);
+    assert_true(str_eqc(h.report.text, "one"));
+    feed(&h, "\"result\":\"two\"}\n");
+    finish(&h);
+    assert_true(str_eqc(h.report.text, "two"));
+    assert_int_equal(h.report.unparsable_lines, 0);
+    stop(&h);
+}
+
 static void test_without_a_result_the_last_words_stay(void **state)
 {
     struct host h = { 0 };
@@ -629,6 +645,7 @@ int main(void)
         cmocka_unit_test(test_a_huge_line_is_passed_over),
         cmocka_unit_test(test_many_calls_that_never_end),
         cmocka_unit_test(test_the_last_line_may_lack_its_end),
+        cmocka_unit_test(test_the_report_does_not_cut_lines),
         cmocka_unit_test(test_without_a_result_the_last_words_stay),
     };
     return cmocka_run_group_tests(tests, arena_setup, arena_teardown);
