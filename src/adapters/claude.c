@@ -93,12 +93,18 @@ static void send_user(struct claude *c, struct str text)
     (void)claude_send(c, m);
 }
 
-/* It reads the prompt after it has initialized, however early it comes. */
 static void claude_begin(void *self)
 {
+    claude_initialize(self);
+}
+
+static void claude_finish(void *self)
+{
     struct claude *c = self;
-    claude_initialize(c);
-    send_user(c, c->prompt);
+    if (!c->finished) {
+        c->finished = true;
+        c->port.close_input(c->port.owner);
+    }
 }
 
 /* --- results --- */
@@ -249,14 +255,27 @@ static void on_init(struct claude *c, const struct json *line)
     }
 }
 
-/* A refused `initialize` is told by nobody else; the turn may still come to something. */
 static void on_control_response(struct claude *c, const struct json *line, struct str raw)
 {
     const struct json *response = json_get(line, "response");
-    if (str_eqc(json_str(json_get(response, "subtype"), STR_EMPTY), "error")) {
-        struct json *detail = json_object(c->scratch);
-        json_setc(c->scratch, detail, "error", json_copy(c->scratch, json_get(response, "error")));
-        claude_entry(c, NULL, "error", detail, raw);
+    bool ok = str_eqc(json_str(json_get(response, "subtype"), STR_EMPTY), "success");
+    bool first = str_eqc(json_str(json_get(response, "request_id"), STR_EMPTY), CLAUDE_INITIALIZE);
+    if (first && ok && !c->prompted && !c->interrupted) {
+        c->prompted = true;
+        send_user(c, c->prompt);
+    }
+    if (ok) {
+        return;
+    }
+    struct str why = json_str(json_get(response, "error"), STR("no reason given"));
+    struct json *detail = json_object(c->scratch);
+    json_setc(c->scratch, detail, "error", json_string(c->scratch, why));
+    claude_entry(c, NULL, "error", detail, raw);
+    if (first && !c->prompted) {
+        claude_keep(&c->error, str_of(arena_printf(c->scratch, "it refused to begin: %.*s",
+                                                   STR_ARG(str_slice(why, 0, 1000)))));
+        c->report.failed = true;
+        claude_finish(c);
     }
 }
 
@@ -285,15 +304,16 @@ static void on_document(struct claude *c, const struct json *doc, struct str raw
     }
 }
 
+static const struct json_limits line_limits = { .no_positions = true, .max_depth = 128 };
+
 static void on_line(struct claude *c, struct str line)
 {
-    static const struct json_limits limits = { .no_positions = true, .max_depth = 128 };
     struct json *doc = NULL;
     struct err e = { 0 };
     if (str_trim(line).len == 0) {
         return;
     }
-    if (json_parse(c->scratch, line, &limits, &doc, &e) < 0) {
+    if (json_parse(c->scratch, line, &line_limits, &doc, &e) < 0) {
         c->report.unparsable_lines++;
         claude_entry_garbage(c, line, e.msg);
     } else if (!json_is(doc, JSON_OBJECT)) {
@@ -333,8 +353,7 @@ static void claude_say(void *self, struct str text)
     c->report.failed = false;
     c->interrupted = false;
     buf_reset(&c->error);
-    claude_entry_text(c, NULL, "user_message", text);
-    send_user(c, text);
+    send_user(c, text); /* the run has told the transcript */
 }
 
 static void claude_stop_turn(void *self)
@@ -344,15 +363,6 @@ static void claude_stop_turn(void *self)
     claude_interrupt(c);
 }
 
-static void claude_finish(void *self)
-{
-    struct claude *c = self;
-    if (!c->finished) {
-        c->finished = true;
-        c->port.close_input(c->port.owner);
-    }
-}
-
 static void claude_answered(void *self, const struct driver_reply *reply)
 {
     claude_reply(self, reply);
@@ -360,17 +370,32 @@ static void claude_answered(void *self, const struct driver_reply *reply)
 
 /* --- the end --- */
 
+/* The last line may lack its newline. One that is cut short is no JSON; it is left alone, because
+ * its rest may come: the run asks at the end of each turn. */
+static void take_last_line(struct claude *c)
+{
+    struct json *doc;
+    struct str line = buf_str(&c->lines.partial);
+    if (!c->lines.handed_out && line.len > 0 && line.ptr[line.len - 1] == '}' &&
+        json_parse(c->scratch, line, &line_limits, &doc, NULL) == 0 &&
+        lines_end(&c->lines, &line)) {
+        on_line(c, line);
+    }
+    arena_reset(c->scratch);
+}
+
 static void claude_end(void *self, struct agent_report *ret)
 {
     struct claude *c = self;
-    struct str line;
-    if (lines_end(&c->lines, &line)) {
-        on_line(c, line);
-    }
+    take_last_line(c);
     c->report.overlong_lines = c->lines.overlong;
     c->report.text = c->answer.len > 0 ? buf_str(&c->answer) : buf_str(&c->text);
     c->report.error = c->report.failed ? buf_str(&c->error) : STR_EMPTY;
     *ret = c->report;
+    if (!ret->result_seen && !ret->failed) {
+        ret->failed = true; /* whatever its exit code says */
+        ret->error = STR("it ended without a result");
+    }
 }
 
 static void claude_close(void *self)

@@ -72,6 +72,7 @@ struct claude {
     uint64_t last_question;
     unsigned last_request; /* number of our own requests */
 
+    bool prompted;    /* the prompt was sent */
     bool interrupted; /* we have asked for the end of the turn */
     bool finished;    /* nothing is to be said any more */
     bool turn_due;    /* a result has come; told when all bytes at hand are read */
@@ -93,6 +94,9 @@ bool claude_send(struct claude *c, const struct json *message);
 
 /* --- claude_control.c --- */
 
+/* The first of our requests. Its success is the sign to begin: where hooks are not in place, a
+ * policy would be passed by. */
+#define CLAUDE_INITIALIZE "cinch_1"
 void claude_initialize(struct claude *c);
 void claude_interrupt(struct claude *c);
 void claude_control_request(struct claude *c, const struct json *line);

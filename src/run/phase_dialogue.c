@@ -111,6 +111,7 @@ static void on_timer(void *arg)
         execute_stop(d->run, "deadline");
         break;
     case STAGE_ENDING: /* its result stands; it only does not go */
+        d->run->exec.let_go = true;
         execute_stop(d->run, "finished");
         break;
     case STAGE_JUDGING:

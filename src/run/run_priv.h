@@ -92,6 +92,7 @@ struct execution {
     struct proc *proc;         /* NULL: nothing was started */
     struct talk *talk;         /* of a driver that talks to a model itself; else NULL */
     struct dialogue *dialogue; /* of a driver that converses with its program; else NULL */
+    bool let_go;               /* it had said all and did not go: we ended it */
     struct launch_spec spec;
     int64_t round;           /* further turns that there were */
     struct str goal;         /* the prompt of the first turn; ptr NULL: that is going on */

@@ -123,6 +123,10 @@ static void start(struct host *h, struct launch_spec *spec)
     driver_claude.begin(h->session);
 }
 
+#define INITIALIZED(subtype, rest)                                        \
+    "{\"type\":\"control_response\",\"response\":{\"subtype\":\"" subtype \
+    "\",\"request_id\":\"cinch_1\"" rest "}}\n"
+
 static void feed(struct host *h, const char *bytes)
 {
     driver_claude.feed(h->session, AGENT_STDOUT, str_of(bytes));
@@ -262,7 +266,12 @@ static void test_first_words(void **state)
     assert_not_logged(&h, "PostToolUse");
     assert_logged(&h, "\"jsonSchema\":{\"type\":\"object\"}");
     assert_logged(&h, "\"appendSystemPrompt\":\"Be kind.\"");
+    assert_not_logged(&h, "do it");
+    feed(&h, INITIALIZED("success", ""));
     assert_logged(&h, "\"role\":\"user\",\"content\":\"do it\"");
+    buf_reset(&h.log);
+    feed(&h, INITIALIZED("success", ""));
+    assert_int_equal(h.log.len, 0);
     stop(&h);
 
     struct profile profile = { .mcp = { .prefix = "" }, .system_prompt = SYSTEM_PROMPT_REPLACE };
@@ -273,6 +282,22 @@ static void test_first_words(void **state)
     profile.system_prompt = SYSTEM_PROMPT_NONE;
     start(&h, &spec);
     assert_not_logged(&h, "Be kind.");
+    stop(&h);
+}
+
+/* Without its hooks a policy would not be asked. */
+static void test_nothing_begins_without_hooks(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { .governs = true };
+    start(&h, &spec);
+    feed(&h, "{\"type\":\"control_response\",\"response\":{\"subtype\":\"success\",\"request_id\":"
+             "\"other\"}}\n" INITIALIZED("error", ",\"error\":\"bad hook\""));
+    assert_not_logged(&h, "do it");
+    assert_logged(&h, "close");
+    driver_claude.end(h.session, &h.report);
+    assert_true(h.report.failed);
+    assert_true(str_eqc(h.report.error, "it refused to begin: bad hook"));
     stop(&h);
 }
 
@@ -438,15 +463,25 @@ static void test_another_turn_has_a_result_of_its_own(void **state)
     start(&h, &spec);
     feed(&h, RESULT("true", ",\"result\":\"API Error: 500\""));
     driver_claude.say(h.session, STR("try again"));
-    assert_logged(&h, "entry main user_message  {\"text\":\"try again\"}");
-    driver_claude.end(h.session, &h.report);
-    assert_false(h.report.failed);
-    assert_false(h.report.result_seen);
+    assert_logged(&h, "\"role\":\"user\",\"content\":\"try again\"");
     feed(&h, RESULT("false", ",\"result\":\"fine\""));
     finish(&h);
     assert_true(h.report.result_seen);
     assert_true(str_eqc(h.report.text, "fine"));
     assert_int_equal(h.turns, 2);
+    stop(&h);
+}
+
+static void test_an_old_result_is_not_that_of_a_new_turn(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    feed(&h, RESULT("false", ",\"result\":\"fine\""));
+    driver_claude.say(h.session, STR("more"));
+    driver_claude.end(h.session, &h.report);
+    assert_false(h.report.result_seen);
+    assert_true(h.report.failed);
     stop(&h);
 }
 
@@ -555,6 +590,22 @@ static void test_the_last_line_may_lack_its_end(void **state)
     stop(&h);
 }
 
+/* The run asks for the report at the end of each turn, when half of the next line may be there. */
+static void test_the_report_does_not_cut_lines(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    feed(&h, RESULT("false", ",\"result\":\"one\"") "{\"type\":\"result\",\"is_error\":false,");
+    driver_claude.end(h.session, &h.report);
+    assert_true(str_eqc(h.report.text, "one"));
+    feed(&h, "\"result\":\"two\"}\n");
+    finish(&h);
+    assert_true(str_eqc(h.report.text, "two"));
+    assert_int_equal(h.report.unparsable_lines, 0);
+    stop(&h);
+}
+
 static void test_without_a_result_the_last_words_stay(void **state)
 {
     struct host h = { 0 };
@@ -565,6 +616,8 @@ static void test_without_a_result_the_last_words_stay(void **state)
     driver_claude.feed(h.session, AGENT_STDERR, STR(RESULT("false", "")));
     driver_claude.end(h.session, &h.report);
     assert_false(h.report.result_seen);
+    assert_true(h.report.failed);
+    assert_true(str_eqc(h.report.error, "it ended without a result"));
     assert_true(str_eqc(h.report.text, "half of it"));
     stop(&h);
 }
@@ -574,6 +627,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_the_real_program_printed),
         cmocka_unit_test(test_first_words),
+        cmocka_unit_test(test_nothing_begins_without_hooks),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_answers_may_come_later),
         cmocka_unit_test(test_a_cancelled_question_gets_no_answer),
@@ -584,12 +638,14 @@ int main(void)
         cmocka_unit_test(test_nobody_is_there_for_questions_to_people),
         cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_another_turn_has_a_result_of_its_own),
+        cmocka_unit_test(test_an_old_result_is_not_that_of_a_new_turn),
         cmocka_unit_test(test_after_the_end_nothing_is_sent),
         cmocka_unit_test(test_tasks_in_the_background_delay_the_end),
         cmocka_unit_test(test_garbage_is_counted_and_told),
         cmocka_unit_test(test_a_huge_line_is_passed_over),
         cmocka_unit_test(test_many_calls_that_never_end),
         cmocka_unit_test(test_the_last_line_may_lack_its_end),
+        cmocka_unit_test(test_the_report_does_not_cut_lines),
         cmocka_unit_test(test_without_a_result_the_last_words_stay),
     };
     return cmocka_run_group_tests(tests, arena_setup, arena_teardown);
