@@ -23,6 +23,8 @@ static void judge_exit(struct run *run)
         struct str why = redact_str(run->redactor, run->arena, run->report.error);
         run_fail(run, REASON_FAILURE, "the agent reported a failure%s%.*s", why.len > 0 ? ": " : "",
                  STR_ARG(str_slice(why, 0, 400)));
+    } else if (run->exec.told_to_end && run->report.result_seen) {
+        return; /* what it had to say is said */
     } else if (exit->end == ENGINE_SIGNALLED) {
         run_fail(run, REASON_FAILURE, "the agent was killed by signal %d", exit->value);
     } else if (exit->end == ENGINE_EXITED && exit->value != 0) {

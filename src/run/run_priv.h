@@ -99,7 +99,8 @@ struct execution {
     bool restart;            /* the agent must begin anew to see what it opened */
     struct agent_usage past; /* of sessions that are over */
     struct timer *total, *first_output, *idle, *heartbeat;
-    bool launched; /* the program was really started */
+    bool launched;    /* the program was really started */
+    bool told_to_end; /* its turns are over: how it goes does not matter any more */
     pid_t pid;
     nsec started, ended;
     nsec first_output_at; /* 0: none yet */
