@@ -24,15 +24,10 @@ void acp_prompt(struct acp *p, struct str text, bool first)
     }
     if (p->feedback.len > 0) {
         push_text(p, blocks, buf_str(&p->feedback));
+        acp_event(p, "feedback", "text", json_string(p->scratch, buf_str(&p->feedback)));
     }
     push_text(p, blocks, text);
     if (!first) {
-        struct json *detail = json_object(p->scratch);
-        acp_set(p, detail, "text", text);
-        if (p->feedback.len > 0) {
-            acp_set(p, detail, "feedback", buf_str(&p->feedback));
-        }
-        acp_entry(p, "user_message", detail);
         p->prompt = arena_str(p->keep, text); /* as many as there are rounds */
     }
     buf_reset(&p->feedback);

@@ -18,6 +18,8 @@
 
 /* After an interrupt, until the signal; part of the grace period. */
 #define INTERRUPT_TIME (2 * NSEC_PER_SEC)
+/* For going after the last turn; some agents stay whatever they are told (codex-acp 0.16). */
+#define END_TIME (1 * NSEC_PER_SEC)
 
 enum stage {
     STAGE_TALKING,
@@ -39,9 +41,10 @@ struct dialogue {
 static void end_it(struct dialogue *d)
 {
     struct run *run = d->run;
+    nsec grace = run->settings.grace;
     d->stage = STAGE_ENDING;
     run->driver->finish(run->session);
-    timer_arm(d->timer, clock_now() + run->settings.grace);
+    timer_arm(d->timer, clock_now() + (grace < END_TIME ? grace : END_TIME));
 }
 
 static void next_turn(struct run *run, struct str text)
