@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * struct cursor: a place in JSON text, for those who look into it without building a tree. It knows
- * strings, nesting and nothing else; brackets are counted, not matched, since whoever reads the text
- * validates.
+ * struct cursor: a place in JSON text, for those who look into it without building a tree. It
+ * knows strings, nesting and nothing else; brackets are counted, not matched, since whoever reads
+ * the text validates.
  *
  *   struct cursor c = { .text = body };
  *   while (cursor_peek(&c) …) cursor_skip_value(&c);
