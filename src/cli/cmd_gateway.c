@@ -13,6 +13,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/macro.h"
+#include "base/toml.h"
+#include "base/yaml.h"
 #include "cli/command.h"
 #include "cli/request.h"
 #include "cli/text.h"
@@ -26,6 +28,7 @@
 #include "io/loop.h"
 #include "io/sigwatch.h"
 #include "record/redact.h"
+#include "run/gateway_file.h"
 
 static const struct option options[] = {
     { "listen", 'l', OPTION_STRING, .value = "ADDRESS:PORT", .shown = "127.0.0.1:0",
@@ -40,8 +43,11 @@ static const struct option options[] = {
     { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .flags = OPTION_REPEAT,
       .complete = COMPLETE_DIRECTORY, .help = "more adapter profiles, for --env" },
 
-    { "upstream", 'u', OPTION_STRING, .value = "[NAME=]URL", .flags = OPTION_REPEAT,
+    { "config", 'c', OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
       .section = "What stands behind it",
+      .help = "upstream, routes, script, cassette and prices from 'gateway' of a file, as in a "
+              "task" },
+    { "upstream", 'u', OPTION_STRING, .value = "[NAME=]URL", .flags = OPTION_REPEAT,
       .help = "a provider, a compatible server or another gateway; may end with ',format=F' and "
               "',key=VARIABLE'" },
     { "route", 'r', OPTION_STRING, .value = "PATTERN=NAME[:MODEL]", .flags = OPTION_REPEAT,
@@ -80,6 +86,9 @@ struct server {
     struct cli *cli;
     const struct options *opt;
     struct loop *loop;
+    const struct profile *profile; /* of --env; NULL: none */
+    struct json *files;            /* that its agent needs, by the names of the profile, or NULL */
+    struct json *config;           /* `gateway` of the file; NULL: none */
     struct routes *routes;
     struct proxy_rules *rules;
     struct account *account;
@@ -165,11 +174,60 @@ static int add_file(struct server *s, const char *kind, struct err *e)
     return routes_upstream(s->routes, NULL, &w, e);
 }
 
+/* The routes of the file, as a run would take them: a script or cassette answers everything, else
+ * routes do, then the upstream. */
+static int add_config(struct server *s, struct err *e)
+{
+    struct arena *a = s->cli->arena;
+    const char *kinds[] = { "script", "cassette" };
+    const char *upstream = json_cstring(json_get(s->config, "upstream"), NULL);
+    const struct json *routes = json_get(s->config, "routes");
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(kinds); i++) {
+        const char *path = json_cstring(json_get(s->config, kinds[i]), NULL);
+        struct routing_words w = { .upstream = arena_printf(a, "%s:%s", kinds[i], path) };
+        rc = path == NULL ? 0 : routes_direct(s->routes, "*", &w, NULL, e);
+    }
+    for (size_t i = 0; rc == 0 && i < json_len(routes); i++) {
+        const struct json *item = json_item(routes, i);
+        struct routing_words w = { json_cstring(json_get(item, "upstream"), upstream),
+                                   json_cstring(json_get(item, "format"), NULL),
+                                   json_cstring(json_get(item, "key"), NULL) };
+        rc = routes_direct(s->routes, json_cstring(json_get(item, "model"), "*"), &w,
+                           json_cstring(json_get(item, "name"), NULL), e);
+    }
+    struct routing_words rest = { .upstream = upstream };
+    return rc < 0 || upstream == NULL ? rc : routes_direct(s->routes, "*", &rest, NULL, e);
+}
+
+static int check_routes(struct server *s, struct err *e)
+{
+    size_t n = routes_upstreams(s->routes);
+    if (n == 0 && options_list(s->opt, "allow")[0] == NULL) {
+        cli_hint(s->cli, "for example --upstream https://api.anthropic.com, or --script FILE");
+        return ERR(e, ERR_USAGE, "nothing stands behind the gateway: no upstream is given");
+    }
+    if (n > 1 && !routes_given(s->routes)) {
+        cli_hint(s->cli, "--route '*=NAME' sends all models to one of them");
+        return ERR(e, ERR_USAGE, "%zu upstreams are given, and no --route says which one is asked",
+                   n);
+    }
+    return 0;
+}
+
+static int load_config(struct server *s, struct err *e)
+{
+    const char *path = options_string(s->opt, "config", NULL);
+    return path == NULL ? 0 : gateway_file_load(s->cli->arena, path, &s->config, e);
+}
+
 static int open_routes(struct server *s, struct err *e)
 {
     struct routes_opts o = { .variable = variable, .arg = s };
-    const char *speed = options_string(s->opt, "replay-speed", "0");
-    if (!str_to_double(str_of(speed), &o.replay_speed) || o.replay_speed < 0) {
+    const char *speed = options_string(s->opt, "replay-speed", NULL);
+    o.upstreams.replay_speed = json_real(json_get(s->config, "replay_speed"), 0);
+    if (speed != NULL && (!str_to_double(str_of(speed), &o.upstreams.replay_speed) ||
+                          o.upstreams.replay_speed < 0)) {
         return ERR(e, ERR_USAGE, "--replay-speed %.40s: give a number such as 0, 1 or 2.5", speed);
     }
     s->routes = routes_new(s->loop, &o);
@@ -181,18 +239,12 @@ static int open_routes(struct server *s, struct err *e)
     for (const char *const *r = options_list(s->opt, "route"); rc == 0 && *r != NULL; r++) {
         rc = add_route(s, *r, e);
     }
+    rc = rc < 0 ? rc : add_config(s, e);
     s->rules = proxy_rules_new();
-    const char *const *hosts = options_list(s->opt, "allow");
-    for (const char *const *h = hosts; rc == 0 && *h != NULL; h++) {
+    for (const char *const *h = options_list(s->opt, "allow"); rc == 0 && *h != NULL; h++) {
         rc = proxy_rules_add(s->rules, *h, e);
     }
-    size_t n = 0;
-    (void)routes_list(s->routes, &n);
-    if (rc == 0 && n == 0 && hosts[0] == NULL) {
-        cli_hint(s->cli, "for example --upstream https://api.anthropic.com, or --script FILE");
-        return ERR(e, ERR_USAGE, "nothing stands behind the gateway: no upstream is given");
-    }
-    return rc;
+    return rc < 0 ? rc : check_routes(s, e);
 }
 
 /* --- filters --- */
@@ -200,7 +252,8 @@ static int open_routes(struct server *s, struct err *e)
 static int open_filters(struct server *s, struct err *e)
 {
     struct price_table *prices;
-    int rc = price_load(s->cli->arena, NULL, &prices, e);
+    const char *own = json_cstring(json_get(s->config, "prices"), NULL);
+    int rc = price_load(s->cli->arena, own, &prices, e);
     if (rc < 0) {
         return rc;
     }
@@ -309,14 +362,18 @@ static int variables_of(struct server *s, struct json **ret, struct err *e)
         if (rc < 0) {
             return rc;
         }
-        if (p->gateway.env == NULL) {
+        if (p->gateway.env == NULL && p->gateway.files == NULL) {
             return ERR(e, ERR_CONFIG, "adapter '%s' does not say how its agent finds a gateway",
                        adapter);
         }
-        rc = expand_tree(a, p->gateway.env, &vars, ret, e);
+        rc = p->gateway.env == NULL ? 0 : expand_tree(a, p->gateway.env, &vars, ret, e);
+        rc = rc < 0 || p->gateway.files == NULL
+                 ? rc
+                 : expand_tree(a, p->gateway.files, &vars, &s->files, e);
         if (rc < 0) {
             return rc;
         }
+        s->profile = p;
     }
     json_setc(a, *ret, "CINCH_GATEWAY_URL", json_cstr(a, s->url));
     json_setc(a, *ret, "CINCH_GATEWAY_TOKEN", json_cstr(a, s->token));
@@ -336,6 +393,50 @@ static void add_quoted(struct buf *out, const char *text)
     buf_adds(out, "'");
 }
 
+static const struct profile_file *file_of(const struct profile *p, struct str name)
+{
+    for (size_t i = 0; i < p->files_len; i++) {
+        if (str_eqc(name, p->files[i].name)) {
+            return &p->files[i];
+        }
+    }
+    return NULL;
+}
+
+static int write_as(const struct json *v, enum config_format f, struct buf *out, struct err *e)
+{
+    switch (f) {
+    case CONFIG_YAML:
+        return yaml_write(v, out, e);
+    case CONFIG_TOML:
+        return toml_write(v, NULL, out, e);
+    case CONFIG_JSON:
+        break;
+    }
+    return json_write(v, JSON_PRETTY, out, e);
+}
+
+/* Some agents are led by a file: what it must have, as a comment, since a shell cannot take it. */
+static int tell_files(struct server *s, struct buf *out, struct err *e)
+{
+    for (size_t i = 0; i < json_len(s->files); i++) {
+        const struct json_member *m = &s->files->object.members[i];
+        CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+        const struct profile_file *f = file_of(s->profile, m->key);
+        int rc = f == NULL ? 0 : write_as(m->value, f->format, &text, e);
+        if (rc < 0) {
+            return rc;
+        }
+        buf_addf(out, "# %s needs this in its configuration, %s:\n", s->profile->title,
+                 f == NULL ? m->key.ptr : f->path);
+        for (struct str rest = str_trim(buf_str(&text)); rest.ptr != NULL;) {
+            struct str line = str_split(&rest, '\n');
+            buf_addf(out, line.len == 0 ? "#\n" : "#   %.*s\n", STR_ARG(line));
+        }
+    }
+    return 0;
+}
+
 static int tell(struct server *s, const struct json *variables, struct err *e)
 {
     struct arena *a = s->cli->arena;
@@ -346,6 +447,9 @@ static int tell(struct server *s, const struct json *variables, struct err *e)
         json_setc(a, o, "socket", json_cstr(a, s->socket));
         json_setc(a, o, "token", json_cstr(a, s->token));
         json_setc(a, o, "env", (struct json *)variables);
+        if (s->files != NULL) {
+            json_setc(a, o, "files", s->files);
+        }
         (void)!json_write(o, JSON_COMPACT, &out, NULL); /* one line: a program waits for it */
         buf_adds(&out, "\n");
     } else {
@@ -354,6 +458,10 @@ static int tell(struct server *s, const struct json *variables, struct err *e)
             buf_addf(&out, "export %s=", m->key.ptr);
             add_quoted(&out, json_cstring(m->value, ""));
             buf_adds(&out, "\n");
+        }
+        int rc = tell_files(s, &out, e);
+        if (rc < 0) {
+            return rc;
         }
         if (s->socket != NULL) {
             buf_adds(&out, "# on the socket ");
@@ -463,6 +571,7 @@ static int run_gateway(struct cli *cli, const struct options *opt, struct err *e
     struct server s = { .cli = cli, .opt = opt, .fd = -1, .redactor = redactor_new() };
     int rc = loop_new(&s.loop, e);
     rc = rc < 0 ? rc : choose_token(&s, e);
+    rc = rc < 0 ? rc : load_config(&s, e);
     rc = rc < 0 ? rc : open_routes(&s, e);
     rc = rc < 0 ? rc : open_filters(&s, e);
     rc = rc < 0 ? rc : open_listener(&s, e);
@@ -474,7 +583,8 @@ static int run_gateway(struct cli *cli, const struct options *opt, struct err *e
     return rc;
 }
 
-static const char *const usage[] = { "--upstream URL [OPTIONS]", "--script FILE [OPTIONS]", NULL };
+static const char *const usage[] = { "--upstream URL [OPTIONS]", "--script FILE [OPTIONS]",
+                                     "--config FILE [OPTIONS]", NULL };
 
 static const char *const description[] = {
     "Runs the gateway alone, until SIGTERM or SIGINT: one local address for every model. Clients "

@@ -109,14 +109,28 @@ static void look_closer(const struct exchange_view *x, struct budget_ask *ask)
     ask->floor = thoughts > 0 && thoughts < INT64_MAX ? thoughts + 1 : 0;
 }
 
+/* Only where money is counted: it costs a look at the whole body. */
+static bool asks_long_cache(const struct account *acc, const struct exchange_view *x)
+{
+    struct str body = x->client_body;
+    return acc->opts.limits.cost > 0 && x->client.format == LLM_ANTHROPIC &&
+           str_find(body, STR("\"1h\"")) < body.len;
+}
+
 static enum budget_verdict reserve(struct account *acc, const struct exchange_view *x,
                                    struct budget_claim *ret)
 {
     nsec now = account_now(acc);
     struct price_match match = { 0 };
+    struct price_entry dearest;
     struct budget_ask ask = { .input = x->estimate, .output = x->max_output };
     if (price_recall(&acc->memo, acc->opts.prices, x->upstream_model, &match)) {
-        ask.price = match.entry;
+        dearest = *match.entry;
+        if (asks_long_cache(acc, x)) {
+            dearest.base.cache_write = dearest.base.cache_write_long;
+            dearest.high.cache_write = dearest.high.cache_write_long;
+        }
+        ask.price = &dearest;
     }
     if (!budget_fits(&acc->budget, &ask, now)) {
         look_closer(x, &ask);

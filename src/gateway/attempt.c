@@ -163,7 +163,7 @@ static void copy_fields(struct exchange *x, const struct http_fields *f)
     struct http_field *copy = arena_array(x->arena, f->len + 1, sizeof *copy);
     for (size_t i = 0; i < f->len; i++) {
         copy[i].name = arena_str(x->arena, f->items[i].name);
-        copy[i].value = arena_str(x->arena, f->items[i].value);
+        copy[i].value = mask_text(x->arena, x->mask.secret, arena_str(x->arena, f->items[i].value));
     }
     x->answer_fields = (struct http_fields) { copy, f->len };
 }
@@ -181,6 +181,12 @@ static void on_head(void *arg, int status, const struct http_fields *fields)
 }
 
 static void on_data(void *arg, struct str bytes)
+{
+    struct exchange *x = arg;
+    mask_feed(&x->mask, bytes);
+}
+
+static void on_clean(void *arg, struct str bytes)
 {
     struct exchange *x = arg;
     if (x->state == EXCHANGE_GATHERING) {
@@ -204,6 +210,7 @@ static void on_end(void *arg)
 {
     struct exchange *x = arg;
     x->call = NULL;
+    mask_end(&x->mask);
     if (x->state == EXCHANGE_GATHERING) {
         if (!judge(x, NULL)) {
             return;
@@ -272,11 +279,24 @@ static int settle_body(struct exchange *x, struct err *e)
     return rc;
 }
 
+/* What is too short to be one would be found everywhere. */
+static struct str secret_of(const struct exchange *x)
+{
+    enum { SECRET_MIN = 8 };
+    return x->upstream->secret.len >= SECRET_MIN ? x->upstream->secret : STR_EMPTY;
+}
+
 /* While the upstream works, nobody waits for this. */
 static void after_first_start(struct exchange *x)
 {
     if (x->scanned) {
         x->view.side = side_kind(&x->g->side, &x->endpoint, x->view.client_body, &x->scan);
+    }
+    for (size_t i = 0; i < x->passed; i++) {
+        const struct filter *f = &x->g->opts.filters[i];
+        if (f->on_started != NULL) {
+            f->on_started(f->arg, &x->view, &x->slots[i]);
+        }
     }
     if (x->sending.len > 0) {
         exchange_drop_body(x);
@@ -294,6 +314,8 @@ static void call_upstream(struct exchange *x)
         return;
     }
     x->sent = false;
+    mask_done(&x->mask);
+    mask_init(&x->mask, secret_of(x), on_clean, x);
     x->state = EXCHANGE_CALLING;
     x->view.attempt++;
     x->request.attempt = x->view.attempt;

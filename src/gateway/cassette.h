@@ -161,6 +161,13 @@ struct cassette_rules *cassette_rules_free(
     struct cassette_rules *r); /* accepts NULL, returns NULL */
 /* The body as a tree; a string when it is no JSON. */
 struct json *cassette_body_tree(struct arena *a, struct str body);
+/* Is a difference at this place none? Either side may be NULL: nothing there. */
+bool cassette_volatile(const struct cassette_rules *r, struct arena *a, struct str pointer,
+                       const struct json *left, const struct json *right);
+/* Whether two bodies are the same but for volatile values, told from their texts in one pass
+ * (cassette_text.c). False: they are not, or the trees must tell. `now` need not be clean. */
+bool cassette_same_text(struct cassette_rules *r, const struct redactor *redactor,
+                        struct str recorded, struct str now);
 /* The differences between two bodies that count; JSON or not. At most `max` of them. */
 void cassette_compare(struct cassette_rules *r, const struct json *recorded, const struct json *now,
                       size_t max, struct arena *a, struct json_diff *ret);

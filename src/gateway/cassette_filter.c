@@ -8,22 +8,19 @@
 #include "gateway/cassette_upstream.h"
 #include "llm/codec.h"
 
-static void on_request(void *arg, const struct exchange_view *x, void **slot,
-                       struct filter_answer *ret)
+/* Packing it takes longer than all the rest: not before it is on its way. */
+static void on_started(void *arg, const struct exchange_view *x, void **slot)
 {
-    if (*slot == NULL) { /* else asked again after a wait */
-        struct cassette_request r = {
-            .number = x->id,
-            .method = x->request->method,
-            .target = x->client_target,
-            .fields = x->client_fields,
-            .body = x->client_body,
-            .model = x->model,
-            .stream = x->client.stream,
-        };
-        *slot = cassette_take_new(arg, &r, x->began);
-    }
-    ret->verdict = FILTER_PASS;
+    struct cassette_request r = {
+        .number = x->id,
+        .method = x->request->method,
+        .target = x->client_target,
+        .fields = x->client_fields,
+        .body = x->client_body,
+        .model = x->model,
+        .stream = x->client.stream,
+    };
+    *slot = cassette_take_new(arg, &r, x->began);
 }
 
 /* A translated answer has the type of the client's format, not of the provider's. */
@@ -31,7 +28,7 @@ static void on_answer(void *arg, const struct exchange_view *x, void **slot,
                       const struct filter_outcome *o, struct filter_answer *ret)
 {
     ret->verdict = FILTER_PASS;
-    if (o->status == 0 || o->fields == NULL) {
+    if (o->status == 0 || o->fields == NULL || *slot == NULL) {
         return;
     }
     struct http_field own[] = { { STR("content-type"),
@@ -55,6 +52,9 @@ static void set_count(struct arena *a, struct json *o, const char *key, int64_t 
 static void on_done(void *arg, const struct exchange_view *x, void **slot,
                     const struct filter_done *d)
 {
+    if (*slot == NULL) {
+        return; /* refused before it went anywhere */
+    }
     CLEANUP(arena) struct arena *a = arena_new();
     struct json *closing = json_object(a);
     struct json *usage = json_object(a);
@@ -78,7 +78,7 @@ void cassette_filter(struct cassette_writer *w, struct filter *ret)
     *ret = (struct filter) {
         .name = "cassette",
         .arg = w,
-        .on_request = on_request,
+        .on_started = on_started,
         .on_answer = on_answer,
         .on_data = on_data,
         .on_done = on_done,

@@ -129,6 +129,7 @@ struct exchange *exchange_new(struct connection *c, struct gateway *g, const str
     body_init(&x->sending, &g->room, g->opts.limits.body + ((size_t)1 << 20));
     buf_init(&x->rewritten, x->sending.max);
     buf_init(&x->gathered, (size_t)1 << 20);
+    mask_init(&x->mask, STR_EMPTY, NULL, NULL);
     x->kind = kind_of(x);
     x->view.client = x->endpoint;
     check_head(x);
@@ -182,6 +183,7 @@ static void destroy(void *arg)
     x->translation = translation_free(x->translation);
     x->timer = timer_free(x->timer);
     buf_done(&x->gathered);
+    mask_done(&x->mask);
     if (x->g->n_spare < SPARE_MAX) {
         arena_reset(x->arena);
         x->g->spare[x->g->n_spare++] = x->arena;
@@ -323,15 +325,15 @@ void exchange_send(struct exchange *x, struct str bytes)
     if (x->state != EXCHANGE_ANSWERING || bytes.len == 0) {
         return;
     }
-    for (size_t i = 0; i < x->passed; i++) {
+    x->done.bytes_out += bytes.len;
+    x->g->metrics.bytes_out += bytes.len;
+    connection_data(x->c, bytes);
+    for (size_t i = 0; i < x->passed && x->state == EXCHANGE_ANSWERING; i++) {
         const struct filter *f = &x->g->opts.filters[i];
         if (f->on_data != NULL) {
             f->on_data(f->arg, &x->view, &x->slots[i], bytes);
         }
     }
-    x->done.bytes_out += bytes.len;
-    x->g->metrics.bytes_out += bytes.len;
-    connection_data(x->c, bytes);
     if (x->state == EXCHANGE_ANSWERING && x->call != NULL && !x->paused &&
         connection_congested(x->c) && x->upstream->ops->pause != NULL) {
         x->paused = true;

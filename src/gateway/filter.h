@@ -7,9 +7,11 @@
  *
  *   on_request      the request is complete, nothing was sent: pass, refuse, or wait for a while
  *   on_attempt      it is about to go to the upstream, for the first time or again: the same
+ *   on_started      it went there for the first time: the place for what takes a while, since
+ *                   nobody waits for it; the last one that sees the body
  *   on_answer       the upstream answered or failed and the client has seen no byte of it: pass it
  *                   on, or try again after a delay
- *   on_data         bytes of the answer, as they go to the client
+ *   on_data         bytes of the answer, as the client got them
  *   on_event        what the tap understood of it (usage, model, stop, tool names)
  *   on_done         exactly once for each exchange that on_request of this filter passed, whatever
  *                   became of it
@@ -41,7 +43,7 @@ struct exchange_view {
     struct str client_target;               /* as the client sent it */
     struct llm_endpoint client;             /* in its own format */
     struct http_fields client_fields;       /* all of them: filters are trusted */
-    struct str client_body;                 /* for on_request only: it goes when it was sent */
+    struct str client_body;                 /* until on_started: then it goes */
     const struct upstream *upstream;
     struct str model;          /* that the client asked for; empty: unknown */
     struct str upstream_model; /* that the upstream was asked for */
@@ -98,6 +100,7 @@ struct filter {
                        struct filter_answer *ret);
     void (*on_attempt)(void *arg, const struct exchange_view *x, void **slot,
                        struct filter_answer *ret);
+    void (*on_started)(void *arg, const struct exchange_view *x, void **slot);
     void (*on_answer)(void *arg, const struct exchange_view *x, void **slot,
                       const struct filter_outcome *o, struct filter_answer *ret);
     void (*on_data)(void *arg, const struct exchange_view *x, void **slot, struct str bytes);

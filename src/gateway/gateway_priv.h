@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "gateway/body.h"
 #include "gateway/gateway.h"
+#include "gateway/mask.h"
 #include "gateway/metrics.h"
 #include "gateway/proxy.h"
 #include "gateway/scan.h"
@@ -150,6 +151,7 @@ struct exchange {
 
     int status;                       /* of the upstream */
     struct http_fields answer_fields; /* in the arena */
+    struct mask mask;                 /* all bytes of an answer pass it */
     struct buf gathered;
     bool paused;
     bool in_flight;  /* counted as such */

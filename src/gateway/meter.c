@@ -85,6 +85,7 @@ static void add_call(struct meter_sum *s, const struct meter_call *c, int64_t co
     add(&s->usage.cache_read, c->usage.cache_read);
     add(&s->usage.cache_write, c->usage.cache_write);
     add(&s->usage.reasoning, c->usage.reasoning);
+    add(&s->usage.cache_write_long, c->usage.cache_write_long);
     add(&s->cost, cost);
     s->unpriced += used && cost < 0;
 }

@@ -103,7 +103,11 @@ int64_t price_cost(const struct price_entry *p, const struct llm_usage *usage)
     int64_t cost = times(usage->input, at->input);
     cost = plus(cost, times(usage->output, at->output));
     cost = plus(cost, times(usage->cache_read, at->cache_read));
-    return plus(cost, times(usage->cache_write, at->cache_write));
+    int64_t written = said(usage->cache_write);
+    int64_t longer =
+        said(usage->cache_write_long) < written ? said(usage->cache_write_long) : written;
+    cost = plus(cost, times(longer, at->cache_write_long));
+    return plus(cost, times(written - longer, at->cache_write));
 }
 
 static int64_t dearest_input(const struct price *p)

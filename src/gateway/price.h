@@ -32,6 +32,7 @@ struct llm_usage;
 /* Pico-dollars a token. */
 struct price {
     int64_t input, output, cache_read, cache_write;
+    int64_t cache_write_long; /* kept for an hour, with Anthropic */
 };
 
 struct price_entry {

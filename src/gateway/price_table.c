@@ -19,8 +19,13 @@ static const struct json_limits limits = { .max_bytes = 4 << 20,
 #define PRICE_MAX 1000000.0
 
 static const struct shape above_shape[] = {
-    { "tokens", SHAPE_INT },     { "input", SHAPE_ANY },       { "output", SHAPE_ANY },
-    { "cache_read", SHAPE_ANY }, { "cache_write", SHAPE_ANY }, { 0 },
+    { "tokens", SHAPE_INT },
+    { "input", SHAPE_ANY },
+    { "output", SHAPE_ANY },
+    { "cache_read", SHAPE_ANY },
+    { "cache_write", SHAPE_ANY },
+    { "cache_write_long", SHAPE_ANY },
+    { 0 },
 };
 
 static const struct shape model_shape[] = {
@@ -29,6 +34,7 @@ static const struct shape model_shape[] = {
     { "output", SHAPE_ANY },
     { "cache_read", SHAPE_ANY },
     { "cache_write", SHAPE_ANY },
+    { "cache_write_long", SHAPE_ANY },
     { "above", SHAPE_OBJECT, .inner = above_shape },
     { 0 },
 };
@@ -62,6 +68,11 @@ static int read_number(const struct json *o, const char *key, const char *file, 
     return 0;
 }
 
+static int64_t twice(int64_t price)
+{
+    return price > INT64_MAX / 2 ? INT64_MAX : price * 2;
+}
+
 /* Who does not say what the cache costs pays the full price: never too little. */
 static int read_price(const struct json *o, const char *file, struct price *ret, struct err *e)
 {
@@ -74,6 +85,9 @@ static int read_price(const struct json *o, const char *file, struct price *ret,
     }
     if (r == 0) {
         r = read_number(o, "cache_write", file, ret->input, &ret->cache_write, e);
+    }
+    if (r == 0) { /* no provider but Anthropic tells of them */
+        r = read_number(o, "cache_write_long", file, twice(ret->input), &ret->cache_write_long, e);
     }
     return r;
 }

@@ -55,46 +55,70 @@ struct routes *routes_free(struct routes *r)
 
 /* --- upstreams --- */
 
-static int open_http(struct routes *r, const char *name, const struct routing_target *t,
-                     struct upstream **ret, struct err *e)
-{
-    const char *key =
-        t->key == NULL || r->opts.variable == NULL ? NULL : r->opts.variable(r->opts.arg, t->key);
-    if (t->key_required && (key == NULL || key[0] == '\0')) {
-        return ERR(e, ERR_SECRET, "the key for '%s' is missing: set %s", t->where, t->key);
-    }
-    return upstream_curl_new(r->loop,
-                             &(struct upstream_curl_opts) {
-                                 .name = name,
-                                 .url = t->where,
-                                 .format = t->format,
-                                 .formats = t->formats,
-                                 .any_format = t->any_format,
-                                 .key = key,
-                             },
-                             ret, e);
-}
-
-static int open_script(struct routes *r, const struct routing_target *t, struct upstream **ret,
-                       struct err *e)
+static int open_script(struct loop *l, const struct routing_target *t, const struct route_opts *o,
+                       struct upstream **ret, struct err *e)
 {
     struct script *script;
     int rc = script_load(t->where, &script, e);
-    if (rc < 0) {
-        return rc;
-    }
-    return script_upstream_new(r->loop, script, r->opts.aliases, ret, e);
+    return rc < 0 ? rc : script_upstream_new(l, script, o->aliases, ret, e);
 }
 
-static int open_cassette(struct routes *r, const struct routing_target *t, struct upstream **ret,
-                         struct err *e)
+static int open_cassette(struct loop *l, const struct routing_target *t, const struct route_opts *o,
+                         struct upstream **ret, struct err *e)
 {
-    const struct cassette_upstream_opts o = {
-        .speed = r->opts.replay_speed,
-        .volatile_rules = r->opts.volatile_rules,
-        .redactor = r->opts.redactor,
+    const struct cassette_upstream_opts c = {
+        .speed = o->replay_speed,
+        .volatile_rules = o->volatile_rules,
+        .places = o->places,
+        .redactor = o->redactor,
     };
-    return cassette_upstream_new(r->loop, t->where, &o, ret, e);
+    return cassette_upstream_new(l, t->where, &c, ret, e);
+}
+
+int route_open(struct loop *l, const struct routing_target *t, const struct route_opts *o,
+               struct upstream **ret, struct err *e)
+{
+    switch (t->kind) {
+    case ROUTING_SCRIPT:
+        return open_script(l, t, o, ret, e);
+    case ROUTING_CASSETTE:
+        return open_cassette(l, t, o, ret, e);
+    case ROUTING_HTTP:
+        break;
+    }
+    const struct upstream_curl_opts c = {
+        .name = o->name != NULL ? o->name : t->name,
+        .url = t->where,
+        .format = t->format,
+        .formats = t->formats,
+        .any_format = t->any_format,
+        .key = o->key,
+    };
+    return upstream_curl_new(l, &c, ret, e);
+}
+
+struct str route_missed(enum routing_kind kind, const struct upstream *up)
+{
+    switch (kind) {
+    case ROUTING_SCRIPT:
+        return script_upstream_miss(up);
+    case ROUTING_CASSETTE:
+        return cassette_upstream_report(up);
+    case ROUTING_HTTP:
+        break;
+    }
+    return STR_EMPTY;
+}
+
+static int find_key(const struct routes *r, const struct routing_target *t, const char **ret,
+                    struct err *e)
+{
+    const char *key =
+        t->key == NULL || r->opts.variable == NULL ? NULL : r->opts.variable(r->opts.arg, t->key);
+    *ret = key;
+    return t->key_required && (key == NULL || key[0] == '\0')
+               ? ERR(e, ERR_SECRET, "the key for '%s' is missing: set %s", t->where, t->key)
+               : 0;
 }
 
 static const struct entry *find(const struct routes *r, const char *name)
@@ -105,20 +129,6 @@ static const struct entry *find(const struct routes *r, const char *name)
         }
     }
     return NULL;
-}
-
-static int open_target(struct routes *r, const char *name, const struct routing_target *t,
-                       struct upstream **ret, struct err *e)
-{
-    switch (t->kind) {
-    case ROUTING_SCRIPT:
-        return open_script(r, t, ret, e);
-    case ROUTING_CASSETTE:
-        return open_cassette(r, t, ret, e);
-    case ROUTING_HTTP:
-        break;
-    }
-    return open_http(r, name, t, ret, e);
 }
 
 int routes_upstream(struct routes *r, const char *name, const struct routing_words *w,
@@ -138,7 +148,10 @@ int routes_upstream(struct routes *r, const char *name, const struct routing_wor
     }
     struct entry *entry = &r->upstreams[r->n_upstreams];
     *entry = (struct entry) { .name = name, .kind = target.kind };
-    rc = open_target(r, name, &target, &entry->upstream, e);
+    struct route_opts o = r->opts.upstreams;
+    o.name = name;
+    rc = find_key(r, &target, &o.key, e);
+    rc = rc < 0 ? rc : route_open(r->loop, &target, &o, &entry->upstream, e);
     r->n_upstreams += rc < 0 ? 0 : 1;
     return rc;
 }
@@ -168,6 +181,28 @@ int routes_add(struct routes *r, const char *pattern, const char *upstream, cons
     return 0;
 }
 
+int routes_direct(struct routes *r, const char *pattern, const struct routing_words *w,
+                  const char *model, struct err *e)
+{
+    CLEANUP(buf) struct buf name = BUF_INIT(BUF_TEXT);
+    buf_addf(&name, "%s", w->upstream);
+    if (w->format != NULL || w->key != NULL) {
+        buf_addf(&name, ",%s,%s", w->format != NULL ? w->format : "", w->key != NULL ? w->key : "");
+    }
+    int rc = find(r, name.ptr) != NULL ? 0 : routes_upstream(r, name.ptr, w, e);
+    return rc < 0 ? rc : routes_add(r, pattern, name.ptr, model, e);
+}
+
+size_t routes_upstreams(const struct routes *r)
+{
+    return r->n_upstreams;
+}
+
+bool routes_given(const struct routes *r)
+{
+    return r->n_items > 0;
+}
+
 const struct gateway_route *routes_list(struct routes *r, size_t *ret_n)
 {
     if (r->n_items == 0 && r->n_upstreams > 0) {
@@ -180,11 +215,7 @@ const struct gateway_route *routes_list(struct routes *r, size_t *ret_n)
 struct str routes_missed(const struct routes *r)
 {
     for (size_t i = 0; i < r->n_upstreams; i++) {
-        const struct entry *entry = &r->upstreams[i];
-        struct str missed = entry->kind == ROUTING_SCRIPT ? script_upstream_miss(entry->upstream)
-                            : entry->kind == ROUTING_CASSETTE
-                                ? cassette_upstream_report(entry->upstream)
-                                : STR_EMPTY;
+        struct str missed = route_missed(r->upstreams[i].kind, r->upstreams[i].upstream);
         if (missed.len > 0) {
             return missed;
         }

@@ -12,7 +12,8 @@
  *   opts.routes = routes_list(r, &opts.n_routes);            for gateway_open()
  *   routes_free(r);                                          after the gateway
  *
- * Where upstreams were given and no routes, routes_list() sends everything to the first one.
+ * Where upstreams were given and no routes, routes_list() sends everything to the first one;
+ * whoever takes more than one asks routes_given() before.
  */
 #pragma once
 
@@ -24,14 +25,29 @@ struct loop;
 struct redactor;
 struct routes;
 
+/* What upstreams need besides their address. */
+struct route_opts {
+    const char *name;                  /* NULL: that of the target */
+    const char *key;                   /* NULL: none is sent */
+    const struct json *aliases;        /* of the profile, for scripts; may be NULL */
+    const struct json *volatile_rules; /* of the profile, for cassettes; may be NULL */
+    const struct json *places;         /* of the run, for cassettes; may be NULL */
+    const struct redactor *redactor;   /* may be NULL */
+    double replay_speed;               /* of cassettes; 0: at once */
+};
+
+/* The one way to open what stands behind a route. ERR_CONFIG and ERR_INPUT for what cannot be
+ * opened. */
+int route_open(struct loop *l, const struct routing_target *t, const struct route_opts *o,
+               struct upstream **ret, struct err *e) MUST_USE;
+/* What a script or cassette had no answer to; empty: nothing was missed. */
+struct str route_missed(enum routing_kind kind, const struct upstream *up);
+
 struct routes_opts {
     /* A variable of our environment, or NULL: for keys. */
     const char *(*variable)(void *arg, const char *name);
     void *arg;
-    const struct json *aliases;        /* of the profile, for scripts; may be NULL */
-    const struct json *volatile_rules; /* of the profile, for cassettes; may be NULL */
-    const struct redactor *redactor;   /* may be NULL */
-    double replay_speed;               /* of cassettes; 0: at once */
+    struct route_opts upstreams; /* without name and key */
 };
 
 struct routes *routes_new(struct loop *l, const struct routes_opts *o);
@@ -44,6 +60,11 @@ int routes_upstream(struct routes *r, const char *name, const struct routing_wor
 /* ERR_CONFIG when there is no upstream of that name. The strings are copied. */
 int routes_add(struct routes *r, const char *pattern, const char *upstream, const char *model,
                struct err *e) MUST_USE;
+/* A route with an upstream of its own, or one that another route with the same words has. */
+int routes_direct(struct routes *r, const char *pattern, const struct routing_words *w,
+                  const char *model, struct err *e) MUST_USE;
+size_t routes_upstreams(const struct routes *r); /* their number */
+bool routes_given(const struct routes *r);       /* is there a route? */
 const struct gateway_route *routes_list(struct routes *r, size_t *ret_n);
 
 /* What scripts and cassettes had no answer to, the first of it; empty: nothing was missed. */

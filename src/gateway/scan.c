@@ -1,125 +1,36 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking into request bodies. A cursor over JSON text that knows strings, nesting and nothing
- * else.
+ * Looking into request bodies.
  */
 #include "gateway/scan.h"
 
 #include <stdio.h>
 
-struct cursor {
-    struct str text;
-    size_t at;
-};
-
-static int peek(struct cursor *c)
-{
-    while (c->at < c->text.len) {
-        char ch = c->text.ptr[c->at];
-        if (ch != ' ' && ch != '\n' && ch != '\r' && ch != '\t') {
-            return (unsigned char)ch;
-        }
-        c->at++;
-    }
-    return -1;
-}
-
-/* At a quote: moves behind the closing one. Strings are most of a prompt: memchr() finds the quote,
- * and only a backslash right before it asks for a closer look. */
-static bool skip_string(struct cursor *c)
-{
-    size_t start = ++c->at;
-    for (;;) {
-        const char *from = c->text.ptr + c->at;
-        const char *quote = c->at < c->text.len ? memchr(from, '"', c->text.len - c->at) : NULL;
-        if (quote == NULL) {
-            return false;
-        }
-        size_t end = (size_t)(quote - c->text.ptr);
-        size_t slashes = 0;
-        while (end - slashes > start && c->text.ptr[end - slashes - 1] == '\\') {
-            slashes++;
-        }
-        c->at = end + 1;
-        if (slashes % 2 == 0) {
-            return true;
-        }
-    }
-}
-
-static bool is_scalar_byte(char ch)
-{
-    return ch != ',' && ch != '}' && ch != ']' && ch != ' ' && ch != '\n' && ch != '\r' &&
-           ch != '\t';
-}
-
-/* At a value: moves behind it. Brackets are counted, not matched: who reads the body validates. */
-static bool skip_value(struct cursor *c)
-{
-    int first = peek(c);
-    if (first == '"') {
-        return skip_string(c);
-    }
-    if (first != '{' && first != '[') {
-        size_t from = c->at;
-        while (c->at < c->text.len && is_scalar_byte(c->text.ptr[c->at])) {
-            c->at++;
-        }
-        return c->at > from;
-    }
-    size_t depth = 0;
-    while (c->at < c->text.len) {
-        char ch = c->text.ptr[c->at];
-        if (ch == '"') {
-            if (!skip_string(c)) {
-                return false;
-            }
-            continue;
-        }
-        depth += ch == '{' || ch == '[' ? 1 : 0;
-        depth -= ch == '}' || ch == ']' ? 1 : 0;
-        c->at++;
-        if (depth == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* At a string: its content. False when it is none, or has escapes. */
-static bool plain_string(struct cursor *c, struct str *ret)
-{
-    size_t from = c->at;
-    if (peek(c) != '"' || (from = c->at, !skip_string(c))) {
-        return false;
-    }
-    *ret = str_n(c->text.ptr + from + 1, c->at - from - 2);
-    return memchr(ret->ptr, '\\', ret->len) == NULL;
-}
+#include "gateway/cursor.h"
 
 /* Called with the cursor at the value of a member, must move behind it. */
 typedef bool member_fn(struct cursor *c, struct str key, struct scan *s);
 
 static bool each_member(struct cursor *c, member_fn *fn, struct scan *s)
 {
-    if (peek(c) != '{') {
+    if (cursor_peek(c) != '{') {
         return false;
     }
     c->at++;
-    if (peek(c) == '}') {
+    if (cursor_peek(c) == '}') {
         c->at++;
         return true;
     }
     for (;;) {
         struct str key;
-        if (!plain_string(c, &key) || peek(c) != ':') {
+        if (!cursor_plain_string(c, &key) || cursor_peek(c) != ':') {
             return false;
         }
         c->at++;
-        if (peek(c) < 0 || !fn(c, key, s)) {
+        if (cursor_peek(c) < 0 || !fn(c, key, s)) {
             return false;
         }
-        int next = peek(c);
+        int next = cursor_peek(c);
         c->at++;
         if (next != ',') {
             return next == '}';
@@ -133,7 +44,7 @@ static bool note(struct cursor *c, struct scan_place *place)
         return false; /* twice: whoever reads it next may take the other one */
     }
     place->from = c->at;
-    if (!skip_value(c)) {
+    if (!cursor_skip_value(c)) {
         return false;
     }
     place->to = c->at;
@@ -158,28 +69,28 @@ static bool note_max(struct cursor *c, struct scan *s)
 static bool on_config(struct cursor *c, struct str key, struct scan *s)
 {
     bool matters = str_eqc(key, "maxOutputTokens") || str_eqc(key, "max_output_tokens");
-    return matters ? note_max(c, s) : skip_value(c);
+    return matters ? note_max(c, s) : cursor_skip_value(c);
 }
 
 /* At '[': moves behind the list, and finds its ends on the way, which costs nothing. */
 static bool note_items(struct cursor *c, struct scan *s)
 {
     c->at++;
-    if (peek(c) == ']') {
+    if (cursor_peek(c) == ']') {
         c->at++;
         return true;
     }
     for (size_t n = 0;; n++) {
         s->before_from = s->last_from;
-        if (peek(c) < 0) {
+        if (cursor_peek(c) < 0) {
             return false;
         }
         s->last_from = c->at;
-        if (!skip_value(c)) {
+        if (!cursor_skip_value(c)) {
             return false;
         }
         s->first_to = n < 2 ? c->at : s->first_to;
-        int next = peek(c);
+        int next = cursor_peek(c);
         c->at++;
         if (next != ',') {
             return next == ']';
@@ -191,7 +102,7 @@ static bool note_talk(struct cursor *c, struct scan *s)
 {
     size_t from = c->at;
     s->first_to = s->before_from = s->last_from = from;
-    bool good = c->text.ptr[from] == '[' ? note_items(c, s) : skip_value(c);
+    bool good = c->text.ptr[from] == '[' ? note_items(c, s) : cursor_skip_value(c);
     s->talk_at = (struct scan_place) { from, c->at };
     return good;
 }
@@ -199,8 +110,8 @@ static bool note_talk(struct cursor *c, struct scan *s)
 static bool note_tools(struct cursor *c, struct scan *s)
 {
     struct cursor inside = { c->text, c->at + 1 };
-    s->tools = c->text.ptr[c->at] == '[' && peek(&inside) != ']';
-    return skip_value(c);
+    s->tools = c->text.ptr[c->at] == '[' && cursor_peek(&inside) != ']';
+    return cursor_skip_value(c);
 }
 
 static bool on_member(struct cursor *c, struct str key, struct scan *s)
@@ -209,12 +120,12 @@ static bool on_member(struct cursor *c, struct str key, struct scan *s)
                                           "max_output_tokens" };
     if (str_eqc(key, "model")) {
         struct cursor value = *c;
-        bool is_text = plain_string(&value, &s->model);
+        bool is_text = cursor_plain_string(&value, &s->model);
         return note(c, &s->model_at) && is_text;
     }
     if (str_eqc(key, "stream")) {
         size_t from = c->at;
-        bool good = skip_value(c);
+        bool good = cursor_skip_value(c);
         s->stream = good && str_eqc(str_slice(c->text, from, c->at), "true");
         return good;
     }
@@ -234,14 +145,14 @@ static bool on_member(struct cursor *c, struct str key, struct scan *s)
         return note(c, &s->config_at) && (inside.text.ptr[inside.at] != '{' || /* null */
                                           each_member(&inside, on_config, s));
     }
-    return skip_value(c);
+    return cursor_skip_value(c);
 }
 
 bool scan_request(struct str body, struct scan *ret)
 {
     struct cursor c = { .text = body };
     *ret = (struct scan) { 0 };
-    return each_member(&c, on_member, ret) && peek(&c) < 0;
+    return each_member(&c, on_member, ret) && cursor_peek(&c) < 0;
 }
 
 /* --- replacing --- */
@@ -258,12 +169,12 @@ static int splice(struct str body, const struct scan_place *at, struct str with,
 static int insert(struct str body, size_t from, struct str member, struct buf *out, struct err *e)
 {
     struct cursor c = { body, from };
-    (void)peek(&c);
+    (void)cursor_peek(&c);
     c.at++;
     struct scan_place here = { c.at, c.at };
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
     buf_add(&text, member);
-    buf_adds(&text, peek(&c) == '}' ? "" : ",");
+    buf_adds(&text, cursor_peek(&c) == '}' ? "" : ",");
     return splice(body, &here, buf_str(&text), out, e);
 }
 

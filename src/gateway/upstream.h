@@ -92,6 +92,7 @@ struct upstream {
     enum llm_format format; /* else: the one it speaks … */
     unsigned formats;       /* … and further ones, 1u << format each */
     bool local;             /* no provider behind it: it costs nothing and has no credential */
+    struct str secret;      /* its credential, which no answer may hand on; empty: none */
     bool recorded;          /* its failures are those of a recording: nothing is tried again */
 };
 

@@ -642,6 +642,7 @@ int upstream_curl_new(struct loop *l, const struct upstream_curl_opts *o, struct
         rc = ERR(e, ERR_SYS, "set up libcurl");
     }
     rc = rc < 0 ? rc : provider_init(&up->provider, o->url, o->key, e);
+    up->base.secret = str_of(up->provider.key);
     rc = rc < 0 ? rc : timer_new(l, on_timer, up, &up->timer, e);
     up->multi = rc < 0 ? NULL : up->curl.multi_init();
     if (rc == 0 && up->multi == NULL) {

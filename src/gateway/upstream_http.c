@@ -538,7 +538,8 @@ int upstream_http_new(struct loop *l, const struct upstream_curl_opts *o, struct
                                    .name = up->name,
                                    .format = o->format,
                                    .formats = o->formats,
-                                   .any_format = o->any_format };
+                                   .any_format = o->any_format,
+                                   .secret = str_of(up->provider.key) };
     *ret = &up->base;
     return 0;
 }

@@ -40,6 +40,8 @@ static void emit_usage(struct llm_read *rd, const struct json *usage)
         .cache_read = json_int(json_get(usage, "cache_read_input_tokens"), -1),
         .cache_write = json_int(json_get(usage, "cache_creation_input_tokens"), -1),
         .reasoning = -1,
+        .cache_write_long =
+            json_int(json_get(json_get(usage, "cache_creation"), "ephemeral_1h_input_tokens"), -1),
     };
     llm_emit_usage(rd, &u);
 }

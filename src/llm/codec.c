@@ -97,12 +97,14 @@ const char *llm_content_type(enum llm_format f, bool stream)
 
 /* --- requests --- */
 
+const struct json_limits llm_json_limits = { .no_positions = true };
+
 int llm_request_read(struct arena *a, const struct llm_endpoint *where, struct str body,
                      struct llm_request *ret, struct err *e)
 {
     const struct llm_codec *codec = llm_codec_of(where->format);
     struct json *tree = NULL;
-    int r = json_parse(a, body, NULL, &tree, e);
+    int r = json_parse(a, body, &llm_json_limits, &tree, e);
     if (r < 0) {
         return err_wrap(e, "%s request", codec->name);
     }

@@ -42,7 +42,8 @@ void llm_call_set_text(struct arena *a, struct llm_call *c, struct str text)
     struct json *v = NULL;
     c->text = text;
     c->input = NULL;
-    if (!c->custom && json_parse(a, text, NULL, &v, NULL) == 0 && json_is(v, JSON_OBJECT)) {
+    if (!c->custom && json_parse(a, text, &llm_json_limits, &v, NULL) == 0 &&
+        json_is(v, JSON_OBJECT)) {
         c->input = v;
     }
 }

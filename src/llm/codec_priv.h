@@ -202,6 +202,9 @@ enum llm_error_kind llm_error_kind_of(int status);
 
 /* --- the table --- */
 
+/* Nobody is told a place in what programs say to each other. */
+extern const struct json_limits llm_json_limits;
+
 struct llm_codec {
     const char *name;
     /* Path without query and without a version prefix ("/v1", "/v1beta"), and the query. */

@@ -171,7 +171,7 @@ int llm_read_json(struct llm_read *rd, struct str data, struct json **ret, struc
 {
     struct err why = { 0 };
     struct json *v = NULL;
-    if (json_parse(rd->arena, data, NULL, &v, &why) < 0) {
+    if (json_parse(rd->arena, data, &llm_json_limits, &v, &why) < 0) {
         return ERR(e, ERR_PROTO, "an event of the answer is no JSON: %s", why.msg);
     }
     if (!json_is(v, JSON_OBJECT)) {
@@ -261,7 +261,7 @@ static int read_body(struct llm_reader *r, struct err *e)
 {
     struct err why = { 0 };
     struct json *v = NULL;
-    if (json_parse(r->rd.arena, buf_str(&r->body), NULL, &v, &why) < 0) {
+    if (json_parse(r->rd.arena, buf_str(&r->body), &llm_json_limits, &v, &why) < 0) {
         return ERR(e, ERR_PROTO, "the answer is no JSON: %s", why.msg);
     }
     return r->codec->read_body(&r->rd, v, e);

@@ -187,7 +187,7 @@ void llm_tap_end(struct llm_tap *t)
     struct sse_event ev;
     struct json *v = NULL;
     if (t->whole && !t->body.lost && !t->dead) {
-        if (json_parse(t->rd.arena, buf_str(&t->body.out), NULL, &v, NULL) == 0) {
+        if (json_parse(t->rd.arena, buf_str(&t->body.out), &llm_json_limits, &v, NULL) == 0) {
             (void)t->codec->read_body(&t->rd, v, NULL);
         }
     } else if (!t->whole && !t->dead) {

@@ -400,7 +400,7 @@ static int unwrap(struct llm_writer *wr, struct wrapped *wrapped, struct err *e)
         .custom = true,
         .text = buf_str(&wrapped->text),
     };
-    if (json_parse(a, data.text, NULL, &v, NULL) == 0) {
+    if (json_parse(a, data.text, &llm_json_limits, &v, NULL) == 0) {
         data.text = json_str(json_get(v, "input"), data.text);
     }
     int r = in_order(wr, &data, e);

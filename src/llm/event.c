@@ -20,6 +20,7 @@ void llm_usage_update(struct llm_usage *to, const struct llm_usage *with)
     update(&to->cache_read, with->cache_read);
     update(&to->cache_write, with->cache_write);
     update(&to->reasoning, with->reasoning);
+    update(&to->cache_write_long, with->cache_write_long);
 }
 
 /* Providers are not trusted to send sane numbers: the sum saturates. */

@@ -8,8 +8,7 @@
 #include "gateway/cassette_upstream.h"
 #include "gateway/price.h"
 #include "gateway/proxy.h"
-#include "gateway/script_upstream.h"
-#include "gateway/upstream_curl.h"
+#include "gateway/route.h"
 #include "io/listener.h"
 #include "io/timer.h"
 #include "run/gateway_run_priv.h"
@@ -53,45 +52,16 @@ static struct json *places(struct run *run)
     return o;
 }
 
-static int open_script(struct run *run, const char *path, struct upstream **ret, struct err *e)
-{
-    struct script *script;
-    int r = script_load(path, &script, e);
-    return r < 0 ? r
-                 : script_upstream_new(run->loop, script, run->settings.profile->gateway.tools, ret,
-                                       e);
-}
-
-static int open_cassette(struct run *run, const char *path, struct upstream **ret, struct err *e)
-{
-    struct cassette_upstream_opts o = { .speed = run->settings.gateway.replay_speed,
-                                        .redactor = run->redactor,
-                                        .volatile_rules =
-                                            run->settings.profile->gateway.volatile_fields,
-                                        .places = places(run) };
-    return cassette_upstream_new(run->loop, path, &o, ret, e);
-}
-
 static int open_upstream(struct run *run, struct planned *p, struct err *e)
 {
-    const struct routing_target *t = &p->target;
-    switch (t->kind) {
-    case ROUTING_SCRIPT:
-        return open_script(run, t->where, &p->upstream, e);
-    case ROUTING_CASSETTE:
-        return open_cassette(run, t->where, &p->upstream, e);
-    case ROUTING_HTTP:
-        break;
-    }
-    struct upstream_curl_opts o = {
-        .name = t->name,
-        .url = t->where,
-        .format = t->format,
-        .formats = t->formats,
-        .any_format = t->any_format,
-        .key = p->credential,
-    };
-    return upstream_curl_new(run->loop, &o, &p->upstream, e);
+    const struct profile_gateway *profile = &run->settings.profile->gateway;
+    const struct route_opts o = { .key = p->credential,
+                                  .aliases = profile->tools,
+                                  .volatile_rules = profile->volatile_fields,
+                                  .places = places(run),
+                                  .redactor = run->redactor,
+                                  .replay_speed = run->settings.gateway.replay_speed };
+    return route_open(run->loop, &p->target, &o, &p->upstream, e);
 }
 
 /* What was replayed need not be recorded again. */
@@ -269,12 +239,8 @@ static void tell_misses(struct run *run)
     struct run_gateway *g = run->gateway;
     for (size_t i = 0; i < g->len; i++) {
         const struct planned *p = &g->routes[i];
-        struct str miss = STR_EMPTY;
-        if (p->upstream != NULL && p->target.kind == ROUTING_SCRIPT) {
-            miss = script_upstream_miss(p->upstream);
-        } else if (p->upstream != NULL && p->target.kind == ROUTING_CASSETTE) {
-            miss = cassette_upstream_report(p->upstream);
-        }
+        struct str miss =
+            p->upstream == NULL ? STR_EMPTY : route_missed(p->target.kind, p->upstream);
         if (miss.len > 0) {
             run_fail(run, REASON_BAD_TASK, "%s", one_line(run->arena, miss));
         }

@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import socket
+import subprocess
 import threading
 
 import gateway
@@ -111,6 +112,32 @@ class PassThrough(gateway.Case):
         self.assertEqual(m['cinch_tokens_total{kind="input"}'], 11)
         self.assertEqual(m['cinch_tokens_total{kind="output"}'], 7)
         self.assertEqual(m['cinch_requests_total{format="anthropic",status="2xx"}'], 1)
+        self.stop(g)
+
+    def test_a_provider_that_tells_the_key_is_not_heard(self):
+        key = "sk-real-0123456789abcdef"
+
+        class Chatty(gateway.Handler):
+            def do_POST(self):
+                self.read_body()
+                given = self.headers["x-api-key"]
+                if "stream" in self.path:
+                    self.start_stream()
+                    self.chunk(b"data: " + given[:9].encode())
+                    self.chunk(given[9:].encode() + b"\n\n")
+                    self.end_stream()
+                else:
+                    self.answer(401, f'{{"error":"bad key {given}"}}'.encode(), [("x-echo", "was " + given)])
+
+        up = self.upstream(Chatty)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic,key=REAL_KEY", "--no-retries",
+                         env={"REAL_KEY": key})
+        answer = g.request("POST", "/v1/messages", json.dumps(MESSAGE).encode())
+        self.assertEqual(answer.status, 401)
+        self.assertEqual(answer.body.decode(), f'{{"error":"bad key {"*" * len(key)}"}}')
+        self.assertEqual(answer.fields["x-echo"], "was " + "*" * len(key))
+        answer = g.request("POST", "/v1/messages?stream", json.dumps(MESSAGE).encode())
+        self.assertEqual(answer.body.decode(), f"data: {'*' * len(key)}\n\n")
         self.stop(g)
 
     def test_every_way_to_show_the_token(self):
@@ -292,6 +319,22 @@ class Routing(gateway.Case):
         self.assertEqual([m["id"] for m in a.json()["data"]], ["claude-renamed", "small"][1:])
         self.stop(g)
 
+    def test_routes_from_a_file(self):
+        a, b = self.upstream(Echo), self.upstream(Echo)
+        config = self.write("gateway.yaml", f"""
+gateway:
+  routes:
+    - {{model: "small-*", upstream: "{a.url}", format: anthropic, key: KEY_A}}
+    - {{model: "big-*", upstream: "{a.url}", format: anthropic, key: KEY_A, name: other}}
+  upstream: "{b.url}"
+""")
+        g = self.gateway("--config", config, env={"KEY_A": "key-of-a-0001"})
+        for model, up, sent in (("small-1", a, "small-1"), ("big-1", a, "other"), ("x", b, "x")):
+            body = json.dumps({**MESSAGE, "model": model}).encode()
+            self.assertEqual(g.request("POST", "/v1/messages", body).status, 200)
+            self.assertEqual(json.loads(up.seen[-1][3])["model"], sent)
+        self.stop(g)
+
     def test_a_stream_is_translated_as_it_comes(self):
         up = self.upstream(Echo)
         g = self.gateway("--upstream", f"a={up.url},format=anthropic")
@@ -409,6 +452,11 @@ class Errors(gateway.Case):
                             (["--upstream", "http://127.0.0.1:9", "--route", "x=nobody"], "nobody"),
                             (["--upstream", "http://127.0.0.1:9", "--listen", "0.0.0.0:0"], "loopback"),
                             (["--upstream", "https://api.anthropic.com"], "ANTHROPIC_API_KEY"),
+                            (["--upstream", "a=http://127.0.0.1:9", "--upstream", "b=http://127.0.0.1:8"],
+                             "no --route says which one"),
+                            (["--config", "none.yaml"], "none.yaml"),
+                            (["--config", self.write("c.yaml", "gateway: {upstrem: x}\n")], "did you mean 'upstream'"),
+                            (["--config", self.write("d.yaml", "name: x\n")], "no 'gateway'"),
                             (["--upstream", "http://127.0.0.1:9", "--allow", "a b"], "a b")):
             r = self.cinch("gateway", *args)
             self.assertNotEqual(r.code, 0)
@@ -438,6 +486,22 @@ class Life(gateway.Case):
         self.assertEqual(env["OPENAI_BASE_URL"], g.url + "/v1")
         self.assertEqual(env["ANTHROPIC_API_KEY"], g.token)
         self.stop(g)
+
+    def test_an_agent_that_is_led_by_a_file(self):
+        g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--env", "opencode")
+        options = g.told["files"]["config"]["provider"]["cinch"]["options"]
+        self.assertEqual(options, {"baseURL": g.url + "/v1", "apiKey": g.token})
+        self.stop(g)
+        for adapter, words in (("opencode", '#         "baseURL": "http://127.0.0.1:'), ("codex", "# [model_providers")):
+            process = subprocess.Popen([harness.CINCH, "gateway", "--upstream", "a=http://127.0.0.1:9", "--env", adapter],
+                                       env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            self.addCleanup(self.reap, process)
+            text = ""
+            while words[2:].strip() not in text:
+                line = process.stdout.readline().decode()
+                self.assertTrue(line, text)
+                text += line
+            process.terminate()
 
     def test_a_stop_lets_answers_finish(self):
         release = threading.Event()

@@ -3,6 +3,9 @@
  * What was recorded comes back as it was, without a credential in it; a replay gives each exchange
  * once, in order, and says field by field why a request has none.
  */
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/macro.h"
 #include "gateway/cassette.h"
 
 #include "../record/scratch.h"
@@ -540,6 +543,103 @@ static void two_files_are_compared(void **state)
     assert_non_null(strstr(out.ptr, "answer: status 200, 4 bytes is now status 200, 5 bytes"));
 }
 
+/* --- texts side by side --- */
+
+static bool same_text(struct cassette_rules *r, const char *recorded, const char *now)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct json_diff d;
+    bool same = cassette_same_text(r, NULL, str_of(recorded), str_of(now));
+    const struct json *left = cassette_body_tree(a, str_of(recorded));
+    const struct json *right = cassette_body_tree(a, cassette_clean_text(NULL, a, str_of(now)));
+    cassette_compare(r, left, right, 1, a, &d);
+    if (json_is(left, JSON_OBJECT) && json_is(right, JSON_OBJECT)) {
+        assert_true(!same || d.len == 0); /* never more lenient than the trees */
+    }
+    return same;
+}
+
+static void texts_tell_what_the_trees_tell(void **state)
+{
+    struct cassette_rules *r = NULL;
+    assert_int_equal(cassette_rules_new(NULL, &r, NULL), 0);
+    static const struct {
+        const char *recorded, *now;
+        bool same;
+    } cases[] = {
+        { "{\"a\":1}", "{\"a\":1}", true },
+        { "{\"metadata\":{\"user_id\":\"one\"},\"b\":[1,2]}",
+          "{\"metadata\":{\"user_id\":\"another one\"},\"b\":[1,2]}", true },
+        { "{\"metadata\":{\"user_id\":\"one\"},\"b\":[1,2]}",
+          "{\"metadata\":{\"user_id\":{\"x\":[\"}\"]}},\"b\":[1,2]}", true },
+        { "{\"metadata\":{\"user_id\":\"one\"},\"b\":[1,2]}",
+          "{\"metadata\":{\"user_id\":\"two\"},\"b\":[1,3]}", false },
+        { "{\"contents\":[{\"parts\":[{\"functionCall\":{\"id\":\"1\",\"name\":\"f\"}}]}]}",
+          "{\"contents\":[{\"parts\":[{\"functionCall\":{\"id\":\"22\",\"name\":\"f\"}}]}]}",
+          true },
+        { "{\"contents\":[{\"parts\":[{\"functionCall\":{\"id\":\"1\",\"name\":\"f\"}}]}]}",
+          "{\"contents\":[{\"parts\":[{\"functionCall\":{\"id\":\"1\",\"name\":\"g\"}}]}]}",
+          false },
+        { "{\"s\":\"on 2026-11-15 at\",\"t\":\"2026-01-01\"}",
+          "{\"s\":\"on 2027-01-02 at\",\"t\":\"2026-02-02\"}", true },
+        { "{\"s\":\"on 2026-11-15 at\"}", "{\"s\":\"on 2026-11-15 et\"}", false },
+        { "{\"s\":\"[REDACTED:key] x\"}", "{\"s\":\"sk-abcdefghijklmnopqrst1234 x\"}", true },
+        { "{\"s\":12}", "{\"s\":123}", false },
+        { "{\"s\":\"1\"}", "{\"s\":1}", false },
+        { "{\"a\":1,\"b\":2}", "{\"a\":1}", false },
+        { "{\"a\":1}", "{\"a\":1,\"b\":2}", false },
+        { "{\"a\":[1,2]}", "{\"a\":[1,2,3]}", false },
+        { "{\"k\":\"2026-11-15\"}", "{\"l\":\"2026-11-15\"}", false },
+        { "{\"a\":\"x", "{\"a\":\"y", false },
+        { "plain text", "plain", false },
+        { "", "{}", false },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (same_text(r, cases[i].recorded, cases[i].now) != cases[i].same) {
+            fail_msg("%s against %s", cases[i].recorded, cases[i].now);
+        }
+    }
+    cassette_rules_free(r);
+}
+
+/* Texts of the same letters in another order: whatever they are, texts and trees do not contradict
+ * each other. */
+static void random_texts_are_never_judged_more_mildly(void **state)
+{
+    static const char *const pieces[] = { "{",
+                                          "}",
+                                          "[",
+                                          "]",
+                                          ",",
+                                          ":",
+                                          "\"a\"",
+                                          "\"user_id\"",
+                                          "\"metadata\"",
+                                          "1",
+                                          "\"2026-11-15\"",
+                                          "\"b\\\"\"" };
+    struct cassette_rules *r = NULL;
+    uint32_t seed = 3;
+    assert_int_equal(cassette_rules_new(NULL, &r, NULL), 0);
+    for (size_t round = 0; round < 20000; round++) {
+        CLEANUP(buf) struct buf left = BUF_INIT(BUF_TEXT);
+        CLEANUP(buf) struct buf right = BUF_INIT(BUF_TEXT);
+        for (struct buf *b = &left;; b = &right) {
+            buf_adds(b, "{\"metadata\":{\"user_id\":");
+            for (size_t i = 0; i < 6; i++) {
+                seed = seed * 1664525u + 1013904223u;
+                buf_adds(b, pieces[(seed >> 16) % ARRAY_LEN(pieces)]);
+            }
+            buf_adds(b, "}}");
+            if (b == &right) {
+                break;
+            }
+        }
+        (void)same_text(r, left.ptr, right.ptr);
+    }
+    cassette_rules_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -558,6 +658,8 @@ int main(void)
         SCRATCH_TEST(volatile_fields),
         SCRATCH_TEST(a_copy_is_clean_and_else_the_same),
         SCRATCH_TEST(two_files_are_compared),
+        cmocka_unit_test(texts_tell_what_the_trees_tell),
+        cmocka_unit_test(random_texts_are_never_judged_more_mildly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

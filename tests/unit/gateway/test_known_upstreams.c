@@ -90,9 +90,7 @@ static const char *ask(struct scratch *s, struct loop *l, struct upstream *up, c
                                   .began = clock_now() };
     c.view = &view;
     if (filter != NULL) {
-        struct filter_answer answer = { .verdict = FILTER_WAIT };
-        filter->on_request(filter->arg, &view, &c.slot, &answer);
-        assert_int_equal(answer.verdict, FILTER_PASS);
+        filter->on_started(filter->arg, &view, &c.slot);
     }
     struct upstream_call *call = NULL;
     assert_int_equal(up->ops->start(up, &r, &port, &call, NULL), 0);

@@ -43,6 +43,12 @@ static void a_call_costs_what_the_list_says(void **state)
     u = (struct llm_usage) { 3, 7, NONE, NONE, NONE };
     assert_int_equal(price_cost(m.entry, &u), 3 * 4000000 + 7 * 20000000);
     assert_int_equal(price_cost(m.entry, &LLM_USAGE_NONE), 0);
+    /* what is written for an hour costs twice the input; nothing is counted twice */
+    u = (struct llm_usage) { 0, 0, 0, 1000000, NONE, 400000 };
+    assert_int_equal(price_cost(m.entry, &u),
+                     600000 * INT64_C(5000000) + 400000 * INT64_C(8000000));
+    u.cache_write_long = 5000000;
+    assert_int_equal(price_cost(m.entry, &u), 1000000 * INT64_C(8000000));
     assert_string_equal(m.table->file, "built in");
     assert_string_equal(m.table->version, "2026-11-15");
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading `gateway` out of a file.
+ */
+#include "run/gateway_file.h"
+
+#include <limits.h>
+
+#include "base/file.h"
+#include "base/yaml.h"
+#include "run/settings_priv.h"
+
+int gateway_file_load(struct arena *a, const char *path, struct json **ret, struct err *e)
+{
+    char absolute[PATH_MAX];
+    struct json *tree;
+    int r = path_absolute(path, absolute, sizeof absolute, e);
+    r = r < 0 ? r : yaml_load(a, path, NULL, &tree, e);
+    if (r < 0) {
+        return r;
+    }
+    settings_widen(a, tree);
+    r = shape_check(tree, settings_task_shape, path, e);
+    r = r < 0 ? r : settings_check_layer(tree, path, e);
+    if (r < 0) {
+        return r;
+    }
+    struct str dir =
+        str_slice(str_of(absolute), 0, strlen(absolute) - path_base(str_of(absolute)).len);
+    *ret = json_get(tree, "gateway");
+    if (!json_is(*ret, JSON_OBJECT)) {
+        return ERR(e, ERR_CONFIG, "%s: there is no 'gateway' in it", path);
+    }
+    return settings_resolve_paths(a, tree, arena_dup(a, dir), e);
+}
