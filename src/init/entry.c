@@ -118,8 +118,10 @@ static int drop_capabilities(struct err *e)
 {
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct none[2] = { { 0 } };
-    for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++) {
-        (void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* fails without privilege: nothing to drop */
+    int cap = 0;
+    while (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0) {
+        cap++; /* the first that the kernel does not know ends it; so does a lack of privilege, when
+                  there is nothing that could be brought back either */
     }
     (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     if (syscall(SYS_capset, &head, none) != 0) {

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "init/mounts.h"
@@ -90,7 +89,6 @@ int shift_open(int host, struct mounts_shift *s, struct err *e)
         s->fd = openat(host, path, O_RDONLY | O_CLOEXEC);
         rc = s->fd < 0 ? ERR_SYS(e, "open a user namespace") : 0;
     }
-    (void)kill(pid, SIGKILL);
-    (void)waitpid(pid, NULL, 0);
+    (void)kill(pid, SIGKILL); /* the holder reaps it with the others, when it has time */
     return rc;
 }

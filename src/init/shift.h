@@ -13,5 +13,5 @@
 struct mounts_shift;
 
 /* Opens the namespace for s->uid … into s->fd. `host` is the host's root, below which /proc is.
- * Needs the privilege to map any user, hence root. */
+ * Needs the privilege to map any user, hence root. Leaves a dead child to be reaped. */
 int shift_open(int host, struct mounts_shift *s, struct err *e) MUST_USE;

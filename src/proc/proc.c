@@ -217,9 +217,7 @@ static void on_finished(struct proc *p, const struct control_finished *f)
 {
     p->finished = true;
     p->result.usage = f->usage;
-    /* After a stop everything was told to end at the same moment; who is a little slower than the
-     * program itself has not leaked. */
-    p->result.leaked = p->result.stopped ? 0 : f->leaked;
+    p->result.leaked = f->leaked;
     p->result.stuck = f->stuck;
     p->result.n_names = f->n_names;
     memcpy(p->result.names, f->names, sizeof p->result.names);

@@ -62,7 +62,8 @@ struct proc_result {
     bool killed;  /* we sent SIGKILL while it was still running */
 
     struct control_usage usage; /* the program at its end; of the whole tree after on_done */
-    /* Processes that outlived the program and were killed; none are counted after a stop. */
+    /* Processes that outlived the program and were killed. After a stop everything is told to end
+     * at the same moment; who needs a tenth of a second more than the program has not leaked. */
     uint32_t leaked;
     uint32_t stuck; /* processes that even SIGKILL did not end in time */
     uint32_t n_names;

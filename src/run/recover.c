@@ -1,15 +1,129 @@
 /* SPDX-License-Identifier: MIT
  *
- * The record first, then the home: if this is interrupted, doing it again finishes it.
+ * The record first, then transactions and the home: if this is interrupted, doing it again finishes
+ * it.
  */
 #include "run/recover.h"
 
 #include <fcntl.h>
 #include <limits.h>
 
+#include "base/arena.h"
 #include "base/file.h"
+#include "io/loop.h"
 #include "record/recover.h"
 #include "run/run_session.h"
+#include "sandbox/sandbox.h"
+#include "workspace/txn.h"
+#include "workspace/workspace.h"
+
+/* --- transactions --- */
+
+struct replay {
+    struct loop *loop;
+    struct sandbox *box;
+    struct workspace *workspace;
+    struct err *e;
+    int result;
+};
+
+static int replay_on(const struct workspace *w, int root, struct err *e)
+{
+    struct txns_opts o = {
+        .workspace_fd = root,
+        .dir = workspace_txn_dir(w),
+        .overlay = true,
+        .marks = sandbox_userxattr() ? NODE_MARKS_USER : NODE_MARKS_TRUSTED,
+    };
+    int r = txns_recover(&o, e);
+    return r < 0 ? r : 0;
+}
+
+static void on_ready(void *arg, const struct sandbox_report *report, int listener)
+{
+    struct replay *p = arg;
+    (void)report;
+    (void)listener;
+    p->result = replay_on(p->workspace, sandbox_workspace(p->box), p->e);
+    sandbox_close(p->box);
+}
+
+static void on_failed(void *arg, const struct sandbox_report *report, const struct err *why)
+{
+    struct replay *p = arg;
+    (void)report;
+    *p->e = *why;
+    p->result = -(int)why->code;
+    sandbox_close(p->box);
+}
+
+static void on_lost(void *arg, const struct err *why)
+{
+    on_failed(arg, NULL, why);
+}
+
+static void on_closed(void *arg)
+{
+    struct replay *p = arg;
+    loop_stop(p->loop);
+}
+
+/* What the kernel keeps beside the upper layer says that it was not synced to disk, and is in the
+ * way of the next mount. The machine has not crashed, as far as we know, only cinch has. */
+static int clear_work(const struct workspace *w, struct err *e)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    return file_remove_tree(AT_FDCWD, arena_printf(a, "%s/work/work", workspace_view(w)->layer), e);
+}
+
+static int replay_in_view(struct workspace *w, struct err *e)
+{
+    CLEANUP(loop) struct loop *loop = NULL;
+    struct replay p = { .workspace = w, .e = e };
+    struct sandbox_policy policy;
+    sandbox_policy_init(&policy);
+    struct sandbox_opts o = {
+        .policy = &policy,
+        .view = workspace_view(w),
+        .port = { .on_ready = on_ready,
+                  .on_failed = on_failed,
+                  .on_lost = on_lost,
+                  .on_closed = on_closed,
+                  .arg = &p },
+    };
+    int r = clear_work(w, e);
+    r = r < 0 ? r : loop_new(&loop, e);
+    p.loop = loop;
+    r = r < 0 ? r : sandbox_open(loop, &o, &p.box, e);
+    if (r < 0) {
+        return r;
+    }
+    loop_run(loop);
+    p.box = sandbox_free(p.box);
+    return p.result;
+}
+
+/* Finishes what was decided, undoes the rest. */
+static int replay(const char *dir, struct err *e)
+{
+    char place[PATH_MAX];
+    struct workspace *w;
+    int r = path_join(dir, "work", place, sizeof place, e);
+    if (r < 0 || !file_is_dir(AT_FDCWD, place)) {
+        return r;
+    }
+    r = workspace_reopen(place, &w, e);
+    if (r < 0) {
+        return 0; /* it died before there was a workspace */
+    }
+    if (file_is_dir(AT_FDCWD, workspace_txn_dir(w))) {
+        r = workspace_fd(w) >= 0 ? replay_on(w, workspace_fd(w), e) : replay_in_view(w, e);
+    }
+    (void)workspace_close(w, true);
+    return r < 0 ? err_wrap(e, "unfinished transactions in '%s'", dir) : 0;
+}
+
+/* --- the run --- */
 
 static void complete(void *arg, const struct rundir *d)
 {
@@ -38,13 +152,14 @@ int run_recover(const char *dir, enum reason *ret_reason, struct err *e)
         return ERR(e, ERR_EXISTS, "the run in '%s' is still going on (pid %d)", dir,
                    (int)report.pid);
     case RECOVER_FINISHED:
-        return 0;
+        return replay(dir, e); /* if that was interrupted */
     case RECOVER_CLOSED:
         break;
     }
     /* The workspace stays for a look, whatever was asked for: it is all there is of the agent's
      * work. What was only needed while it was looked at goes. */
-    static const char *const leftovers[] = { "home", "work/scratch" };
+    static const char *const leftovers[] = { "home", "work/scratch", "work/copies" };
+    r = replay(dir, e);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(leftovers); i++) {
         char path[PATH_MAX];
         r = path_join(dir, leftovers[i], path, sizeof path, e);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Closing the record of a run whose cinch died: the files of the record (record/recover.h), and
- * what lies beside them, the private home of the dead run.
+ * what lies beside them: transactions that were decided and not finished (workspace/txn.h), the
+ * private home of the dead run. A workspace that is an overlay is mounted for that once more, in a
+ * sandbox of its own, in which nothing is started.
  */
 #pragma once
 

@@ -321,5 +321,56 @@ class Clean(Base):
         self.assert_untouched()
 
 
+@unittest.skipUnless(os.geteuid() == 0, "needs root, to mount a file system")
+class Clones(harness.Case):
+    """A copy on a file system that can share blocks between files takes none of its own."""
+
+    SIZE = 64 << 20
+
+    def on(self, kind, *options):
+        if shutil.which("mkfs." + kind, path=os.environ["PATH"] + ":/usr/sbin:/sbin") is None:
+            self.skipTest(f"there is no mkfs.{kind}")
+        image = self.path(kind + ".img")
+        place = self.make_dir(kind)
+        with open(image, "wb") as f:
+            f.truncate(512 << 20)
+        subprocess.run(["mkfs." + kind, "-q", *options, image], check=True, capture_output=True,
+                       env={**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"})
+        mounted = subprocess.run(["mount", "-o", "loop", image, place], capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest(f"cannot mount a {kind} here: {mounted.stderr.decode().strip()}")
+        self.addCleanup(subprocess.run, ["umount", "-l", place], check=True)
+        return place
+
+    def check(self, place):
+        tree = os.path.join(place, "tree")
+        os.mkdir(tree)
+        with open(os.path.join(tree, "large"), "wb") as f:
+            f.write(os.urandom(1 << 20) * (self.SIZE >> 20))
+        os.sync()
+
+        def used():
+            os.sync()
+            at = os.statvfs(place)
+            return (at.f_blocks - at.f_bfree) * at.f_frsize
+        before = used()
+        output = os.path.join(place, "out")
+        done = self.cinch("run", "-w", tree, "-o", output, "--workspace-mode", "copy", "--keep-workspace", "keep", "--",
+                          "sh", "-c", "wc -c < large; echo x >> large")
+        self.assertEqual(done.code, 0, done.stderr)
+        with open(os.path.join(output, "stdout.log"), encoding="ascii") as f:
+            self.assertEqual(int(f.read()), self.SIZE)
+        copy = os.path.join(output, "work", "tree", "large")
+        self.assertEqual(os.path.getsize(copy), self.SIZE + 2)
+        self.assertEqual(os.path.getsize(os.path.join(tree, "large")), self.SIZE)
+        self.assertLess(used() - before, self.SIZE // 2)
+
+    def test_btrfs(self):
+        self.check(self.on("btrfs"))
+
+    def test_xfs(self):
+        self.check(self.on("xfs", "-m", "reflink=1"))
+
+
 if __name__ == "__main__":
     harness.main()
