@@ -92,7 +92,8 @@ int rundir_write_text(const struct rundir *d, const char *name, struct str text,
 int64_t rundir_size(const struct rundir *d, const char *name);
 
 /* Sorted JSON array of the relative paths of all regular files but state.json, manifest.json,
- * heartbeat, temporary ones and those below home/: what the manifest lists. At most RUNDIR_LIST_MAX. */
+ * heartbeat, temporary ones and those below home/: what the manifest lists. At most
+ * RUNDIR_LIST_MAX. */
 #define RUNDIR_LIST_MAX 10000
 struct json *rundir_list(const struct rundir *d, struct arena *a);
 

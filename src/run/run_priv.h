@@ -173,6 +173,7 @@ void run_warn(struct run *run, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* An asynchronous phase has come to its end. */
 void run_phase_done(struct run *run);
 void run_show(struct run *run); /* tells the watcher about progress */
+void run_cancel(struct run *run);
 
 /* --- phases: 0 done, 1 goes on by itself until run_phase_done(), negative failed --- */
 

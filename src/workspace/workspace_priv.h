@@ -45,8 +45,8 @@ int workspace_note_baseline(struct workspace *w, struct err *e) MUST_USE;
 
 /* base and base_fd: the commit of ref, or HEAD, in a repository of its own. */
 int workspace_checkout(struct workspace *w, struct err *e) MUST_USE;
-/* The source as it is now, in the index of a repository in the private directory; baseline_commit is
- * made from that when something has changed. Each is a git that the agent has to wait for. */
+/* The source as it is now, in the index of a repository in the private directory; baseline_commit
+ * is made from that when something has changed. Each is a git that the agent has to wait for. */
 int workspace_keep_contents(struct workspace *w, struct err *e) MUST_USE;
 int workspace_name_contents(struct workspace *w, struct err *e) MUST_USE;
 /* A worktree's or submodule's .git file leads to the user's repository, which must not be written:
