@@ -132,9 +132,9 @@ CINCH_PUBLIC int cinch_task_add_completion(struct cinch_task *task,
 
 struct cinch_options {
     size_t size;
-    const char *runs_dir;           /* where a task without an output directory makes one; NULL: as
+    const char *runs_dir;            /* where a task without an output directory makes one; NULL: as
                                        `cinch run` does */
-    const char *const *environment; /* NULL-terminated "NAME=value"; NULL: that of the process */
+    const char *const *environment;  /* NULL-terminated "NAME=value"; NULL: that of the process */
     const char *const *adapter_dirs; /* NULL-terminated: more places for profiles; NULL: none */
     int signals; /* 1: SIGINT, SIGTERM and SIGHUP end the run while it goes on, as in `cinch run` */
     int force;   /* 1: an output directory that is not empty is archived */
@@ -150,9 +150,9 @@ struct cinch_options {
 CINCH_PUBLIC int cinch_run(struct cinch_task *task, const struct cinch_options *options,
                            struct cinch_result **result);
 
-CINCH_PUBLIC void cinch_result_free(struct cinch_result *result); /* accepts NULL */
-CINCH_PUBLIC const char *cinch_result_json(const struct cinch_result *result); /* result.json */
-CINCH_PUBLIC const char *cinch_result_dir(const struct cinch_result *result);  /* the record */
+CINCH_PUBLIC void cinch_result_free(struct cinch_result *result);                /* accepts NULL */
+CINCH_PUBLIC const char *cinch_result_json(const struct cinch_result *result);   /* result.json */
+CINCH_PUBLIC const char *cinch_result_dir(const struct cinch_result *result);    /* the record */
 CINCH_PUBLIC const char *cinch_result_reason(const struct cinch_result *result); /* "success" … */
 CINCH_PUBLIC int cinch_result_exit_status(const struct cinch_result *result);
 

@@ -22,7 +22,7 @@ FLAGS = (
 def check(root, name):
     include = f'#include "{name[len("src/"):]}"\n'
     result = subprocess.run(
-        ["gcc", "-I", os.path.join(root, "src"), *FLAGS],
+        ["gcc", "-I", os.path.join(root, "src"), "-I", os.path.join(root, "include"), *FLAGS],
         input=include * 2 + "int header_stands_alone;\n",
         capture_output=True,
         text=True,

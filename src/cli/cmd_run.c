@@ -97,7 +97,7 @@ static int run_run(struct cli *cli, const struct options *opt, struct err *e)
         .force = options_flag(opt, "force", false),
         .keep_home = options_flag(opt, "keep-home", false),
         .environ = (const char *const *)environ,
-        .watcher = { on_view, on_view, on_warning, &w },
+        .watcher = { .phase = on_view, .progress = on_view, .warning = on_warning, .owner = &w },
     };
     int r = request_read(cli->arena, opt, options_arg(opt, 0), &opts.settings, e);
     if (r < 0) {

@@ -63,6 +63,12 @@ struct line {
     struct json *context;
 };
 
+void events_listen(struct events *ev, void (*line)(void *arg, struct str text), void *arg)
+{
+    ev->line = line;
+    ev->line_arg = arg;
+}
+
 static enum jsonl_result append(struct events *ev, const struct line *l)
 {
     struct arena *a = ev->arena;
@@ -79,6 +85,10 @@ static enum jsonl_result append(struct events *ev, const struct line *l)
     json_setc(a, o, "seq", json_integer(a, ev->seq + 1));
     json_setc(a, o, "run_id", json_cstr(a, ev->run_id));
     enum jsonl_result result = jsonl_append(&ev->out, o);
+    if (ev->line != NULL && result == JSONL_WRITTEN) {
+        struct str written = buf_str(&ev->out.line);
+        ev->line(ev->line_arg, str_slice(written, 0, written.len - 1));
+    }
     ev->seq += result == JSONL_WRITTEN;
     return result;
 }

@@ -38,6 +38,8 @@ struct events {
     const struct redactor *redactor;
     struct loss *loss;
     bool loss_told;
+    void (*line)(void *arg, struct str text); /* events_listen() */
+    void *line_arg;
     struct arena *arena; /* of one event */
     struct arena *keep;  /* of the whole run */
     struct json *run_context;
@@ -65,6 +67,9 @@ void events_done(struct events *ev); /* idempotent */
 void events_watch(struct events *ev,
                   void (*told)(void *arg, enum event_kind kind, const struct json *context),
                   void *arg);
+
+/* `line` hears each line as it was written, without its end. NULL: nobody listens. */
+void events_listen(struct events *ev, void (*line)(void *arg, struct str text), void *arg);
 
 /* Any event: `event` is words joined by dots, logger starts with "cinch."; context is an object or
  * NULL, from outside and therefore redacted as a whole. */

@@ -267,6 +267,12 @@ static void on_signal(void *arg, int signo)
     execute_interrupt(run, run->signal_count > 1);
 }
 
+void run_cancel(struct run *run)
+{
+    run_fail(run, REASON_CANCELLED, "cancelled by whoever started it");
+    execute_interrupt(run, false);
+}
+
 /* nohup(1) wants the run to outlive its terminal. */
 static bool is_to_be_ignored(int signo)
 {
@@ -347,7 +353,11 @@ static int open_record(struct run *run, struct err *e)
         .adapter = s->adapter == NULL ? "none" : s->adapter,
         .redactor = run->redactor,
     };
-    return record_open(&run->record, &opts, e);
+    int r = record_open(&run->record, &opts, e);
+    if (r == 0) {
+        events_listen(&run->record.events, run->opts->watcher.event, run->opts->watcher.owner);
+    }
+    return r;
 }
 
 /* What is wrong with the request itself is told before there is a record of it. */
@@ -380,7 +390,7 @@ static int begin(struct run *run, struct err *e)
         r = loop_new(&run->loop, e);
     }
     if (r == 0) {
-        r = watch_signals(run, e);
+        r = run->opts->no_signals ? 0 : watch_signals(run, e);
     }
     if (r == 0) {
         confine_warm(run);

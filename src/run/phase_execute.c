@@ -137,6 +137,10 @@ static void on_heartbeat(void *arg)
     }
     run_show(run);
     timer_arm(run->exec.heartbeat, now + HEARTBEAT);
+    const struct run_watcher *w = &run->opts->watcher;
+    if (w->cancel != NULL && run->cause.reason == REASON_NONE && w->cancel(w->owner)) {
+        run_cancel(run);
+    }
 }
 
 static int make_timers(struct run *run, struct err *e)

@@ -43,6 +43,8 @@ struct run_watcher {
     void (*phase)(void *owner, const struct run_view *view);    /* entered a phase */
     void (*progress)(void *owner, const struct run_view *view); /* about ten times a second */
     void (*warning)(void *owner, const char *text);
+    void (*event)(void *owner, struct str line); /* of events.jsonl; also a sign of life */
+    bool (*cancel)(void *owner); /* about ten times a second: shall the run be cancelled? */
     void *owner;
     /* The agent gave a sign of life: output, an event of its protocol, a call of a model or a tool,
      * or its processes have worked. Often; must be quick. */
@@ -72,6 +74,7 @@ struct run_opts {
     bool force;
     bool keep_home;
     const char *const *environ;
+    bool no_signals; /* SIGINT, SIGTERM and SIGHUP are somebody else's */
     struct run_watcher watcher;
     struct run_hooks hooks;
 };

@@ -180,6 +180,7 @@ void run_show(struct run *run); /* tells the watcher about progress */
  * from here. */
 void run_alive(struct run *run);
 void run_beat(struct run *run); /* only told: the record's heartbeat, the watcher */
+void run_cancel(struct run *run);
 
 /* --- phases: 0 done, 1 goes on by itself until run_phase_done(), negative failed --- */
 

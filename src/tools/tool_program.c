@@ -89,6 +89,16 @@ static void take_answer(struct arena *a, const struct json *v, struct tool_resul
     ret->exclude_value = json_bool(json_get(v, "exclude_value_from_context"), false);
 }
 
+bool tool_program_answer(const struct json *v, struct arena *a, struct tool_result *ret)
+{
+    *ret = (struct tool_result) { .failure = TOOL_OK };
+    if (!is_answer(v)) {
+        return false;
+    }
+    take_answer(a, v, ret);
+    return true;
+}
+
 static struct str without_newlines(struct str s)
 {
     while (s.len > 0 && (s.ptr[s.len - 1] == '\n' || s.ptr[s.len - 1] == '\r')) {

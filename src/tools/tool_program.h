@@ -37,6 +37,9 @@ struct errand_result;
 int tool_program_bind(struct arena *a, const struct json *definition, struct tool *t,
                       struct err *e) MUST_USE;
 
+/* An answer that is there already, as a value; false: it is none. */
+bool tool_program_answer(const struct json *v, struct arena *a, struct tool_result *ret);
+
 /* What an ended program has said; texts and trees are in `a` or in `r`. */
 void tool_program_read(const struct tool *t, struct arena *a, const struct errand_result *r,
                        struct tool_result *ret);
