@@ -10,10 +10,16 @@
 #include "workspace/pathmap.h"
 
 /* As our own tools and the known harnesses call them. */
-static const char *const readers[] = { "read_file", "Read", "read", "acp:read*", NULL };
-static const char *const writers[] = { "write_file", "edit_file",    "Write", "Edit", "MultiEdit",
-                                       "replace",    "NotebookEdit", "write", "edit", "acp:edit*",
-                                       "acp:write*", "acp:replace",  NULL };
+/* clang-format off */
+static const char *const readers[] = {
+    "read_file", "read", "Read", "acp:read*", "acp:Read", NULL,
+};
+static const char *const writers[] = {
+    "write_file", "edit_file", "write", "edit", "replace", "Write", "Edit", "MultiEdit",
+    "NotebookEdit", "acp:write*", "acp:edit*", "acp:replace", "acp:Write", "acp:Edit",
+    "acp:MultiEdit", "acp:NotebookEdit", NULL,
+};
+/* clang-format on */
 
 #define PATHS_MAX 1024 /* of one call; more is denied */
 

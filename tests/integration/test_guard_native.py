@@ -1,0 +1,53 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Policies on the tools of real harnesses: what is denied does not happen, whatever the harness calls its tool; what
+is allowed does. The model is a script."""
+
+import json
+import os
+
+import harness
+
+FILE_TIMEOUT = 900
+
+
+class Native(harness.Case):
+    def check(self, name):
+        """Files may be written, but only one of that name."""
+        self.env["PATH"] = os.path.dirname(self.real(name)) + ":" + self.env["PATH"]
+
+        def write(turn, file):
+            path = os.path.join(self.workspace, file)
+            return {"when": {"turn": turn}, "call": {"tool": "native.write_file", "args": {"path": path, "content": "x\n"}}}
+
+        script = self.write("model.yaml", json.dumps({"steps": [
+            write(0, "wrong.txt"), write(1, "right.txt"), {"when": {"turn": 2}, "say": "over"}]}))
+        rule = {"type": "arguments", "tools": ["native:*"], "rules": [{"pointer": "/file_path", "pattern": "right"}]}
+        task = self.write("task.yaml", json.dumps({
+            "agent": {"adapter": name}, "prompt": "Write.", "gateway": {"script": script}, "policies": [rule],
+            "limits": {"timeout": 100}}))
+        r = self.run_cinch(task)
+        if r.code == 69 and "does not ask" in r.result["error"]:
+            self.skipTest(f"{name} does not ask about its tools")
+        self.assertEqual((r.reason, r.result["text"].strip()), ("success", "over"), r.stderr + r.bytes("stderr.log"))
+        patch = r.bytes("diff.patch")
+        self.assertIn(b"right.txt", patch)
+        self.assertNotIn(b"wrong.txt", patch)
+        denied, = r.events("tool.denied")
+        self.assertEqual(denied["context"]["policy"], "arguments")
+        calls = [e["context"] for e in r.events("ToolInvoked")]
+        self.assertEqual({os.path.basename(c["params"]["file_path"]): c["success"] for c in calls},
+                         {"wrong.txt": False, "right.txt": True})
+
+    def test_claude(self):
+        self.check("claude-code")
+
+    def test_claude_over_acp(self):
+        self.check("claude-acp")
+
+    def test_qwen(self):
+        self.check("qwen")
+
+
+if __name__ == "__main__":
+    harness.main()
