@@ -133,7 +133,6 @@ int view_build(struct view *v, struct plan *p, struct err *e)
         }
     }
     (void)umask(mask);
-    mounts_done(&v->mounts);
     return rc;
 }
 

@@ -24,7 +24,8 @@ struct view {
         .mounts = MOUNTS_INIT, \
     }
 
-/* On failure the process is in between and of no further use. */
+/* In one plan or in several, one after the other. On failure the process is in between and of no
+ * further use. */
 int view_build(struct view *v, struct plan *p, struct err *e) MUST_USE;
 void view_done(struct view *v);
 /* Writes the maps of the user namespace that the caller has just entered; `proc` is "/proc" where

@@ -6,7 +6,8 @@
  *   struct compose c;
  *   compose_start(&c, arena, options);             decides who the program is; of the options only
  *                                                  the policy is looked at
- *   compose_leave(&c, &buf, e);                    for the holder: which namespaces it leaves
+ *   compose_leave(&c, &buf, e);                    for the holder: which namespaces it leaves, and
+ *                                                  what every view has
  *   compose_init(&c, arena, options, e);           checks policy and view, gathers what is shown
  *   compose_view(&c, &buf, e);                     for the holder: the rest
  *   compose_entry(&c, layer, &buf, e);             for each keeper

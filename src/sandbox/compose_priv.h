@@ -34,8 +34,10 @@ void draft_bind_shown(struct draft *d, const char *from, const char *to, uint32_
 void draft_paths(struct draft *d, enum plan_op op, const char *from, const char *to,
                  uint32_t flags);
 
-/* compose_system.c: /usr and the like, /etc, /dev. */
+/* compose_system.c: /usr and the like, /etc, /dev; needs the policy's network only. */
 void draft_system(struct draft *d);
+/* Who is who, and the home, if it is a private one. */
+void draft_person(struct draft *d);
 
 /* The protected parts of the workspace; again over a layer that has covered them. */
 void draft_protect(struct draft *d);

@@ -117,17 +117,21 @@ static void draft_private(struct draft *d)
         draft_dir(d, dirs[i].from, dirs[i].mode, false);
         draft_bind(d, dirs[i].from, dirs[i].to, PLAN_INSIDE | PLAN_WRITABLE);
     }
+    draft_symlink(d, "/run", "/var/run");
+}
+
+void draft_person(struct draft *d)
+{
+    draft_accounts(d);
     if (d->c->policy->home == NULL) {
         draft_dir(d, OWN_PRIVATE "/home", 0700, true);
         draft_bind(d, OWN_PRIVATE "/home", d->c->who.home, PLAN_INSIDE | PLAN_WRITABLE);
     }
-    draft_symlink(d, "/run", "/var/run");
 }
 
 void draft_system(struct draft *d)
 {
     draft_programs(d);
-    draft_accounts(d);
     draft_names(d);
     draft_tables(d);
     draft_dev(d);

@@ -224,6 +224,12 @@ int compose_leave(const struct compose *c, struct buf *out, struct err *e)
     struct draft d = { .c = c, .b = out, .e = e };
     d.rc = plan_begin(out, PLAN_VIEW, e);
     draft_namespaces(&d);
+    draft_root(&d);
+    draft_system(&d);
+    if (!c->who.root) {
+        /* The kernel gives a user a new /proc only where one is in sight; see init/entry.c. */
+        draft_bind(&d, "/proc", "/proc", 0);
+    }
     return d.rc < 0 ? d.rc : plan_end(out, e);
 }
 
@@ -235,12 +241,7 @@ int compose_view(const struct compose *c, struct buf *out, struct err *e)
     if (c->opts->listen && !compose_without(c, SANDBOX_NETWORK)) {
         draft_number(&d, PLAN_OP_LISTEN, c->opts->listen_port);
     }
-    draft_root(&d);
-    draft_system(&d);
-    if (!c->who.root) {
-        /* The kernel gives a user a new /proc only where one is in sight; see init/entry.c. */
-        draft_bind(&d, "/proc", "/proc", 0);
-    }
+    draft_person(&d);
     draft_grants(&d);
     draft_protect(&d);
     draft_secrets(&d);

@@ -63,6 +63,7 @@ struct sandbox {
     bool patient; /* what may be lost is not known yet: programs wait for the view */
     struct err why;
     char init[PATH_MAX];
+    struct str leave; /* the first part of the plan, as it was sent */
 
     struct child *holder;
     int control_fd;
@@ -414,7 +415,8 @@ static int send_leave(struct sandbox *s, struct err *e)
 {
     CLEANUP(buf) struct buf leave = BUF_INIT(PLAN_MAX);
     int rc = compose_leave(&s->compose, &leave, e);
-    return rc < 0 ? rc : send_plan(s, CONTROL_LEAVE, buf_str(&leave), e);
+    s->leave = arena_str(s->arena, buf_str(&leave));
+    return rc < 0 ? rc : send_plan(s, CONTROL_LEAVE, s->leave, e);
 }
 
 static int send_hold(struct sandbox *s, struct err *e)
@@ -423,7 +425,7 @@ static int send_hold(struct sandbox *s, struct err *e)
     CLEANUP(buf) struct buf all = BUF_INIT(3 * PLAN_MAX);
     int rc = compose_view(&s->compose, &view, e);
     rc = rc < 0 ? rc : send_plan(s, CONTROL_HOLD, buf_str(&view), e);
-    rc = rc < 0 ? rc : compose_leave(&s->compose, &all, e);
+    rc = rc < 0 ? rc : buf_append(&all, s->leave, e);
     rc = rc < 0 ? rc : buf_append(&all, buf_str(&view), e);
     buf_reset(&view);
     rc = rc < 0 ? rc : compose_entry(&s->compose, NULL, &view, e);

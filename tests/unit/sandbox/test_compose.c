@@ -75,7 +75,10 @@ static void draw_view(struct drawn *d)
     d->n = 0;
     walk_on(d, PLAN_VIEW);
     for (size_t i = 0; i < d->n; i++) {
-        d->r[i].text = d->r[i].text == NULL ? NULL : arena_dup(d->arena, str_of(d->r[i].text));
+        const char **texts[] = { &d->r[i].text, &d->r[i].from, &d->r[i].to };
+        for (size_t k = 0; k < ARRAY_LEN(texts); k++) {
+            *texts[k] = *texts[k] == NULL ? NULL : arena_dup(d->arena, str_of(*texts[k]));
+        }
     }
     buf_reset(&d->buf);
     assert_int_equal(compose_view(&d->compose, &d->buf, NULL), 0);
