@@ -106,6 +106,14 @@ steps:
   - {say: not told}
 """, options=("--set", "eval.tier_prompt=Be kind."), text="kind")
 
+    def test_a_skill(self):
+        self.write("skills/demo/SKILL.md", "---\nname: demo\ndescription: Shows how.\n---\n\nBODY-OF-THE-SKILL\n")
+        self.good("""
+steps:
+  - {when: {turn: 0}, call: {tool: Skill, args: {skill: demo}}}
+  - {when: {turn: [0, 1], text: BODY-OF-THE-SKILL}, say: read}
+""", "skills: [skills/demo]\n", text="read")
+
     def test_a_tier_without_tools_or_delegation(self):
         script = """
 steps:
