@@ -33,6 +33,12 @@ static struct str contract_text(struct run *run)
     return arena_str(run->arena, buf_str(&out));
 }
 
+/* Of a tier: has a value when it is switched off, so that a profile can say `when: tools_off`. */
+static struct str when_off(enum tristate t)
+{
+    return t == TRI_FALSE ? STR("true") : (struct str) { 0 };
+}
+
 struct placeholders execute_vars(struct run *run)
 {
     const struct settings *s = &run->settings;
@@ -67,6 +73,8 @@ struct placeholders execute_vars(struct run *run)
         { .name = "mcp_url", .value = text_or_none(mcp.url) },
         { .name = "mcp_token", .value = text_or_none(mcp.token) },
         { .name = "resume", .value = run->exec.resume },
+        { .name = "tools_off", .value = when_off(s->tools_enabled) },
+        { .name = "delegation_off", .value = when_off(s->delegation_enabled) },
         { .name = "binary", .value = str_of(run->paths.program) },
         { .name = "command", .list = s->command },
         { .name = "args", .list = s->args },

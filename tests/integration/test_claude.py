@@ -1,0 +1,292 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The real Claude Code (tests/harness/packages.txt) in a dialogue, in the sandbox, with a scripted model: its own tools
+and ours, policies, feedback, further turns, structured answers, deadlines, and what goes wrong with providers."""
+
+import os
+import signal
+
+import harness
+
+FILE_TIMEOUT = 1500
+
+USAGE = "defaults: {usage: {input: 1000, output: 50, cache_read: 20, cache_write: 7}}\n"
+
+
+class Case(harness.Case):
+    adapter = "claude-code"
+
+    def setUp(self):
+        super().setUp()
+        self.env["PATH"] = os.path.dirname(self.real("claude-code")) + ":" + self.env["PATH"]
+
+    def arguments(self, script, task, options):
+        model = self.write("model.yaml", USAGE + script)
+        path = self.write("task.yaml", "prompt: do it\n" + task)
+        limit = () if "--timeout" in options else ("--timeout", "100s")
+        return ("--adapter", self.adapter, "--script", model, *limit, *options, path)
+
+    def claude(self, script, task="", options=(), **kw):
+        return self.run_cinch(*self.arguments(script, task, options), **kw)
+
+    def good(self, script, task="", options=(), text=None):
+        r = self.claude(script, task, options)
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stdout.log") + r.bytes("stderr.log"))
+        self.assertEqual(os.listdir(self.workspace), [], "the original was touched")
+        if text is not None:
+            self.assertEqual(r.result["text"], text)
+        return r
+
+    def entries(self, r, kind=None, source="main"):
+        found = [e for e in r.lines("transcript.jsonl") if e["event"] == "transcript.entry"]
+        return [e for e in found if e["source"] == source and kind in (None, e["entry_type"])]
+
+    def check_usage(self, r, answers):
+        """What the script sent, what the gateway counted and what Claude Code says are the same."""
+        usage = r.metrics["ext"]["usage"]
+        for of in (usage["wire"], usage["reported"]):
+            found = [of[key] for key in ("input", "output", "cache_read", "cache_write")]
+            self.assertEqual(found, [n * answers for n in (1000, 50, 20, 7)])
+
+    def calls(self, r):
+        """(name, whether it succeeded) of every call in the record."""
+        return [(e["context"]["name"], e["context"]["success"]) for e in r.events("ToolInvoked")]
+
+
+class Work(Case):
+    def test_text(self):
+        r = self.good("turns: [{think: Hm., say: hello there}]", text="hello there")
+        self.check_usage(r, 1)
+        kinds = [e["entry_type"] for e in self.entries(r)]
+        self.assertEqual(kinds, ["user_message", "system_event", "thinking", "assistant_message", "token_usage"])
+        self.assertTrue(r.result["session_id"])
+
+    def test_its_own_tools(self):
+        r = self.good("""
+turns:
+  - call: {tool: native.write_file, args: {path: hello.txt, content: "hello\\n"}}
+  - call: {tool: native.shell, args: {command: "echo more >> hello.txt; exit 3"}}
+  - say: done
+""", text="done")
+        self.assertIn(b"+hello\n+more\n", r.bytes("diff.patch"))
+        self.check_usage(r, 3)
+        results = self.entries(r, "tool_result")
+        self.assertEqual([e["detail"]["tool_name"] for e in results], ["Write", "Bash"])
+        self.assertIn("Exit code 3", results[1]["detail"]["error"])
+        self.assertEqual(self.calls(r), [("Write", True), ("Bash", False)])
+
+    def test_a_sub_agent_is_a_source_of_its_own(self):
+        r = self.good("""
+steps:
+  - {when: {text: SUBTASK, turn: 0}, call: {tool: Bash, args: {command: "echo from below", description: x}}}
+  - {when: {text: from below, turn: 1}, say: below is done}
+  - {when: {turn: 0}, call: {tool: Agent, args: {description: sub, prompt: SUBTASK, subagent_type: general-purpose}}}
+  - {when: {turn: 1}, say: all is done}
+""", text="all is done")
+        sources = {e["source"] for e in r.lines("transcript.jsonl") if e["event"] == "transcript.entry"} - {"main"}
+        self.assertEqual(len(sources), 1)
+        source = sources.pop()
+        self.assertTrue(source.startswith("subagent:"))
+        kinds = [e["entry_type"] for e in self.entries(r, source=source)]
+        self.assertEqual(kinds, ["user_message", "tool_use", "tool_result", "assistant_message"])
+        self.assertEqual([e["sequence_number"] for e in self.entries(r, source=source)], [1, 2, 3, 4])
+        self.check_usage(r, 4)
+
+    def test_structured_output(self):
+        r = self.good("turns: [{output: {answer: '42'}}]", """
+output: {schema: {type: object, properties: {answer: {type: string}}, required: [answer]}}
+""")
+        self.assertEqual(r.result["output"], {"answer": "42"})
+        self.assertEqual(r.result["output_source"], "native")
+
+    def test_system_prompt(self):
+        self.good("""
+steps:
+  - {when: {system: Be kind.}, say: kind}
+  - {say: not told}
+""", options=("--set", "eval.tier_prompt=Be kind."), text="kind")
+
+    def test_a_skill(self):
+        self.write("skills/demo/SKILL.md", "---\nname: demo\ndescription: Shows how.\n---\n\nBODY-OF-THE-SKILL\n")
+        self.good("""
+steps:
+  - {when: {turn: 0}, call: {tool: Skill, args: {skill: demo}}}
+  - {when: {turn: [0, 1], text: BODY-OF-THE-SKILL}, say: read}
+""", "skills: [skills/demo]\n", text="read")
+
+    def test_a_tier_without_tools_or_delegation(self):
+        script = """
+steps:
+  - {when: {no_tool: [Bash, Agent]}, say: nothing}
+  - {when: {no_tool: Agent}, say: alone}
+  - {say: everything}
+"""
+        self.good(script, text="everything")
+        self.good(script, options=("--set", "eval.delegation_enabled=false"), text="alone")
+        self.good(script, options=("--set", "eval.tools_enabled=false"), text="nothing")
+
+    def test_the_workspaces_own_advice_is_read(self):
+        self.write("ws/CLAUDE.md", "ADVICE-OF-THE-HOUSE\n")
+        r = self.claude("""
+steps:
+  - {when: {text: ADVICE-OF-THE-HOUSE}, say: read}
+  - {say: not read}
+""")
+        self.assertEqual(r.result["text"], "read")
+
+
+TOOLS = """
+tools:
+  - name: add_note
+    description: Notes a text.
+    input_schema: {type: object, properties: {text: {type: string}}, required: [text]}
+    command: [sh, -c, "cat > note.json; echo noted"]
+  - name: break_it
+    description: Writes a file and fails.
+    input_schema: {type: object, properties: {}}
+    command: [sh, -c, "echo half > broken.txt; echo it broke; exit 3"]
+"""
+
+
+class Tools(Case):
+    def test_a_tool_of_the_task_is_a_transaction(self):
+        r = self.good("""
+steps:
+  - {when: {turn: 0}, call: {tool: break_it}}
+  - {when: {turn: 1, text: it broke}, call: {tool: add_note, args: {text: hi}}}
+  - {when: {turn: 2, text: noted}, say: done}
+""", TOOLS, text="done")
+        patch = r.bytes("diff.patch")
+        self.assertIn(b"note.json", patch)
+        self.assertNotIn(b"broken.txt", patch)
+        self.assertEqual(self.calls(r), [("break_it", False), ("add_note", True)])
+        spawned = r.events("process.spawned")[0]
+        self.assertNotIn("Bearer", str(spawned))
+        names = [e["detail"]["tool_name"] for e in self.entries(r, "tool_use")]
+        self.assertEqual(names, ["mcp__cinch__break_it", "mcp__cinch__add_note"])
+
+    def test_a_policy_denies_its_own_tools(self):
+        r = self.good("""
+steps:
+  - {when: {turn: 0}, call: {tool: Bash, args: {command: "touch denied", description: x}}}
+  - {when: {turn: 1, text: No shells here.}, call: {tool: native.write_file, args: {path: allowed, content: "x\\n"}}}
+  - {when: {turn: 2}, say: understood}
+""", 'policies: [{type: deny, tools: ["native:Bash"], reason: No shells here.}]\n', text="understood")
+        self.assertNotIn(b"denied", r.bytes("diff.patch"))
+        self.assertIn(b"allowed", r.bytes("diff.patch"))
+
+    def test_a_policy_denies_tools_of_the_task(self):
+        r = self.good("""
+steps:
+  - {when: {turn: 0}, call: {tool: add_note, args: {text: hi}}}
+  - {when: {turn: 1, text: Not today.}, say: understood}
+""", TOOLS + "policies: [{type: deny, tools: [add_note], reason: Not today.}]\n", text="understood")
+        self.assertNotIn(b"note.json", r.bytes("diff.patch"))
+
+    def test_feedback_reaches_the_model(self):
+        self.good("""
+steps:
+  - {when: {turn: 0}, call: {tool: native.write_file, args: {path: a, content: "x\\n"}}}
+  - {when: {turn: 1, text: Mind the gap.}, call: {tool: native.shell, args: {command: "exit 4"}}}
+  - {when: {turn: 2, text: Mind the gap.}, call: {tool: add_note, args: {text: hi}}}
+  - {when: {turn: 3, text: Mind the gap.}, say: heard}
+""", TOOLS + "feedback: [{type: static, text: Mind the gap., every_n_calls: 1}]\n", text="heard")
+
+    def test_completion_asks_for_another_turn(self):
+        r = self.good("""
+steps:
+  - {when: {turn: 0, text: report.md}, call: {tool: native.write_file, args: {path: report.md, content: "x\\n"}}}
+  - {when: {turn: 1}, say: now it is there}
+  - {say: I am done}
+""", "completion: {files: [report.md]}\n", text="now it is there")
+        self.assertIn(b"report.md", r.bytes("diff.patch"))
+        self.assertEqual(len(self.entries(r, "user_message")), 2)
+        self.check_usage(r, 3)
+
+
+class Ends(Case):
+    SLOW = """
+turns:
+  - call: {tool: native.write_file, args: {path: kept.txt, content: "kept\\n"}}
+  - call: {tool: native.shell, args: {command: "sleep 1000"}}
+"""
+
+    def test_the_deadline_interrupts(self):
+        r = self.claude(self.SLOW, options=("--timeout", "20s"))
+        self.assertEqual((r.code, r.reason), (124, "timeout"), r.stderr)
+        self.assertIn(b"+kept", r.bytes("diff.patch"))
+        self.check_usage(r, 2)
+        self.assertIn(b'"subtype":"error_during_execution"', r.bytes("stdout.log"), "it was not interrupted")
+
+    def test_budget(self):
+        r = self.claude(self.SLOW, options=("--max-calls", "1"))
+        self.assertEqual((r.code, r.reason), (78, "budget"), r.stderr)
+        self.assertIn(b"+kept", r.bytes("diff.patch"))
+
+    def stop(self, number, code):
+        process, r = self.start(*self.arguments(self.SLOW, "", ()))
+        harness.wait_until(lambda: r.exists("events.jsonl") and len(r.events("model.call")) == 2, "the second call")
+        process.send_signal(number)
+        self.finish(process, r)
+        self.assertEqual(r.code, code, r.stderr)
+        self.assertIn(b"+kept", r.bytes("diff.patch"))
+
+    def test_terminate(self):
+        self.stop(signal.SIGTERM, 143)
+
+    def test_interrupt(self):
+        self.stop(signal.SIGINT, 130)
+
+
+class Faults(Case):
+    def test_busy_once(self):
+        self.good("steps: [{times: 1, fault: {status: 429, retry_after: 1}}, {say: done}]", text="done")
+
+    def test_server_errors(self):
+        r = self.claude("steps: [{fault: {status: 500}}]")
+        self.assertEqual(r.result["outcome"], "failure")
+        self.assertIn("provider", r.manifest["error"])
+
+    def test_cut_once(self):
+        self.good("steps: [{times: 1, say: half of it and more, fault: {cut: 400}}, {say: whole}]", text="whole")
+
+    def test_always_cut(self):
+        r = self.claude("steps: [{say: half of it and more, fault: {cut: 400}}]")
+        self.assertEqual(r.result["outcome"], "failure")
+
+    def test_nobody_there(self):
+        path = self.write("task.yaml", "prompt: do it\ngateway: {upstream: 'http://127.0.0.1:1,format=anthropic'}\n")
+        r = self.run_cinch("--adapter", "claude-code", "--timeout", "100s", path)
+        self.assertEqual(r.result["outcome"], "failure")
+        self.assertNotEqual(r.reason, "timeout", r.stderr)
+
+    def test_hang(self):
+        r = self.claude("steps: [{say: half of it, fault: {hang: 300}}]", options=("--timeout", "15s"))
+        self.assertEqual((r.code, r.reason), (124, "timeout"), r.stderr)
+
+
+class Print(Case):
+    """The one-shot mode."""
+
+    adapter = "claude-code-print"
+
+    def test_structured_output(self):
+        r = self.good("turns: [{output: {answer: '42'}}]", """
+output: {schema: {type: object, properties: {answer: {type: string}}, required: [answer]}}
+""")
+        self.assertEqual(r.result["output"], {"answer": "42"})
+        self.check_usage(r, 1)
+
+    def test_another_round_goes_on_with_the_conversation(self):
+        r = self.good("""
+steps:
+  - {when: {turn: 0, text: report.md}, call: {tool: native.write_file, args: {path: report.md, content: "x\\n"}}}
+  - {when: {turn: 1}, say: now it is there}
+  - {say: I am done}
+""", "completion: {files: [report.md]}\n", text="now it is there")
+        self.assertIn(b"report.md", r.bytes("diff.patch"))
+        self.assertEqual(len({e["context"]["pid"] for e in r.events("process.spawned")}), 2)
+
+
+if __name__ == "__main__":
+    harness.main()
