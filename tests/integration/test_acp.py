@@ -44,6 +44,13 @@ steps:
   - say: not allowed
 """
 
+ANSWER = """
+steps:
+  - {when: {turn: 0}, call: {tool: keep, args: {text: good}}}
+  - {when: {turn: 1, text: mind the gap}, call: {tool: structured_output, args: {data: {answer: 42}}}}
+  - {say: over}
+"""
+
 HANG = """
 defaults: {usage: {input: 1000, output: 50}}
 steps:
@@ -105,6 +112,14 @@ class Agent:
         self.assertEqual(len(said), 2, said)
         self.assertIn("hello.txt", said[1]["text"])
         self.assertTrue(r.result["session_id"])
+
+    def test_answer(self):
+        """Feedback reaches the model with the result of a tool; the answer fits its schema."""
+        self.write("ws/tool", "#!/bin/sh\necho kept\n", 0o755)
+        r = self.run_agent(ANSWER, task=TOOLS + "feedback: [{type: static, text: mind the gap, every_n_calls: 1}]\n"
+                           "output: {schema: {type: object, properties: {answer: {type: integer}}, required: [answer]}}\n")
+        self.assert_success(r)
+        self.assertEqual(r.result["output"], {"answer": 42})
 
     def test_denial(self):
         r = self.run_agent(DENIED, task=f"policies: [{{type: deny, tools: ['{self.shell}'], reason: no commands}}]\n")
