@@ -9,6 +9,9 @@ import harness
 
 FILE_TIMEOUT = 900
 
+# Of adapters that are not called as their program is.
+PROGRAMS = {"gemini-print": "gemini", "opencode-run": "opencode"}
+
 SCRIPT = """
 defaults: {usage: {input: 1000, output: 50}}
 turns:
@@ -19,7 +22,7 @@ turns:
 
 class Real(harness.Case):
     def run_real(self, name, *options):
-        self.env["PATH"] = os.path.dirname(self.real(name)) + ":" + self.env["PATH"]
+        self.env["PATH"] = os.path.dirname(self.real(PROGRAMS.get(name, name))) + ":" + self.env["PATH"]
         return self.run_cinch("--adapter", name, "--timeout", "100s", "--script", self.write("model.yaml", SCRIPT),
                               *options, "run echo hi")
 
@@ -46,10 +49,10 @@ class Real(harness.Case):
         self.check_budget("codex")
 
     def test_gemini_stops(self):
-        self.check_budget("gemini")
+        self.check_budget("gemini-print")
 
     def test_opencode_stops(self):
-        self.check_budget("opencode")
+        self.check_budget("opencode-run")
 
     def test_claude_tells_the_same_as_the_wire(self):
         r = self.check_success("claude-code", "--model", "claude-opus-5")
@@ -62,10 +65,10 @@ class Real(harness.Case):
         self.assertEqual((difference["input"], difference["output"]), (0, 0))
 
     def test_gemini(self):
-        self.check_success("gemini")
+        self.check_success("gemini-print")
 
     def test_opencode(self):
-        self.check_success("opencode")
+        self.check_success("opencode-run")
 
 
 if __name__ == "__main__":

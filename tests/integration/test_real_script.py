@@ -9,6 +9,9 @@ import harness
 
 FILE_TIMEOUT = 900
 
+# Of adapters that are not called as their program is.
+PROGRAMS = {"gemini-print": "gemini", "opencode-run": "opencode"}
+
 SCRIPT = """
 steps:
   - when: {turn: 0, tool: native.write_file}
@@ -21,7 +24,7 @@ steps:
 
 class Real(harness.Case):
     def run_real(self, name, *options):
-        self.env["PATH"] = os.path.dirname(self.real(name)) + ":" + self.env["PATH"]
+        self.env["PATH"] = os.path.dirname(self.real(PROGRAMS.get(name, name))) + ":" + self.env["PATH"]
         return self.run_cinch("--adapter", name, "--timeout", "100s", *options, "write hello.txt")
 
     def check_written(self, r):
@@ -44,10 +47,10 @@ class Real(harness.Case):
         self.check("codex")
 
     def test_gemini(self):
-        self.check("gemini")
+        self.check("gemini-print")
 
     def test_opencode(self):
-        self.check("opencode")
+        self.check("opencode-run")
 
 
 if __name__ == "__main__":

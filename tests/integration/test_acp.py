@@ -1,0 +1,218 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The real agents of the Agent Client Protocol in a run, with a scripted model: their own tools and ours, policies,
+rounds, deadlines, budgets and faults. What misbehaving agents do is in test_acp_hostile.py."""
+
+import os
+import signal
+import socket
+
+import harness
+
+FILE_TIMEOUT = 900
+
+WORK = """
+defaults: {usage: {input: 1000, output: 50}}
+steps:
+  - {when: {text: do the work}, say: Is there anything to do?}
+turns:
+  - think: A file is wanted.
+    say: I will write it.
+    call: {tool: native.write_file, args: {path: "HERE/hello.txt", content: "hello\\n"}}
+  - call: {tool: native.shell, args: {command: "echo hi > b.txt"}}
+  - call: {tool: keep, args: {text: good}}
+  - call: {tool: spoil, args: {text: bad}}
+  - say: written
+"""
+
+TOOLS = """
+tools:
+  - name: keep
+    description: Keeps a note.
+    input_schema: {type: object, properties: {text: {type: string}}, required: [text]}
+    command: [ws/tool, keep]
+  - name: spoil
+    description: Spoils what is there.
+    input_schema: {type: object, properties: {text: {type: string}}, required: [text]}
+    command: [ws/tool, spoil]
+"""
+
+DENIED = """
+steps:
+  - when: {turn: 0, tool: native.shell}
+    call: {tool: native.shell, args: {command: "echo no > no.txt"}}
+  - say: not allowed
+"""
+
+ANSWER = """
+steps:
+  - {when: {turn: 0}, call: {tool: keep, args: {text: good}}}
+  - {when: {turn: 1, text: mind the gap}, call: {tool: structured_output, args: {data: {answer: 42}}}}
+  - {say: over}
+"""
+
+HANG = """
+defaults: {usage: {input: 1000, output: 50}}
+steps:
+  - {when: {turn: 0}, call: {tool: native.write_file, args: {path: "HERE/hello.txt", content: "hello\\n"}}}
+  - {say: "and then ", fault: {hang: 200}}
+"""
+
+
+class Agent:
+    """What every agent must do; the classes below say which one."""
+
+    name = None
+    shell = "acp:execute"  # what it calls the tool that runs commands
+    here = "."  # the workspace, in the names of files
+
+    def setUp(self):
+        super().setUp()
+        self.env["PATH"] = os.path.dirname(self.real(self.name)) + ":" + self.env["PATH"]
+        self.write("ws/old.txt", "old\n")
+
+    def model(self, script):
+        return self.write("model.yaml", script.replace("HERE", self.here))
+
+    def run_agent(self, script, *options, task="", prompt="do the work", **kw):
+        """A run of the agent with a scripted model."""
+        self.write("task.yaml", f"version: 1\nprompt: {prompt}\n" + task)
+        return self.run_cinch("--adapter", self.name, "--script", self.model(script),
+                              *(options or ("--timeout", "100s")), self.path("task.yaml"), **kw)
+
+    def assert_success(self, r):
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stdout.log")[-3000:] + r.bytes("stderr.log"))
+
+    def entries(self, r, kind):
+        return [e["detail"] for e in r.lines("transcript.jsonl") if e.get("entry_type") == kind]
+
+    def test_work(self):
+        """Told that it is not done, it works with its tools and ours, one of which fails: all is told, all is counted,
+        nothing is touched outside."""
+        self.write("ws/tool", '#!/bin/sh\ncat > "$1.json"\n[ "$1" = keep ] && echo kept\n', 0o755)
+        r = self.run_agent(WORK, task=TOOLS + "completion: {files: [hello.txt]}\n")
+        self.assert_success(r)
+        self.assertEqual(r.result["text"].strip(), "written")
+        patch = r.bytes("diff.patch").decode()
+        for name in ("hello.txt", "b.txt", "keep.json"):
+            self.assertIn(f"+++ b/{name}", patch)
+        self.assertNotIn("spoil.json", patch)  # rolled back
+        self.assertEqual(sorted(os.listdir(self.workspace)), ["old.txt", "tool"])
+        self.assertEqual(os.listdir(self.env["HOME"]), [])
+        wire = r.metrics["ext"]["usage"]["wire"]
+        self.assertEqual((wire["input"], wire["output"]), (6000, 300))
+        self.assertEqual((r.metrics["tokens_input"], r.metrics["tokens_output"]), (wire["input"], wire["output"]))
+        invoked = [e["context"]["name"] for e in r.events("ToolInvoked")]
+        self.assertEqual(invoked[1:], [self.shell, "keep", "spoil"])  # none twice
+        self.assertTrue(invoked[0].startswith("acp:"), invoked)
+        self.assertIn("A file is wanted.", str(self.entries(r, "thinking")))
+        self.assertEqual(len(self.entries(r, "tool_use")), 4)
+        self.assertEqual(len(self.entries(r, "tool_result")), 4)
+        said = self.entries(r, "user_message")
+        self.assertEqual(len(said), 2, said)
+        self.assertIn("hello.txt", said[1]["text"])
+        self.assertTrue(r.result["session_id"])
+
+    def test_answer(self):
+        """Feedback reaches the model with the result of a tool; the answer fits its schema."""
+        self.write("ws/tool", "#!/bin/sh\necho kept\n", 0o755)
+        r = self.run_agent(ANSWER, task=TOOLS + "feedback: [{type: static, text: mind the gap, every_n_calls: 1}]\n"
+                           "output: {schema: {type: object, properties: {answer: {type: integer}}, required: [answer]}}\n")
+        self.assert_success(r)
+        self.assertEqual(r.result["output"], {"answer": 42})
+
+    def test_denial(self):
+        r = self.run_agent(DENIED, task=f"policies: [{{type: deny, tools: ['{self.shell}'], reason: no commands}}]\n")
+        self.assertNotIn(b"no.txt", r.bytes("diff.patch"))
+        invoked = [e["context"] for e in r.events("ToolInvoked") if e["context"]["name"] == self.shell]
+        self.assertEqual(len(invoked), 1, r.stderr)
+
+    def test_budget(self):
+        r = self.run_agent(HANG, "--max-calls", "1")
+        self.assertEqual((r.code, r.reason), (78, "budget"), r.stderr + r.bytes("stderr.log"))
+        self.assertEqual(len(r.events("model.call")), 1)
+
+    def test_signal(self):
+        """Who stops cinch gets what was done until then, and nobody is left."""
+        self.write("task.yaml", "version: 1\nprompt: do the work\n")
+        process, r = self.start("--adapter", self.name, "--timeout", "100s", "--script",
+                                self.model(HANG), self.path("task.yaml"))
+        harness.wait_until(lambda: r.exists("transcript.jsonl") and
+                           b"tool_result" in r.bytes("transcript.jsonl"), "the first call")
+        process.send_signal(signal.SIGTERM)
+        self.finish(process, r)
+        self.assertEqual((r.code, r.reason), (143, "terminated"), r.stderr)
+        self.assertIn(b"+hello", r.bytes("diff.patch"))
+
+
+class Faults:
+    """What goes wrong on the way to the model; for agents that start quickly."""
+
+    cut_off = "success"  # an answer that breaks off is asked for again
+
+    def closed_port(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            return s.getsockname()[1]
+
+    def test_a_limit_that_passes(self):
+        r = self.run_agent("steps:\n"
+                           "  - {times: 1, fault: {status: 429, retry_after: 1}}\n"
+                           "  - {say: fine}\n")
+        self.assert_success(r)
+        self.assertEqual(r.result["text"].strip(), "fine")
+
+    def test_errors_that_stay(self):
+        r = self.run_agent("steps: [{fault: {status: 500}}]\n", task="throttle: {max_attempts: 2, base_ms: 10}\n")
+        self.assertEqual((r.code, r.reason), (75, "rate_limited"), r.stderr)
+
+    def test_an_answer_that_breaks_off(self):
+        r = self.run_agent("steps:\n  - {times: 1, say: 'one two three', chunk: 1, fault: {cut: 300}}\n  - {say: fine}\n",
+                           "--timeout", "40s")
+        self.assertEqual(r.reason, self.cut_off, r.stderr)
+        if self.cut_off == "success":
+            self.assertEqual(r.result["text"].strip(), "fine")
+
+    def test_nobody_there(self):
+        self.write("task.yaml", f"version: 1\nprompt: do the work\ngateway: http://127.0.0.1:{self.closed_port()}\n"
+                   "throttle: {max_attempts: 2, base_ms: 10}\n")
+        r = self.run_cinch("--adapter", self.name, "--timeout", "60s", self.path("task.yaml"))
+        self.assertEqual((r.code, r.reason), (75, "rate_limited"), r.stderr)
+
+    def test_deadline(self):
+        """Interrupted by the protocol: the turn ends well, and what it cost is known."""
+        r = self.run_agent(HANG, "--timeout", "12s")
+        self.assertEqual((r.code, r.reason), (124, "timeout"), r.stderr)
+        self.assertIn(b"+hello", r.bytes("diff.patch"))
+        self.assertGreaterEqual(r.metrics["tokens_input"], 1000)
+        stopped = [e["context"]["why"] for e in r.events("process.signal")]
+        self.assertNotIn("deadline", stopped)  # no signal ended the turn; at most it did not go afterwards
+
+
+class ClaudeAcp(Agent, Faults, harness.Case):
+    name = "claude-acp"
+    shell = "acp:Bash"
+
+
+class CodexAcp(Agent, Faults, harness.Case):
+    name = "codex-acp"
+
+
+class Gemini(Agent, Faults, harness.Case):
+    name = "gemini"
+    shell = "acp:run_shell_command"
+    cut_off = "failure"
+
+
+class OpenCode(Agent, harness.Case):
+    name = "opencode"
+    shell = "acp:bash"
+
+
+class Qwen(Agent, harness.Case):
+    name = "qwen"
+    here = "${cwd}"  # it takes no others
+
+
+if __name__ == "__main__":
+    harness.main()
