@@ -97,21 +97,23 @@ static PRINTF_LIKE(3, 0) void format_message(struct run *run, char out[RUN_MESSA
     (void)snprintf(out, RUN_MESSAGE_MAX, "%.*s", STR_ARG(safe));
 }
 
-void run_fail(struct run *run, enum reason reason, const char *fmt, ...)
+bool run_fail(struct run *run, enum reason reason, const char *fmt, ...)
 {
     if (rank(reason) >= rank(run->cause.reason)) {
-        return;
+        return false;
     }
     va_list ap;
     va_start(ap, fmt);
     format_message(run, run->cause.message, fmt, ap);
     va_end(ap);
     run->cause.reason = reason;
+    run->cause.phase = NULL;
+    return true;
 }
 
-void run_fail_err(struct run *run, const struct err *e)
+bool run_fail_err(struct run *run, const struct err *e)
 {
-    run_fail(run, reason_of_err(e->code), "%s", e->msg);
+    return run_fail(run, reason_of_err(e->code), "%s", e->msg);
 }
 
 void run_warn(struct run *run, const char *fmt, ...)

@@ -169,9 +169,9 @@ enum { WARNINGS_MAX = 100 };
 const char *phase_word(enum phase p);
 
 /* Notes why the run will fail. When several causes apply the one that stands first in the order of
- * docs/run-record.md is kept. */
-void run_fail(struct run *run, enum reason reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
-void run_fail_err(struct run *run, const struct err *e);
+ * docs/run-record.md is kept; true: it is this one. */
+bool run_fail(struct run *run, enum reason reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
+bool run_fail_err(struct run *run, const struct err *e);
 void run_warn(struct run *run, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* An asynchronous phase has come to its end. */
 void run_phase_done(struct run *run);

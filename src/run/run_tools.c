@@ -411,8 +411,10 @@ static void on_server_ready(void *arg, struct toolserver *s, const struct tool *
 static void on_server_failed(void *arg, struct toolserver *s, const struct err *why)
 {
     struct run *run = arg;
-    run_fail(run, why->code == ERR_SECRET ? REASON_AUTH : REASON_UNAVAILABLE,
-             "tool server '%.*s': %s", STR_ARG(toolserver_name(s)), why->msg);
+    if (run_fail(run, why->code == ERR_SECRET ? REASON_AUTH : REASON_UNAVAILABLE,
+                 "tool server '%.*s': %s", STR_ARG(toolserver_name(s)), why->msg)) {
+        run->cause.phase = "tool";
+    }
     if (--run->tools->waiting == 0) {
         go_on_opened(run);
     }
@@ -493,8 +495,8 @@ void tools_open(struct run *run, void (*then)(struct run *run))
     } else {
         t->waiting = 1;
     }
-    if (r < 0) {
-        run_fail_err(run, &e);
+    if (r < 0 && run_fail_err(run, &e)) {
+        run->cause.phase = "tool";
     }
     if (--t->waiting == 0) {
         go_on_opened(run);

@@ -85,6 +85,14 @@ class Errors(harness.Case):
         self.assertEqual((error["details"]["kind"], error["details"]["attempts"]), ("rate_limit", 2))
         self.assertEqual(len(r.events("prompt.throttled")), 2)
 
+    def test_tools_that_cannot_be_had(self):
+        script = self.write("model.yaml", "steps: [{say: never}]\n")
+        task = self.write("task.yaml", json.dumps({
+            "agent": {"adapter": "api-direct", "model": "m"}, "prompt": "go", "gateway": {"script": script},
+            "tools": [{"name": "other", "description": "x", "mcp": {"command": ["false"]}}]}))
+        error = self.failed(self.run_cinch(task))
+        self.assertEqual((error["type"], error["phase"], error["provider_payload"]), ("PromptEvaluationError", "tool", None))
+
     def test_usage_comes_from_the_wire(self):
         r = self.scripted("steps: [{say: hello, usage: {input: 100, output: 20, cache_read: 40}}]\n")
         usage = r.events("PromptExecuted")[0]["context"]["usage"]

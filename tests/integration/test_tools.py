@@ -88,7 +88,7 @@ class Calls(Tools):
             self.assertEqual(r.bytes("diff.patch"), b"")
 
     def test_a_tool_that_is_not_there(self):
-        with Provider(Say(call=("nothing", {})), Say("done")) as p:
+        with Provider(Say(calls=(("nothing", {}),)), Say("done")) as p:
             r = self.run_cinch("--upstream", p.url, self.task(None, [self.tool()]))
         self.assertEqual(r.reason, "success", r.stderr)
         self.assertEqual([c["failure"] for c in self.calls(r)], ["unknown"])
@@ -134,7 +134,7 @@ class Disclosure(Tools):
         self.assertIn(b"a.txt", r.bytes("diff.patch"))
 
     def test_a_closed_section_has_no_tools(self):
-        with Provider(Say(call=("write", {"name": "a.txt"})), Say("done")) as p:
+        with Provider(Say(calls=(("write", {"name": "a.txt"}),)), Say("done")) as p:
             r = self.run_cinch("--upstream", p.url, self.task(None, [self.tool()], prompt=self.SECTIONS))
         self.assertEqual([c["failure"] for c in self.calls(r)], ["unknown"], r.stderr)
         self.assertNotIn("write", [t["name"] for t in p.requests[0].body["tools"]])

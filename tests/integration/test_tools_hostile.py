@@ -37,11 +37,13 @@ class Hostile(harness.Case):
             "tools": [self.tool("bad", text, **tool), self.tool("good", GOOD)],
             "gateway": {"script": script}, "limits": {"timeout": 100}, **task}))
 
+    options = ()
+
     def provoke(self, text, failure, says="", tool=None, task=None):
         """A run with that tool; ToolInvoked of the bad call."""
         # Every one of them writes first: if it fails, that must be gone.
         r = self.run_cinch(self.task("echo trace > trace.txt\nrm kept.txt\n" + text if failure else text,
-                                     {"timeout": "20s", **(tool or {})}, task or {}))
+                                     {"timeout": "20s", **(tool or {})}, task or {}), *self.options)
         self.assertEqual((r.reason, r.result["text"]), ("success", "done"), (r.stderr, r.events("ToolInvoked")))
         bad, good = [e["context"] for e in r.events("ToolInvoked")]
         self.assertEqual((good["name"], good["success"], good["failure"]), ("good", True, None))
@@ -55,7 +57,7 @@ class Hostile(harness.Case):
                              ["--- /dev/null", "+++ b/good.txt"], patch)
         with open(os.path.join(self.workspace, "kept.txt")) as f:
             self.assertEqual(f.read(), "kept\n")
-        self.run = r
+        self.done = r
         return bad
 
 
@@ -74,7 +76,7 @@ class Output(Hostile):
     def test_a_value_of_50_mb(self):
         bad = self.provoke("printf '{\"value\": \"'; head -c 50000000 /dev/zero | tr '\\0' x; printf '\"}'", "flood")
         self.assertIsNone(bad["result"]["value"])
-        self.assertLess(os.path.getsize(self.run.path("events.jsonl")), 1 << 20)
+        self.assertLess(os.path.getsize(self.done.path("events.jsonl")), 1 << 20)
 
     def test_an_answer_that_is_too_deep(self):
         self.provoke("printf '{\"value\": '; head -c 5000 /dev/zero | tr '\\0' '['; printf 1; "
@@ -87,7 +89,7 @@ class Output(Hostile):
 
     def test_state_that_makes_no_sense(self):
         self.provoke("echo '{\"value\": 1, \"state\": [{\"op\": \"explode\", \"slice\": \"x\"}]}'", "bad_output")
-        self.assertNotIn("x", [s["slice_type"] for s in self.run.lines("session", "after.jsonl")[0]["slices"]])
+        self.assertNotIn("x", [s["slice_type"] for s in self.done.lines("session", "after.jsonl")[0]["slices"]])
 
 
 class Ends(Hostile):
@@ -113,13 +115,13 @@ class Processes(Hostile):
         bad = self.provoke("setsid sh -c 'trap \"\" TERM HUP; exec > /dev/null 2>&1 < /dev/null; sleep 30; echo late > late.txt' &\n"
                            "echo answered", None, "answered")
         self.assertEqual(bad["leaked"], 2)  # the shell and its sleep
-        self.assertNotIn(b"late", self.run.bytes("diff.patch"))
+        self.assertNotIn(b"late", self.done.bytes("diff.patch"))
 
     def test_holds_its_pipes(self):
         bad = self.provoke("sh -c 'trap \"\" TERM; sleep 60; echo late > late.txt; echo more' &\necho answered", None, "answered")
         self.assertGreaterEqual(bad["leaked"], 1)
         self.assertEqual(bad["rendered_output"], "answered")
-        self.assertNotIn(b"late", self.run.bytes("diff.patch"))
+        self.assertNotIn(b"late", self.done.bytes("diff.patch"))
 
     def test_changes_files_after_it_answered(self):
         # Its answer is complete and its output closed, but it goes on: that is still the call.
@@ -158,6 +160,23 @@ class Files(Hostile):
 
     def test_fills_the_disk(self):
         self.provoke("head -c 300000000 /dev/zero > huge; exit 1", "failed")
+
+
+class WithoutSandbox(Hostile):
+    """No namespaces, no overlay: copies and process trees must do."""
+    options = ("--sandbox", "off", "--workspace-mode", "copy")
+
+    def test_deletes_the_workspace(self):
+        self.provoke("rm -rf -- \"$PWD\" ./* ./.[!.]*; exit 1", "failed")
+
+    def test_never_ends(self):
+        self.provoke("trap '' TERM INT HUP; while :; do sleep 60; done", "timeout", tool={"timeout": "0.5s"})
+
+    def test_forks_away(self):
+        bad = self.provoke("setsid sh -c 'trap \"\" TERM HUP; exec > /dev/null 2>&1 < /dev/null; sleep 30; echo late > late.txt' &\n"
+                           "echo answered", None, "answered")
+        self.assertEqual(bad["leaked"], 2)
+        self.assertNotIn(b"late", self.done.bytes("diff.patch"))
 
 
 if __name__ == "__main__":
