@@ -289,7 +289,8 @@ static void on_answer(struct mcp_client *c, const struct jsonrpc_message *m, siz
                                        .bytes = bytes,
                                        .is_error = m->kind == JSONRPC_ERROR,
                                        .code = m->code,
-                                       .text = m->text });
+                                       .text = m->text,
+                                       .data = m->data });
 }
 
 /* A server may ask whether we live; all else it asks is nothing that we have offered. */

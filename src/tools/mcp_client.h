@@ -14,7 +14,9 @@
  *
  * Revisions: `initialize` with 2025-11-25, and whatever known revision the server answers with. A
  * server that refuses it is asked with `server/discover` whether it speaks 2026-07-28, in which
- * each request says for itself what it is.
+ * each request says for itself what it is. `discover_first` turns that round, as the protocol wants
+ * it over HTTP; a program of an older revision may be struck dumb by a question before its
+ * handshake, so there it is the last resort.
  *
  * A server is not trusted. What it asks is refused, but for `ping`. Answers to nothing, answers
  * that come twice and messages that are none are dropped and counted. All is bounded: pages, tools
@@ -55,9 +57,10 @@ struct mcp_client_stats {
 struct mcp_client_answer {
     const struct json *result; /* what the server says; NULL: there is none */
     size_t bytes;              /* of its message */
-    bool is_error;             /* a JSON-RPC error of the server: code, text */
+    bool is_error;             /* a JSON-RPC error of the server: code, text, data (or NULL) */
     int64_t code;
     struct str text;
+    const struct json *data;
     const struct err *lost; /* neither came: why */
 };
 
@@ -85,6 +88,7 @@ struct mcp_client_port {
 
 struct mcp_client_opts {
     const char *name, *version; /* of this client */
+    bool discover_first;
     struct mcp_client_port port;
 };
 

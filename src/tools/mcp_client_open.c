@@ -17,18 +17,36 @@ static void fail(struct mcp_client *c, enum err_code code, const char *text)
 
 /* --- the handshake --- */
 
-void mcp_client_start(struct mcp_client *c)
+static void initialize(struct mcp_client *c)
 {
     CLEANUP(arena) struct arena *a = arena_new();
     struct json *params = json_object(a);
-    if (c->state != MCP_CLIENT_NEW) {
-        return;
-    }
     c->state = MCP_CLIENT_INITIALIZING;
+    c->revision = MCP_2025_11_25;
     json_setc(a, params, "protocolVersion", json_cstr(a, mcp_revision_name(MCP_2025_11_25)));
     json_setc(a, params, "capabilities", json_object(a));
     json_setc(a, params, "clientInfo", mcp_client_info(c, a));
     mcp_client_ask(c, MCP_PENDING_INITIALIZE, "initialize", a, params);
+}
+
+static void discover(struct mcp_client *c)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    c->state = MCP_CLIENT_DISCOVERING;
+    c->revision = MCP_2026_07_28;
+    mcp_client_ask(c, MCP_PENDING_DISCOVER, "server/discover", a, NULL);
+}
+
+void mcp_client_start(struct mcp_client *c)
+{
+    if (c->state != MCP_CLIENT_NEW) {
+        return;
+    }
+    if (c->opts.discover_first) {
+        discover(c);
+    } else {
+        initialize(c);
+    }
 }
 
 static void keep_server(struct mcp_client *c, const struct json *info)
@@ -76,25 +94,38 @@ static void on_initialized(struct mcp_client *c, const struct json *result)
     opened(c, r);
 }
 
-/* There is no handshake in 2026-07-28: a server that has only that refuses `initialize`. */
-static void discover(struct mcp_client *c, struct str refusal)
+/* What it said the first time is what a person wants to know if the second try fails too. */
+static void keep_refusal(struct mcp_client *c, const struct mcp_client_answer *a)
 {
-    CLEANUP(arena) struct arena *a = arena_new();
-    struct str text = str_slice(refusal, 0, 200);
+    struct str text = a->lost == NULL ? a->text : str_of(a->lost->msg);
+    text = str_slice(text, 0, 200);
     c->refusal = arena_str(c->arena, str_slice(text, 0, str_utf8_prefix(text)));
-    c->state = MCP_CLIENT_DISCOVERING;
-    c->revision = MCP_2026_07_28;
-    mcp_client_ask(c, MCP_PENDING_DISCOVER, "server/discover", a, NULL);
+}
+
+static bool has_stateless(const struct json *versions)
+{
+    for (size_t i = 0; i < json_len(versions) && i < 100; i++) {
+        struct str name = json_str(json_item(versions, i), STR_EMPTY);
+        if (str_eqc(name, mcp_revision_name(MCP_2026_07_28))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void on_discovered(struct mcp_client *c, const struct mcp_client_answer *a)
 {
     struct err e = { 0 };
-    const struct json *versions = json_get(a->result, "supportedVersions");
-    bool found = false;
-    for (size_t i = 0; i < json_len(versions) && i < 100; i++) {
-        struct str name = json_str(json_item(versions, i), STR_EMPTY);
-        found = found || str_eqc(name, mcp_revision_name(MCP_2026_07_28));
+    bool found = has_stateless(json_get(a->result, "supportedVersions"));
+    if (a->is_error && a->code == MCP_UNSUPPORTED_VERSION && !c->insisted &&
+        has_stateless(json_get(a->data, "supported"))) {
+        c->insisted = true;
+        discover(c);
+        return;
+    }
+    if (!found && c->opts.discover_first) {
+        initialize(c);
+        return;
     }
     if (!found) {
         (void)ERR(&e, ERR_UNSUPPORTED,
@@ -230,14 +261,15 @@ void mcp_client_opened(struct mcp_client *c, enum mcp_pending_kind kind,
     case MCP_PENDING_INITIALIZE:
         if (good) {
             on_initialized(c, a->result);
-        } else if (answered) {
-            discover(c, a->lost == NULL ? a->text : str_of(a->lost->msg));
+        } else if (answered && !c->opts.discover_first) {
+            keep_refusal(c, a);
+            discover(c);
         } else {
             refused(c, "initialize", a);
         }
         break;
     case MCP_PENDING_DISCOVER:
-        if (answered) {
+        if (answered || c->opts.discover_first) {
             on_discovered(c, a);
         } else {
             refused(c, "server/discover", a);

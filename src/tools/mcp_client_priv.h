@@ -48,6 +48,7 @@ struct mcp_client {
     bool agreed;
     const struct json *server;
     struct str refusal; /* what it said to `initialize` */
+    bool insisted;      /* it refused a version that it has, and was asked again */
     struct mcp_pending *pending;
     size_t n_pending;
     uint64_t last_key;

@@ -384,6 +384,7 @@ static int connect_server(struct toolserver *s, struct err *e)
     const struct mcp_client_opts o = {
         .name = "cinch",
         .version = CINCH_VERSION,
+        .discover_first = s->plan.url != NULL,
         .port = { .send = on_send,
                   .drop = on_drop,
                   .listed = on_listed,

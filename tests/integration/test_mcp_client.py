@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Upstream MCP servers: the official ones, and one that misbehaves in every way it can."""
 
+import glob
 import json
 import os
 import queue
@@ -16,6 +17,10 @@ import harness
 FILE_TIMEOUT = 600
 
 HOSTILE = os.path.join(harness.ROOT, "tests", "mcp", "hostile.py")
+# Scenarios of the suite for a client that uses tools; the others are of elicitation, OAuth, input requests, skills, and
+# streams that are taken up again (sse-retry).
+SCENARIOS = """initialize tools_call request-metadata http-standard-headers http-custom-headers
+    http-invalid-tool-headers json-schema-ref-no-deref""".split()
 EXAMPLES = "node_modules/@modelcontextprotocol/sdk/dist/esm/examples/server/"
 
 
@@ -351,6 +356,26 @@ class Foreign(Case):
         self.assertEqual(p.call("hello")["message"], "Hello")
         p.stop()
         end(process)
+
+
+    def test_the_official_suite(self):
+        program, why = harness.real("mcp-conformance")
+        node, why_not = harness.real("node")
+        if program is None or node is None:
+            self.skipTest(f"mcp-conformance: {why or why_not}")
+        client = os.path.join(harness.ROOT, "tests", "mcp", "conformance_client.py")
+        command = f"{sys.executable} {client} {harness.program('toolserver_run')}"
+        for scenario in SCENARIOS:
+            with self.subTest(scenario):
+                out = self.path(scenario)
+                subprocess.run([node, program, "client", "--command", command, "--scenario", scenario, "-o", out],
+                               cwd=self.dir, capture_output=True, stdin=subprocess.DEVNULL, timeout=harness.PATIENCE,
+                               env={**os.environ, "CINCH_INIT": harness.init()})
+                [found] = glob.glob(os.path.join(out, "**", "checks.json"), recursive=True)
+                with open(found, encoding="utf-8") as f:
+                    checks = json.load(f)
+                self.assertIn("SUCCESS", [check["status"] for check in checks])
+                self.assertEqual([check["id"] for check in checks if check["status"] == "FAILURE"], [])
 
 
 class Ours(Case):

@@ -96,18 +96,24 @@ static void on_progress(void *arg, double progress, double total, struct str mes
     f->total = total;
 }
 
-static int set_up(void **state)
+static struct mcp_client *client(struct fixture *f, bool discover_first)
 {
-    struct fixture *f = xcalloc(1, sizeof *f);
-    f->arena = arena_new();
-    f->c = mcp_client_new(&(struct mcp_client_opts) { .name = "test",
+    return mcp_client_new(&(struct mcp_client_opts) { .name = "test",
                                                       .version = "1",
+                                                      .discover_first = discover_first,
                                                       .port = { .send = on_send,
                                                                 .drop = on_drop,
                                                                 .listed = on_listed,
                                                                 .changed = on_changed,
                                                                 .failed = on_failed,
                                                                 .arg = f } });
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof *f);
+    f->arena = arena_new();
+    f->c = client(f, false);
     *state = f;
     return 0;
 }
@@ -240,6 +246,43 @@ static void a_server_that_is_gone_is_no_refusal(void **state)
     assert_int_equal(f->sent, 1);
     assert_int_equal(f->failed, 1);
     assert_int_equal(f->why.code, ERR_UPSTREAM);
+}
+
+static void the_newest_revision_first(void **state)
+{
+    struct fixture *f = *state;
+    struct err e = { 0 };
+    mcp_client_free(f->c);
+    f->c = client(f, true);
+    mcp_client_start(f->c);
+    assert_string_equal(method(f), "server/discover");
+    reply(f, "\"result\":{\"supportedVersions\":[\"2026-07-28\",\"2025-11-25\"]}");
+    assert_string_equal(mcp_client_version(f->c), "2026-07-28");
+    /* Whoever does not have it gets the handshake, however it says so. */
+    for (int i = 0; i < 3; i++) {
+        mcp_client_free(f->c);
+        f->c = client(f, true);
+        mcp_client_start(f->c);
+        if (i == 0) {
+            reply(f, "\"error\":{\"code\":-32022,\"message\":\"no\",\"data\":{}}");
+        } else if (i == 1) {
+            reply(f, "\"result\":{\"supportedVersions\":[\"2025-11-25\"]}");
+        } else {
+            (void)ERR(&e, ERR_UPSTREAM, "status 500");
+            mcp_client_lost(f->c, 1, &e);
+        }
+        assert_string_equal(method(f), "initialize");
+        assert_false(f->out.stateless);
+        reply(f, "\"result\":{\"protocolVersion\":\"2025-11-25\"}");
+        assert_string_equal(mcp_client_version(f->c), "2025-11-25");
+    }
+    mcp_client_free(f->c);
+    f->c = client(f, true);
+    mcp_client_start(f->c);
+    reply(f, "\"error\":{\"code\":-32601,\"message\":\"no\"}");
+    reply(f, "\"error\":{\"code\":-32000,\"message\":\"go away\"}");
+    assert_int_equal(f->failed, 1);
+    assert_non_null(strstr(f->why.msg, "go away"));
 }
 
 /* --- the list --- */
@@ -523,6 +566,7 @@ int main(void)
         TEST(a_server_without_state),
         TEST(a_server_that_refuses_both),
         TEST(a_server_that_is_gone_is_no_refusal),
+        TEST(the_newest_revision_first),
         TEST(all_pages_before_anybody_sees_one),
         TEST(pages_without_end),
         TEST(a_page_of_too_many_tools),
