@@ -47,6 +47,11 @@ struct bridge *bridge_free(struct bridge *b)
     while (b->calls != NULL) {
         bridge_call_forget(b->calls);
     }
+    while (b->lost != NULL) {
+        struct bridge_call *c = b->lost;
+        b->lost = c->next;
+        bridge_call_destroy(c);
+    }
     for (size_t i = 0; i < b->n_tools; i++) {
         tool_free(&b->tools[i]->tool);
     }
@@ -232,7 +237,11 @@ void bridge_stop(struct bridge *b)
     /* An answer may end others: begin again after each, until none is left that can be hurried. */
     for (struct bridge_call *c = b->calls; c != NULL;) {
         enum bridge_phase before = c->phase;
-        bridge_cancel(c);
+        if (before == CALL_ABANDONED) {
+            bridge_call_lose(c);
+        } else {
+            bridge_cancel(c);
+        }
         c = c->phase == before ? c->next : b->calls;
     }
     look_for_idle(b);

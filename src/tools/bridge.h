@@ -18,7 +18,8 @@
  *
  * Time: a call may take as long as its tool says, or as is left of the run, whatever is less. A
  * handler that does not end then is told to stop; one that does not stop either is left behind: the
- * model gets its answer, nothing of it is committed, and bridge_busy() stays true until it ends.
+ * model gets its answer, nothing of it is committed, and it keeps one of the places until it ends
+ * or bridge_stop() forgets it. So a bridge that was stopped is idle soon, whatever its handlers do.
  *
  * The session remembers every call in its LOG slice "ToolInvoked". What a tool gives is not
  * dispatched by itself: its `state` says what happens to the session (tools/tool_state.h).
@@ -43,10 +44,10 @@ struct session;
 struct txn;
 struct txns;
 
-#define BRIDGE_CALLS_MAX 64                 /* at the same time; more wait their turn */
-#define BRIDGE_QUEUE_MAX 256                /* … and beyond these are refused */
-#define BRIDGE_GRACE     (5 * NSEC_PER_SEC) /* for a handler to end that was told to */
-#define BRIDGE_TEXT_MAX  (256u << 10)       /* of an answer to the model; more is cut and says so */
+#define BRIDGE_CALLS_MAX 64  /* at the same time; more wait their turn */
+#define BRIDGE_QUEUE_MAX 256 /* … and beyond these are refused */
+#define BRIDGE_GRACE     (5 * NSEC_PER_SEC)
+#define BRIDGE_TEXT_MAX  (256u << 10) /* of an answer to the model; more is cut and says so */
 
 /* What the observer is told, once per call. */
 struct bridge_record {
@@ -72,6 +73,7 @@ struct bridge_opts {
     struct guard *guard;               /* NULL: no policies */
     struct feedback *feedback;         /* NULL: none */
     const char *prompt_name, *adapter; /* for what the session remembers; NULL: unknown */
+    nsec grace;                        /* for a handler to end that was told to; 0: BRIDGE_GRACE */
     /* Deadline and budget: ERR_TIMEOUT or ERR_BUDGET when nothing is left; else `ret_left` is the
      * time until the deadline (INT64_MAX: none). */
     int (*admit)(void *arg, nsec *ret_left, struct err *e);

@@ -41,13 +41,41 @@ static void leave(struct bridge_call *c)
     loop_retire(c->b->opts.loop, bridge_call_destroy, c);
 }
 
+void bridge_call_lose(struct bridge_call *c)
+{
+    struct bridge *b = c->b;
+    c->phase = CALL_LOST;
+    c->txn = txn_rollback(c->txn);
+    bridge_unlink(c);
+    c->prev = NULL;
+    c->next = b->lost;
+    if (b->lost != NULL) {
+        b->lost->prev = c;
+    }
+    b->lost = c;
+}
+
+/* Its handler has ended after all. */
+static void bury(struct bridge_call *c)
+{
+    struct bridge *b = c->b;
+    *(c->prev != NULL ? &c->prev->next : &b->lost) = c->next;
+    if (c->next != NULL) {
+        c->next->prev = c->prev;
+    }
+    c->phase = CALL_DONE;
+    loop_retire(b->opts.loop, bridge_call_destroy, c);
+}
+
 static void answer(struct bridge_call *c)
 {
     const struct bridge_request *r = &c->request;
-    if (c->working) {
-        c->phase = CALL_ABANDONED;
-    } else {
+    if (!c->working) {
         leave(c);
+    } else if (c->b->stopped) {
+        bridge_call_lose(c);
+    } else {
+        c->phase = CALL_ABANDONED;
     }
     r->done(r->arg, &c->answer); /* the call is still there: its memory goes from the loop */
 }
@@ -297,6 +325,10 @@ void tool_run_done(struct tool_run *run, const struct tool_result *result)
     struct err e;
     enum tool_failure why;
     c->working = false;
+    if (c->phase == CALL_LOST) {
+        bury(c);
+        return;
+    }
     if (c->phase == CALL_ABANDONED) {
         leave(c);
         return;
@@ -340,7 +372,8 @@ static void end(struct bridge_call *c, enum tool_failure cause)
         tell_end(c);
         return;
     }
-    timer_arm(c->timer, clock_now() + BRIDGE_GRACE);
+    nsec grace = c->b->opts.grace;
+    timer_arm(c->timer, clock_now() + (grace == 0 ? BRIDGE_GRACE : grace));
     t->handler->cancel(t->self, &c->run); /* may be over when it returns */
 }
 
@@ -379,6 +412,7 @@ void bridge_cancel(struct bridge_call *c)
     case CALL_BUSY:
     case CALL_ENDING:
     case CALL_ABANDONED:
+    case CALL_LOST:
     case CALL_DONE:
         return;
     }
@@ -387,10 +421,10 @@ void bridge_cancel(struct bridge_call *c)
 void bridge_call_forget(struct bridge_call *c)
 {
     if (c->phase == CALL_ENDING) {
-        tell_end(c);
+        tell_end(c); /* lost, as the bridge is stopped */
+    } else {
+        bridge_call_lose(c);
     }
-    c->working = false;
-    leave(c);
 }
 
 /* --- the way to the handler --- */
@@ -552,6 +586,7 @@ void bridge_call(struct bridge *b, const struct bridge_request *r, struct bridge
     }
     look_up(c);
     if (ret != NULL) {
-        *ret = c->phase == CALL_DONE || c->phase == CALL_ABANDONED ? NULL : c;
+        bool over = c->phase == CALL_DONE || c->phase == CALL_ABANDONED || c->phase == CALL_LOST;
+        *ret = over ? NULL : c;
     }
 }

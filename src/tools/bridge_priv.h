@@ -20,6 +20,7 @@ enum bridge_phase {
     CALL_ENDING,    /* … and has been told to stop */
     CALL_FEEDBACK,  /* the outcome is known, the feedback is not */
     CALL_ABANDONED, /* answered, but the handler has not ended */
+    CALL_LOST,      /* … and the bridge was stopped: only its memory is kept, for the handler */
     CALL_DONE,
 };
 
@@ -57,6 +58,7 @@ struct bridge {
     const char **offer; /* NULL: all */
     uint64_t version;
     struct bridge_call *calls, *last; /* the oldest first */
+    struct bridge_call *lost;         /* CALL_LOST */
     size_t placed, queued;
     bool stopped, pumping, idle_posted;
 };
@@ -70,8 +72,10 @@ void bridge_call_destroy(void *call);
 
 /* --- bridge_call.c --- */
 void bridge_call_admit(struct bridge_call *c); /* there is a place for it now */
-/* Whatever it is doing, it is answered when this returns. */
+/* Whatever it is doing, it is answered when this returns, and undone. */
 void bridge_call_forget(struct bridge_call *c);
+/* An abandoned one, when the bridge was stopped: nobody waits for its handler any more. */
+void bridge_call_lose(struct bridge_call *c);
 
 /* --- bridge_text.c --- */
 /* Valid UTF-8 of at most BRIDGE_TEXT_MAX bytes, in the arena or borrowed. */
