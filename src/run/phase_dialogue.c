@@ -70,7 +70,7 @@ static void judge(void *arg)
     if (run->exec.dialogue != d || run->exec.proc == NULL) {
         return;
     }
-    if (d->interrupted || run->cause.reason != REASON_NONE) {
+    if (d->interrupted || run->exec.restart || run->cause.reason != REASON_NONE) {
         end_it(d);
         return;
     }

@@ -168,10 +168,15 @@ int context_write_prompt(struct run *run, struct err *e)
     return write_below_home(run, ".cinch/prompt.md", run->prompt, e);
 }
 
-int phase_context(struct run *run, struct err *e)
+int context_render(struct run *run, struct str *ret, struct err *e)
 {
     struct definition_place place = place_of(run, -1);
-    int r = definition_prompt(&run->definition, &place, &run->prompt, e);
+    return definition_prompt(&run->definition, &place, ret, e);
+}
+
+int phase_context(struct run *run, struct err *e)
+{
+    int r = context_render(run, &run->prompt, e);
     if (r == 0) {
         r = context_write_prompt(run, e);
     }

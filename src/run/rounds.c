@@ -7,6 +7,9 @@
 #include "run/run_tools_priv.h"
 #include "tools/completion.h"
 
+/* A prompt of so many levels is one that nobody reads. */
+enum { RESTARTS_MAX = 10 };
+
 /* What the checks are told, and who waits for their verdict. */
 struct judging {
     struct run *run;
@@ -123,6 +126,32 @@ static void next_process(struct run *run, struct str text)
     }
 }
 
+/* What it opened has tools that it will only see from the start. */
+static void begin_anew(struct run *run)
+{
+    struct str prompt;
+    struct err e;
+    run->exec.restart = false;
+    if (run->exec.restarts == RESTARTS_MAX) {
+        run_fail(run, REASON_FAILURE, "sections were opened in %d starts, and no end is in sight",
+                 RESTARTS_MAX);
+        execute_over(run);
+        return;
+    }
+    run->exec.restarts++;
+    int r = context_render(run, &prompt, &e);
+    if (r == 0) {
+        tell(run, "prompt.restarted", STR("sections were opened"));
+        tell_continuation(run, prompt);
+        run->exec.goal = prompt;
+        r = execute_again(run, prompt, &e);
+    }
+    if (r < 0) {
+        run_fail_err(run, &e);
+        execute_over(run);
+    }
+}
+
 void rounds_after_exit(struct run *run)
 {
     struct agent_report report = { 0 };
@@ -130,6 +159,10 @@ void rounds_after_exit(struct run *run)
     bool ended_well = exit->end == ENGINE_EXITED && exit->value == 0;
     if (run->exec.goal.ptr == NULL) {
         run->exec.goal = run->prompt;
+    }
+    if (run->exec.restart && run->exec.launched && run->cause.reason == REASON_NONE) {
+        begin_anew(run);
+        return;
     }
     if (!run->exec.launched || !ended_well || run->driver->begin != NULL) {
         execute_over(run); /* a dialogue has had its rounds */

@@ -98,6 +98,7 @@ struct execution {
     struct str goal;         /* the prompt of the first turn; ptr NULL: that is going on */
     struct str resume;       /* handle of the conversation; empty: none that could go on */
     bool restart;            /* the agent must begin anew to see what it opened */
+    int64_t restarts;        /* that there were */
     struct agent_usage past; /* of sessions that are over */
     struct timer *total, *first_output, *idle, *heartbeat;
     bool launched; /* the program was really started */
@@ -266,6 +267,8 @@ void gateway_done(struct run *run); /* idempotent, accepts a run that never plan
 
 /* --- phase_prepare.c --- */
 
+/* The prompt with the sections that are open now. */
+int context_render(struct run *run, struct str *ret, struct err *e);
 /* The prompt as a file, for the agent. */
 int context_write_prompt(struct run *run, struct err *e);
 

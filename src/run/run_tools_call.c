@@ -145,6 +145,21 @@ void tools_tell_offer(struct run *run)
 
 /* --- disclosure --- */
 
+static bool brings_tools(const struct section_rendering *before,
+                         const struct section_rendering *now)
+{
+    for (size_t i = 0; i < now->tools_len; i++) {
+        bool known = false;
+        for (size_t k = 0; k < before->tools_len; k++) {
+            known = known || str_eq(now->tools[i].name, before->tools[k].name);
+        }
+        if (!known) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void tools_opened_sections(void *arg, const struct json *visibility, struct str reason)
 {
     struct run *run = arg;
@@ -155,8 +170,9 @@ void tools_opened_sections(void *arg, const struct json *visibility, struct str 
         run_warn(run, "sections could not be opened: %s", e.msg);
         return;
     }
-    bool more_tools = now.tools_len > run->definition.rendering.tools_len;
+    bool more_tools = brings_tools(&run->definition.rendering, &now);
     run->definition.rendering = now;
+    run->definition.goal = now.text;
     tools_offer(run);
     tools_tell_offer(run);
     if (more_tools && !run->settings.profile->mcp.list_changed && run->driver->offer == NULL) {

@@ -177,5 +177,131 @@ class Guards(Tools):
         self.assertIn("not complete", r.result["error"]["message"] if isinstance(r.result["error"], dict) else r.result["error"])
 
 
+AGENT = """#!/usr/bin/python3
+import json, os, sys, urllib.error, urllib.request
+
+class Server:
+    def __init__(self):
+        self.session, self.n = None, 0
+        self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
+                                "clientInfo": {"name": "agent", "version": "1"}})
+
+    def ask(self, method, params):
+        self.n += 1
+        headers = {"Authorization": "Bearer " + os.environ["CINCH_MCP_TOKEN"], "Content-Type": "application/json",
+                   "Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+        if self.session:
+            headers["Mcp-Session-Id"] = self.session
+        body = json.dumps({"jsonrpc": "2.0", "id": self.n, "method": method, "params": params}).encode()
+        with urllib.request.urlopen(urllib.request.Request(os.environ["CINCH_MCP_URL"], body, headers)) as r:
+            self.session = r.headers.get("Mcp-Session-Id") or self.session
+            text = r.read().decode()
+        lines = [l[5:] for l in text.splitlines() if l.startswith("data:") and '"id"' in l]
+        return json.loads(lines[0] if lines else text)["result"]
+
+    def call(self, tool, **arguments):
+        r = self.ask("tools/call", {"name": tool, "arguments": arguments})
+        return ("error: " if r.get("isError") else "") + r["content"][0]["text"]
+
+server = Server()
+names = [t["name"] for t in server.ask("tools/list", {})["tools"]]
+"""
+
+
+class Harness(Tools):
+    """Tools for a program that speaks MCP itself, over the gateway's door in its own network."""
+
+    def run_agent(self, text, tools, *options, **more):
+        agent = self.program("agent.py", AGENT + text)
+        task = self.write("task.yaml", json.dumps({"prompt": "Do it.", "tools": tools, "limits": {"timeout": 60}, **more}))
+        return self.run_cinch(task, *options, "--", agent, "{prompt_file}")
+
+    def test_calls(self):
+        r = self.run_agent("""
+print(names, server.call("write", name="a.txt"), server.call("write", name="b.txt", fail=True))
+print(os.path.exists("made/a.txt"), os.path.exists("made/b.txt"))
+""", [self.tool()])
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
+        out = r.bytes("stdout.log").decode().splitlines()
+        self.assertEqual(out[0], "['write'] wrote a.txt error: cannot do b.txt")
+        self.assertEqual(out[1], "True False")  # the agent sees what was committed, and only that
+        self.assertEqual([c["success"] for c in self.calls(r)], [True, False])
+        self.assertIn(b"a.txt", r.bytes("diff.patch"))
+
+    def test_the_token_is_needed(self):
+        r = self.run_agent("""
+os.environ["CINCH_MCP_TOKEN"] = "wrong"
+try:
+    Server()
+except urllib.error.HTTPError as e:
+    print(e.code)
+""", [self.tool()])
+        self.assertEqual(r.bytes("stdout.log"), b"401\n", r.stderr)
+
+    def test_opened_sections_come_with_a_restart(self):
+        r = self.run_agent("""
+text = open(sys.argv[1]).read()
+if "write" in names:
+    print("second", "xyzzy" in text, server.call("write", name="a.txt"))
+else:
+    print("first", "xyzzy" in text, "xyzzy" in server.call("open_sections", section_keys=["deep"], reason="go"))
+""", [self.tool()], prompt=Disclosure.SECTIONS)
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
+        self.assertEqual(r.bytes("stdout.log"), b"first False True\nsecond True wrote a.txt\n")
+        self.assertEqual(len(r.events("prompt.restarted")), 1)
+
+    def test_completion_of_a_program(self):
+        r = self.run_agent("""
+print("again" if "made/a.txt" in open(sys.argv[1]).read() else "first")
+if "made/a.txt" in open(sys.argv[1]).read():
+    server.call("write", name="a.txt")
+""", [self.tool()], completion={"files": ["made/a.txt"]})
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertEqual(r.bytes("stdout.log"), b"first\nagain\n")
+
+    def test_by_standard_input(self):
+        """`cinch mcp` brings the same tools to who can only start programs."""
+        r = self.run_agent("""
+import subprocess
+p = subprocess.Popen([os.environ["SHIM"], "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def ask(n, method, params):
+    p.stdin.write(json.dumps({"jsonrpc": "2.0", "id": n, "method": method, "params": params}) + "\\n")
+    p.stdin.flush()
+    while True:
+        m = json.loads(p.stdout.readline())
+        if m.get("id") == n:
+            return m["result"]
+ask(1, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}})
+print([t["name"] for t in ask(2, "tools/list", {})["tools"]])
+print(ask(3, "tools/call", {"name": "write", "arguments": {"name": "c.txt"}})["content"][0]["text"])
+p.stdin.close()
+print(p.wait(10))
+""", [self.tool()], "--set", f"env.set={{SHIM: {harness.CINCH}}}")
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
+        self.assertEqual(r.bytes("stdout.log"), b"['write']\nwrote c.txt\n0\n")
+
+    def test_a_server_of_others(self):
+        server = self.program("server.py", """#!/usr/bin/python3
+import json, sys
+TOOL = {"name": "shout", "description": "Says it loud.",
+        "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}}
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m:
+        continue
+    r = {"initialize": lambda: {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                                "serverInfo": {"name": "s", "version": "1"}},
+         "tools/list": lambda: {"tools": [TOOL]},
+         "tools/call": lambda: {"content": [{"type": "text", "text": m["params"]["arguments"]["text"].upper()}]},
+         }.get(m["method"], lambda: {})()
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+""")
+        r = self.run_agent("""
+print(names, server.call("loud", text="hello"), server.call("loud", text=5))
+""", [{"name": "other", "mcp": {"command": [server], "rename": {"shout": "loud"}}}])
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
+        self.assertTrue(r.bytes("stdout.log").startswith(b"['loud'] HELLO error: "), r.bytes("stdout.log"))
+
+
 if __name__ == "__main__":
     harness.main()
