@@ -153,6 +153,8 @@ static void make_bridge(struct run *run)
                                                    .session = run->state,
                                                    .guard = t->guard,
                                                    .feedback = t->feedback,
+                                                   .prompt_name = run->settings.prompt_name,
+                                                   .adapter = run->settings.adapter,
                                                    .admit = admit_call,
                                                    .layer = layer_of,
                                                    .began = tools_began,
@@ -375,6 +377,7 @@ static int make_environment(struct run *run, struct err *e)
     struct run_tools *t = run->tools;
     int r = launch_environment(run, NULL, &t->environment, e);
     t->host.envp = (const char *const *)t->environment.envp;
+    t->host.outside_cwd = confine_sandbox(run) == NULL ? NULL : run->paths.artifacts;
     return r;
 }
 

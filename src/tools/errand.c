@@ -257,6 +257,12 @@ static int env_merge(struct arena *a, const char *const *host, const struct json
 
 /* A path that is relative to the working directory is resolved where that directory is: inside, by
  * whoever starts it. */
+static const char *cwd_of(const struct errand_opts *o)
+{
+    bool apart = o->outside && o->host->outside_cwd != NULL;
+    return o->cwd != NULL ? o->cwd : apart ? o->host->outside_cwd : o->host->cwd;
+}
+
 static int find_program(const struct errand_opts *o, const char *cwd, bool placed,
                         char out[PATH_MAX], struct err *e)
 {
@@ -283,7 +289,7 @@ int errand_spawn(struct arena *a, const struct errand_opts *o, struct proc_opts 
     struct proc_place place = { 0 };
     bool placed =
         !o->outside && o->host->place != NULL && o->host->place(o->host->arg, o->layer, &place);
-    const char *cwd = o->cwd != NULL ? o->cwd : o->host->cwd;
+    const char *cwd = cwd_of(o);
     const char *const *envp = NULL;
     int rc = env_merge(a, o->host->envp, o->env, &envp, e);
     rc = rc < 0 ? rc : find_program(o, cwd, placed, path, e);

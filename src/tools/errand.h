@@ -36,6 +36,9 @@ struct errand_host {
     void *arg;
     const char *const *envp; /* NULL-terminated; nothing of the agent's credentials is in it */
     const char *cwd;         /* the workspace as programs see it */
+    /* Where programs work that run beside a sandbox: the workspace as they see it would be the
+     * user's own tree. NULL: at cwd. */
+    const char *outside_cwd;
 };
 
 enum errand_end {

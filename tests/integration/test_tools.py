@@ -104,6 +104,15 @@ class Calls(Tools):
         slices = {s["slice_type"]: s["items"] for s in after["slices"]}
         self.assertEqual(len(slices["notes"]), 2)
 
+    def test_a_tool_beside_the_sandbox(self):
+        """It is trusted, but the user's tree is not where it works."""
+        r = self.run_task([
+            {"when": {"turn": 0}, "call": {"tool": "write", "args": {"name": "a.txt"}}},
+            {"when": {"turn": 1, "text": "wrote"}, "say": "done"}], [self.tool(sandbox=False)])
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.workspace, "made")))
+        self.assertTrue(os.path.exists(r.path("artifacts", "made", "a.txt")))
+
     def test_without_a_sandbox(self):
         r = self.run_cinch(self.task([
             {"when": {"turn": 0}, "call": {"tool": "write", "args": {"name": "a.txt"}}},
