@@ -177,6 +177,14 @@ static void add_usage(struct table *t, const struct digest *d)
     if (usd > 0) {
         add_fact(t, "cost", str_of(text_cost(usd, cost)));
     }
+    const struct json *calls = ext(d, "tool_calls");
+    int64_t made = json_int(json_get(calls, "total"), 0);
+    int64_t failed = json_int(json_get(calls, "failed"), 0);
+    if (made > 0) {
+        table_cell(t, STYLE_DIM, "tools");
+        table_cellf(t, STYLE_PLAIN, "%s call%s, %s failed", text_count(made, in),
+                    made == 1 ? "" : "s", text_count(failed, out));
+    }
 }
 
 /* "admit 3 ms, execute 2m 05s": in a row, because most phases are over in no time. */

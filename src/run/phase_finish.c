@@ -166,6 +166,8 @@ static void fill_usage(const struct run *run, struct summary *s)
     s->cost_source = u->cost_known ? COST_CLI : COST_NONE;
     s->api_calls = u->api_calls;
     s->turns = u->turns;
+    s->tool_calls = run->exec.tool_calls;
+    s->tool_failures = run->exec.tool_failures;
     s->rusage.utime = run->exec.usage.utime;
     s->rusage.stime = run->exec.usage.stime;
     s->rusage.maxrss_kb = run->exec.usage.maxrss_kb;

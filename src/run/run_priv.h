@@ -100,6 +100,7 @@ struct execution {
     bool restart;            /* the agent must begin anew to see what it opened */
     int64_t restarts;        /* that there were */
     struct agent_usage past; /* of sessions that are over */
+    int64_t tool_calls, tool_failures; /* of ours and, where they are seen, of the harness */
     struct timer *total, *first_output, *idle, *heartbeat;
     bool launched; /* the program was really started */
     pid_t pid;

@@ -188,13 +188,19 @@ void tools_began(void *arg, struct str name, struct str call_id)
     run_alive(run);
 }
 
+static void count(struct run *run, bool success)
+{
+    run->exec.tool_calls++;
+    run->exec.tool_failures += success ? 0 : 1;
+}
+
 void tools_invoked(void *arg, const struct bridge_record *r)
 {
     struct run *run = arg;
     struct arena *a = arena_new();
     struct event_prompt p = run_event_prompt(run);
     run_alive(run);
-    run->tools->calls++;
+    count(run, r->failure == TOOL_OK);
     events_tool_invoked(&run->record.events, &p,
                         &(struct event_tool) {
                             .name = arena_dup(a, r->name),
@@ -212,6 +218,7 @@ void tools_invoked(void *arg, const struct bridge_record *r)
 
 void tools_observed(struct run *run, const struct native_call *call)
 {
+    count(run, call->success);
     struct arena *a = arena_new();
     struct event_prompt p = run_event_prompt(run);
     struct json *result = json_object(a);

@@ -41,7 +41,6 @@ struct run_tools {
     void (*opened)(struct run *run); /* waits for tools_open() */
     void (*closed)(struct run *run); /* waits for tools_close() */
     bool ending;                     /* servers are told to end */
-    int64_t calls;
 };
 
 /* The tools as they are offered now, into bridge, door and driver. */

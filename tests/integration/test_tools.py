@@ -73,6 +73,8 @@ class Calls(Tools):
             {"when": {"turn": 2}, "say": "done"}], [self.tool()])
         self.assertEqual(r.reason, "success", r.stderr)
         self.assertEqual([c["result"]["success"] for c in self.calls(r)], [False, True])
+        self.assertEqual(r.metrics["ext"]["tool_calls"], {"total": 2, "failed": 1})
+        self.assertIn("2 calls, 1 failed", self.cinch("show", r.path()).stdout.decode())
         patch = r.bytes("diff.patch")
         self.assertIn(b"b.txt", patch)
         self.assertNotIn(b"a.txt", patch)
