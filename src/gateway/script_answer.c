@@ -137,14 +137,23 @@ static int play_call(struct writing *w, const struct json *v, struct err *e)
  * --json-schema, our bridge), it is called; elsewhere it is JSON text again. */
 static int play_output(struct writing *w, const struct json *v, struct err *e)
 {
-    static const char *const takers[] = { "StructuredOutput", "structured_output" };
+    /* Ours takes any value, as the member `data`; Claude Code's takes an object as it is. */
+    static const struct {
+        const char *tool, *member;
+    } takers[] = { { "StructuredOutput", NULL }, { "structured_output", "data" } };
     struct script_scene *c = w->scene;
     struct json *value = NULL;
     int r = script_expand_tree(c->arena, v, script_scene_names(c), &value, e);
     for (size_t i = 0; r == 0 && !c->request->llm->output.json && i < ARRAY_LEN(takers); i++) {
         struct script_call call;
-        if (json_is(value, JSON_OBJECT) && script_offers(c, str_of(takers[i]))) {
-            r = script_resolve(c, str_of(takers[i]), STR_EMPTY, value, &call, e);
+        struct str tool = str_of(takers[i].tool);
+        bool wraps = takers[i].member != NULL;
+        if ((wraps || json_is(value, JSON_OBJECT)) && script_offers(c, tool)) {
+            struct json *args = wraps ? json_object(c->arena) : value;
+            if (wraps) {
+                json_setc(c->arena, args, takers[i].member, value);
+            }
+            r = script_resolve(c, tool, STR_EMPTY, args, &call, e);
             return r < 0 ? r : add_call(w, &call, e);
         }
     }

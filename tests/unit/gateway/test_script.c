@@ -260,7 +260,7 @@ static void structured_output(void **state)
     assert_string_equal(
         play(c, MESSAGES,
              chat(c, "hi", 0, "tools: [{name: mcp__cinch__structured_output, input_schema: {}}]")),
-        "call mcp__cinch__structured_output({\"answer\":42,\"of\":\"hi\"}) stop:tool");
+        "call mcp__cinch__structured_output({\"data\":{\"answer\":42,\"of\":\"hi\"}}) stop:tool");
     assert_string_equal(
         play(c, RESPONSES,
              "model: m\ninput: hi\ntext: {format: {type: json_schema, name: a, schema: {type: "
