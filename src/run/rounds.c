@@ -126,6 +126,16 @@ static void next_process(struct run *run, struct str text)
     }
 }
 
+/* The next process goes on where the last one was, if the harness can. */
+static void keep_conversation(struct run *run)
+{
+    struct agent_report report = { 0 };
+    run->driver->end(run->session, &report);
+    if (report.session_id.len > 0 && expand_uses(run->settings.profile, "{resume}")) {
+        run->exec.resume = arena_str(run->arena, report.session_id);
+    }
+}
+
 /* What it opened has tools that it will only see from the start. */
 static void begin_anew(struct run *run)
 {
@@ -139,6 +149,7 @@ static void begin_anew(struct run *run)
         return;
     }
     run->exec.restarts++;
+    keep_conversation(run);
     int r = context_render(run, &prompt, &e);
     if (r == 0) {
         tell(run, "prompt.restarted", STR("sections were opened"));
@@ -168,9 +179,7 @@ void rounds_after_exit(struct run *run)
         execute_over(run); /* a dialogue has had its rounds */
         return;
     }
+    keep_conversation(run);
     run->driver->end(run->session, &report);
-    if (report.session_id.len > 0 && expand_uses(run->settings.profile, "{resume}")) {
-        run->exec.resume = arena_str(run->arena, report.session_id);
-    }
     rounds_judge(run, &report, next_process);
 }

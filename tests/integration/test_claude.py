@@ -165,6 +165,30 @@ steps:
         names = [e["detail"]["tool_name"] for e in self.entries(r, "tool_use")]
         self.assertEqual(names, ["mcp__cinch__break_it", "mcp__cinch__add_note"])
 
+    def test_opened_sections_bring_tools(self):
+        """It is started again with the new prompt and the same conversation, and its tools are there."""
+        task = TOOLS + """prompt:
+  ns: demo
+  key: open
+  sections:
+    - {key: intro, title: Introduction, body: Begin.}
+    - {key: deep, title: Deep, summary: There is more., visibility: summary, body: The word is xyzzy.,
+       tools: [add_note]}
+"""
+        script = self.write("model.yaml", USAGE + """
+steps:
+  - {when: {turn: 1, text: noted}, say: done}
+  - {when: {text: The word is xyzzy, tool: add_note}, call: {tool: add_note, args: {text: hi}}}
+  - {when: {text: The word is xyzzy}, say: opened}
+  - {when: {tool: open_sections}, call: {tool: open_sections, args: {section_keys: [deep], reason: why not}}}
+""")
+        path = self.write("task.yaml", task)
+        r = self.run_cinch("--adapter", self.adapter, "--script", script, "--timeout", "100s", path)
+        self.assertEqual((r.reason, r.result["text"]), ("success", "done"), r.stderr + r.bytes("stdout.log"))
+        self.assertIn(b"note.json", r.bytes("diff.patch"))
+        self.assertEqual(len(r.events("prompt.restarted")), 1)
+        self.assertIn("--resume", str(r.events("process.spawned")[1]))
+
     def test_a_policy_denies_its_own_tools(self):
         r = self.good("""
 steps:
