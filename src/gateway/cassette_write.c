@@ -128,7 +128,6 @@ static int write_about(struct cassette_writer *w, const struct cassette_writer_o
 {
     char iso[CLOCK_ISO_LEN];
     CLEANUP(arena) struct arena *a = arena_new();
-    CLEANUP(packer) struct packer *p = packer_new();
     CLEANUP(buf) struct buf line = BUF_INIT(BUF_TEXT);
     CLEANUP(buf) struct buf packed = BUF_INIT(BUF_TEXT);
     struct json *about = o->about != NULL ? json_copy(a, o->about) : json_object(a);
@@ -149,8 +148,7 @@ static int write_about(struct cassette_writer *w, const struct cassette_writer_o
     }
     int r = json_write(about, JSON_COMPACT, &line, e);
     r = r < 0 ? r : buf_append_c(&line, '\n', e);
-    r = r < 0 ? r : packer_add(p, buf_str(&line), &packed, e);
-    r = r < 0 ? r : packer_end(p, &packed, e);
+    r = r < 0 ? r : pack_whole(buf_str(&line), &packed, e);
     return r < 0 ? r : append(w, buf_str(&packed), e);
 }
 

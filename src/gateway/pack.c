@@ -18,15 +18,21 @@ struct packer {
     ZSTD_CCtx *zstd;
 };
 
+static ZSTD_CCtx *new_context(void)
+{
+    ZSTD_CCtx *zstd = ZSTD_createCCtx();
+    if (zstd == NULL) {
+        abort(); /* out of memory, as xmalloc */
+    }
+    (void)ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, LEVEL);
+    (void)ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
+    return zstd;
+}
+
 struct packer *packer_new(void)
 {
     struct packer *p = xcalloc(1, sizeof *p);
-    p->zstd = ZSTD_createCCtx();
-    if (p->zstd == NULL) {
-        abort(); /* out of memory, as xmalloc */
-    }
-    (void)ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, LEVEL);
-    (void)ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_checksumFlag, 1);
+    p->zstd = new_context();
     return p;
 }
 
@@ -70,6 +76,24 @@ int packer_add(struct packer *p, struct str text, struct buf *out, struct err *e
 int packer_end(struct packer *p, struct buf *out, struct err *e)
 {
     return compress(p, STR_EMPTY, ZSTD_e_end, out, e);
+}
+
+int pack_whole(struct str text, struct buf *out, struct err *e)
+{
+    char *to = NULL;
+    size_t room = ZSTD_compressBound(text.len);
+    int r = buf_reserve(out, room, &to, e);
+    if (r < 0) {
+        return r;
+    }
+    ZSTD_CCtx *zstd = new_context();
+    size_t n = ZSTD_compress2(zstd, to, room, text.ptr, text.len);
+    ZSTD_freeCCtx(zstd);
+    if (ZSTD_isError(n)) {
+        return ERR(e, ERR_BUG, "zstd: %s", ZSTD_getErrorName(n));
+    }
+    buf_commit(out, n);
+    return 0;
 }
 
 int pack_frame(struct str *rest, struct str *ret, struct err *e)

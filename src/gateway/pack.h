@@ -31,6 +31,9 @@ struct packer *packer_new(void);
 struct packer *packer_free(struct packer *p); /* accepts NULL, returns NULL */
 int packer_add(struct packer *p, struct str text, struct buf *out, struct err *e) MUST_USE;
 int packer_end(struct packer *p, struct buf *out, struct err *e) MUST_USE;
+/* A frame of a text that is there as a whole: a small one costs little, where a packer clears
+ * tables of a megabyte for what may come. */
+int pack_whole(struct str text, struct buf *out, struct err *e) MUST_USE;
 
 /* Cuts the first frame off *rest. 1: there is one; 0: nothing is left, or only a torn end, which
  * stays in *rest; ERR_PARSE: no zstd. */

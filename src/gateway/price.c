@@ -7,6 +7,7 @@
 #include <fnmatch.h>
 #include <math.h>
 
+#include "gateway/price_builtin.h"
 #include "llm/event.h"
 
 /* A model name longer than this is none. */
@@ -42,13 +43,18 @@ static bool fits(const struct price_entry *p, const char *name)
     return false;
 }
 
+static const struct price_table *opened(const struct price_table *t)
+{
+    return t != NULL && t->later != NULL ? price_later_table(t->later) : t;
+}
+
 bool price_find(const struct price_table *t, struct str model, struct price_match *ret)
 {
     char name[MODEL_MAX];
     if (!plain_name(model, name)) {
         return false;
     }
-    for (; t != NULL; t = t->next) {
+    for (t = opened(t); t != NULL; t = opened(t->next)) {
         for (size_t i = 0; i < t->len; i++) {
             if (fits(&t->entries[i], name)) {
                 *ret = (struct price_match) { &t->entries[i], t };

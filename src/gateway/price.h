@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * struct price_table: what tokens cost, as data. The built-in table is prices/<date>.yaml, compiled
- * in; a table of the user's is asked first, model by model.
+ * in; a table of the user's is asked first, model by model. The built-in one is read when a price
+ * is looked up that the user's does not list: most starts of a program never ask.
  *
  *   struct price_table *t;
  *   price_load(arena, "my-prices.yaml", &t, e);          NULL: the built-in one alone
@@ -26,6 +27,7 @@
 
 struct arena;
 struct llm_usage;
+struct price_later;
 
 #define PICO_PER_USD ((int64_t)1000000000000)
 
@@ -42,6 +44,7 @@ struct price_entry {
     struct price high; /* valid if above > 0 */
 };
 
+/* Tables are walked by price_find() only; a match tells of the one that it is from. */
 struct price_table {
     const char *version; /* "2026-11-15" */
     const char *source;  /* who says so */
@@ -49,6 +52,7 @@ struct price_table {
     const struct price_entry *entries;
     size_t len;
     const struct price_table *next; /* asked for what this one does not list; NULL: the last */
+    struct price_later *later;      /* stands for tables that are not read yet; NULL: none */
 };
 
 /* The entry and the table it stands in. */
@@ -60,7 +64,8 @@ struct price_match {
 /* ERR_CONFIG says file:line:column. `text` must live as long as the arena. */
 int price_parse(struct arena *a, struct str text, const char *file, struct price_table **ret,
                 struct err *e) MUST_USE;
-/* The built-in table, behind the one in `file` (NULL: none). */
+/* The built-in table, behind the one in `file` (NULL: none), which is read at once. The arena is
+ * also used by the first price_find() that comes to the built-in one. */
 int price_load(struct arena *a, const char *file, struct price_table **ret, struct err *e) MUST_USE;
 
 /* By the name that the provider is asked for; a path before it ("models/", "anthropic/") and

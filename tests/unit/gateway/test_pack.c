@@ -75,6 +75,31 @@ static void a_long_line_and_an_empty_one(void **state)
     assert_int_equal(unpacker_line(u, &line, NULL), 0);
 }
 
+static void a_whole_text_is_a_frame_among_others(void **state)
+{
+    static const char *const texts[] = { "one\n", "two\nlines\n", "three\n" };
+    CLEANUP(buf) struct buf file = BUF_INIT(BUF_TEXT);
+    CLEANUP(buf) struct buf got = BUF_INIT(BUF_TEXT);
+    assert_int_equal(pack_whole(str_of(texts[0]), &file, NULL), 0);
+    pack(&file, str_of(texts[1]));
+    assert_int_equal(pack_whole(str_of(texts[2]), &file, NULL), 0);
+    struct str rest = buf_str(&file);
+    struct str frame;
+    struct str line;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        assert_int_equal(pack_frame(&rest, &frame, NULL), 1);
+        CLEANUP(unpacker) struct unpacker *u = unpacker_new(frame, 1 << 20);
+        buf_reset(&got);
+        while (unpacker_line(u, &line, NULL) == 1) {
+            buf_addf(&got, "%.*s\n", STR_ARG(line));
+        }
+        assert_true(str_eqc(buf_str(&got), texts[i]));
+    }
+    assert_int_equal(rest.len, 0);
+    CLEANUP(buf) struct buf tight = BUF_INIT(8);
+    assert_true(pack_whole(str_of(texts[1]), &tight, NULL) < 0);
+}
+
 static void a_torn_end_is_left_over(void **state)
 {
     CLEANUP(buf) struct buf file = BUF_INIT(BUF_TEXT);
@@ -139,9 +164,12 @@ static void a_bomb_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_come_back),         cmocka_unit_test(a_long_line_and_an_empty_one),
-        cmocka_unit_test(a_torn_end_is_left_over), cmocka_unit_test(damage_is_told),
+        cmocka_unit_test(lines_come_back),
+        cmocka_unit_test(a_long_line_and_an_empty_one),
+        cmocka_unit_test(a_torn_end_is_left_over),
+        cmocka_unit_test(damage_is_told),
         cmocka_unit_test(a_bomb_is_bounded),
+        cmocka_unit_test(a_whole_text_is_a_frame_among_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

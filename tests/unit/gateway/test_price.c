@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "gateway/price_builtin.h"
 #include "llm/event.h"
 
 #define NONE ((int64_t)-1)
@@ -168,6 +169,23 @@ static void a_table_of_the_users_is_asked_first(void **state)
     assert_string_equal(found(t, "gpt-5-mini").table->file, "built in");
 }
 
+static void the_built_in_table_is_read_when_it_is_needed(void **state)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    const struct price_table *t = builtin(a);
+    struct price_match m;
+    assert_false(t->later->read);
+    assert_false(price_find(t, STR(""), &m)); /* no name: nothing to look up */
+    assert_false(t->later->read);
+    m = found(t, "gpt-5");
+    assert_true(t->later->read);
+    assert_string_equal(m.table->file, "built in");
+    assert_string_equal(m.table->version, "2026-11-15");
+    const struct price_table *read = t->later->table;
+    assert_ptr_equal(found(t, "gpt-5-mini").table, m.table);
+    assert_ptr_equal(t->later->table, read); /* once */
+}
+
 static void mistakes_are_named(void **state)
 {
     static const struct {
@@ -210,6 +228,7 @@ int main(void)
         cmocka_unit_test(the_ceiling_is_never_below_the_cost),
         cmocka_unit_test(absurd_counts_saturate),
         cmocka_unit_test(a_table_of_the_users_is_asked_first),
+        cmocka_unit_test(the_built_in_table_is_read_when_it_is_needed),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
