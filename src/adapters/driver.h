@@ -188,7 +188,7 @@ struct driver {
     void (*finish)(void *self);
 };
 
-extern const struct driver driver_acp, driver_api, driver_claude, driver_oneshot;
+extern const struct driver driver_acp, driver_api, driver_claude, driver_codex, driver_oneshot;
 
 const struct driver *driver_find(const char *name); /* NULL when there is none */
 /* The placeholders of the spec and those that follow from it: {resume}, {mcp_url}. */

@@ -175,7 +175,8 @@ void tools_opened_sections(void *arg, const struct json *visibility, struct str 
     run->definition.goal = now.text;
     tools_offer(run);
     tools_tell_offer(run);
-    if (more_tools && !run->settings.profile->mcp.list_changed && run->driver->offer == NULL) {
+    bool looks_again = run->driver->offer != NULL && run->driver->begin == NULL;
+    if (more_tools && !run->settings.profile->mcp.list_changed && !looks_again) {
         run->exec.restart = true; /* it does not look at the list again */
     }
 }
