@@ -1,0 +1,257 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The real Codex (tests/harness/packages.txt) in a dialogue, in the sandbox, with a scripted model: its own tools and
+ours, policies, feedback, further turns, structured answers, deadlines, and what goes wrong with providers."""
+
+import os
+import signal
+import socket
+
+import harness
+
+FILE_TIMEOUT = 900
+
+USAGE = "defaults: {usage: {input: 1000, output: 50, cache_read: 20}}\n"
+
+TOOLS = """
+tools:
+  - name: add_note
+    description: Notes a text.
+    input_schema: {type: object, properties: {text: {type: string}}, required: [text]}
+    command: [sh, -c, "cat > note.json; echo noted"]
+  - name: break_it
+    description: Writes a file and fails.
+    input_schema: {type: object, properties: {}}
+    command: [sh, -c, "echo half > broken.txt; echo it broke; exit 3"]
+"""
+
+
+class Case(harness.Case):
+    adapter = "codex"
+
+    def setUp(self):
+        super().setUp()
+        self.env["PATH"] = os.path.dirname(self.real("codex")) + ":" + self.env["PATH"]
+
+    def arguments(self, script, task, options):
+        model = self.write("model.yaml", USAGE + script)
+        path = self.write("task.yaml", "prompt: do it\n" + task)
+        limit = () if "--timeout" in options else ("--timeout", "100s")
+        return ("--adapter", self.adapter, "--script", model, *limit, *options, path)
+
+    def codex(self, script, task="", options=()):
+        return self.run_cinch(*self.arguments(script, task, options))
+
+    def good(self, script, task="", options=(), text=None):
+        r = self.codex(script, task, options)
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stdout.log")[-4000:] + r.bytes("stderr.log"))
+        self.assertEqual(os.listdir(self.workspace), [], "the original was touched")
+        self.assertEqual(os.listdir(self.env["HOME"]), [], "the caller's home was touched")
+        if text is not None:
+            self.assertEqual(r.result["text"], text)
+        return r
+
+    def entries(self, r, kind=None):
+        found = [e for e in r.lines("transcript.jsonl") if e["event"] == "transcript.entry"]
+        return [e for e in found if kind in (None, e["entry_type"])]
+
+    def check_usage(self, r, answers):
+        """What the script sent, what the gateway counted and what Codex says are the same."""
+        usage = r.metrics["ext"]["usage"]
+        for of in (usage["wire"], usage["reported"]):
+            self.assertEqual([of[key] for key in ("input", "output", "cache_read")],
+                             [n * answers for n in (1000, 50, 20)])
+
+    def calls(self, r):
+        """(name, whether it succeeded) of every call in the record."""
+        return [(e["context"]["name"], e["context"]["success"]) for e in r.events("ToolInvoked")]
+
+
+class Work(Case):
+    def test_text(self):
+        r = self.good("turns: [{think: Hm., say: hello there}]", text="hello there")
+        self.check_usage(r, 1)
+        kinds = [e["entry_type"] for e in self.entries(r)]
+        self.assertEqual(kinds, ["user_message", "system_event", "thinking", "assistant_message", "token_usage"])
+        self.assertTrue(r.result["session_id"])
+
+    def test_its_own_tools_and_ours(self):
+        """A tool of the task is a transaction: one that fails leaves nothing."""
+        r = self.good("""
+steps:
+  - {when: {turn: 0}, call: {tool: native.write_file, args: {path: hello.txt, content: "hello\\n"}}}
+  - {when: {turn: 1}, call: {tool: native.shell, args: {command: "echo more >> hello.txt; exit 3"}}}
+  - {when: {turn: 2}, call: {tool: break_it}}
+  - {when: {turn: 3, text: it broke}, call: {tool: add_note, args: {text: hi}}}
+  - {when: {turn: 4, text: noted}, say: done}
+""", TOOLS, text="done")
+        patch = r.bytes("diff.patch")
+        self.assertIn(b"+hello\n+more\n", patch)
+        self.assertIn(b"note.json", patch)
+        self.assertNotIn(b"broken.txt", patch)
+        self.check_usage(r, 5)
+        self.assertEqual(self.calls(r), [("codex:file_change", True), ("codex:command", False), ("break_it", False),
+                                         ("add_note", True)])
+        names = ["codex:file_change", "codex:command", "break_it", "add_note"]
+        for kind in ("tool_use", "tool_result"):
+            self.assertEqual([e["detail"]["tool_name"] for e in self.entries(r, kind)], names)
+        self.assertEqual(self.entries(r, "tool_result")[1]["detail"]["exit_code"], 3)
+
+    def test_structured_output(self):
+        r = self.good("turns: [{output: {answer: '42'}}]", """
+output: {schema: {type: object, properties: {answer: {type: string}}, required: [answer]}}
+""")
+        self.assertEqual(r.result["output"], {"answer": "42"})
+        self.assertEqual(r.result["output_source"], "native")
+
+    def test_system_prompt(self):
+        self.good("""
+steps:
+  - {when: {text: Be kind.}, say: kind}
+  - {when: {system: Be kind.}, say: kind}
+  - {say: not told}
+""", options=("--set", "eval.tier_prompt=Be kind."), text="kind")
+
+    def test_completion_asks_for_another_turn(self):
+        r = self.good("""
+steps:
+  - {when: {turn: 0, text: report.md}, call: {tool: native.write_file, args: {path: report.md, content: "x\\n"}}}
+  - {when: {turn: 1}, say: now it is there}
+  - {say: I am done}
+""", "completion: {files: [report.md]}\n", text="now it is there")
+        self.assertIn(b"report.md", r.bytes("diff.patch"))
+        self.assertEqual(len(self.entries(r, "user_message")), 2)
+        self.check_usage(r, 3)
+
+
+class Rules(Case):
+    def test_a_policy_denies_its_commands(self):
+        """Also those that Codex takes for harmless; why, the model is told."""
+        r = self.good("""
+steps:
+  - {times: 1, call: {tool: native.shell, args: {command: "touch denied"}}}
+  - {times: 1, when: {text: No shells here.}, call: {tool: native.shell, args: {command: "ls -l"}}}
+  - {times: 1, when: {text: No shells here.}, call: {tool: native.write_file, args: {path: allowed, content: "x\\n"}}}
+  - {when: {turn: 1}, say: understood}
+""", "policies: [{type: deny, tools: ['codex:command'], reason: No shells here.}]\n", text="understood")
+        self.assertNotIn(b"denied", r.bytes("diff.patch"))
+        self.assertIn(b"allowed", r.bytes("diff.patch"))
+        self.assertEqual(len(r.events("tool.denied")), 2)
+        self.assertEqual(self.calls(r), [("codex:command", False), ("codex:command", False),
+                                         ("codex:file_change", True)])
+
+    def test_a_policy_denies_a_file(self):
+        """A patch is looked at file by file, and applied as a whole or not at all."""
+        patch = ("*** Begin Patch\\n*** Add File: right.txt\\n+x\\n*** Add File: wrong.txt\\n+x\\n*** End Patch\\n")
+        rule = "policies: [{type: arguments, tools: ['native:*'], rules: [{pointer: /file_path, pattern: right}]}]\n"
+        r = self.good("""
+steps:
+  - {times: 1, call: {tool: apply_patch, input: "%s"}}
+  - {times: 1, call: {tool: native.write_file, args: {path: right2.txt, content: "x\\n"}}}
+  - {say: understood}
+""" % patch, rule, text="understood")
+        self.assertNotIn(b"wrong.txt", r.bytes("diff.patch"))
+        self.assertNotIn(b"right.txt", r.bytes("diff.patch"))
+        self.assertIn(b"right2.txt", r.bytes("diff.patch"))
+
+    def test_a_policy_denies_tools_of_the_task(self):
+        r = self.good("""
+steps:
+  - {when: {turn: 0}, call: {tool: add_note, args: {text: hi}}}
+  - {when: {turn: 1, text: Not today.}, say: understood}
+""", TOOLS + "policies: [{type: deny, tools: [add_note], reason: Not today.}]\n", text="understood")
+        self.assertNotIn(b"note.json", r.bytes("diff.patch"))
+
+    def test_feedback_reaches_the_model(self):
+        """With the result of a tool of the task; for its own tools as words into the turn."""
+        r = self.good("""
+steps:
+  - {when: {text: Mind the gap.}, say: heard}
+  - {when: {turn: 0}, call: {tool: add_note, args: {text: hi}}}
+""", TOOLS + "feedback: [{type: static, text: Mind the gap., every_n_calls: 1}]\n", text="heard")
+        r = self.good("""
+steps:
+  - {when: {text: Mind the gap.}, say: heard}
+  - {when: {turn: 0}, call: {tool: native.shell, args: {command: "true"}}}
+  - {say: not yet}
+""", "feedback: [{type: static, text: Mind the gap., every_n_calls: 1}]\n", text="heard")
+        self.assertEqual(len(self.entries(r, "user_message")), 1)
+
+
+class Ends(Case):
+    SLOW = """
+turns:
+  - call: {tool: native.write_file, args: {path: kept.txt, content: "kept\\n"}}
+  - call: {tool: native.shell, args: {command: "sleep 1000"}}
+  - {say: "and then ", fault: {hang: 200}}
+"""
+
+    def test_the_deadline_interrupts(self):
+        """By the protocol, not by a signal: what it cost until then is known."""
+        r = self.codex(self.SLOW, options=("--timeout", "8s"))
+        self.assertEqual((r.code, r.reason), (124, "timeout"), r.stderr)
+        self.assertIn(b"+kept", r.bytes("diff.patch"))
+        self.assertIn(b'"status":"interrupted"', r.bytes("stdout.log"), "it was not interrupted")
+        self.assertGreaterEqual(r.metrics["tokens_input"], 1000)
+        self.assertNotIn("deadline", [e["context"]["why"] for e in r.events("process.signal")])
+
+    def test_budget(self):
+        r = self.codex(self.SLOW, options=("--max-calls", "1"))
+        self.assertEqual((r.code, r.reason), (78, "budget"), r.stderr)
+        self.assertIn(b"+kept", r.bytes("diff.patch"))
+
+    def test_terminate(self):
+        process, r = self.start(*self.arguments(self.SLOW, "", ()))
+        harness.wait_until(lambda: r.exists("events.jsonl") and len(r.events("model.call")) >= 2, "the second call")
+        process.send_signal(signal.SIGTERM)
+        self.finish(process, r)
+        self.assertEqual((r.code, r.reason), (143, "terminated"), r.stderr)
+        self.assertIn(b"+kept", r.bytes("diff.patch"))
+
+
+class Faults(Case):
+    PATIENCE = "throttle: {max_attempts: 2, base_ms: 10}\n"
+
+    def test_busy_once(self):
+        self.good("steps: [{times: 1, fault: {status: 429, retry_after: 1}}, {say: done}]", text="done")
+
+    def test_server_errors(self):
+        r = self.codex("steps: [{fault: {status: 500}}]", self.PATIENCE)
+        self.assertEqual((r.code, r.reason), (75, "rate_limited"), r.stderr)
+
+    def test_cut_once(self):
+        self.good("steps: [{times: 1, say: half of it and more, chunk: 1, fault: {cut: 400}}, {say: whole}]", text="whole")
+
+    def test_a_refusal(self):
+        """Of the provider, in its own words."""
+        r = self.codex("steps: [{fault: {status: 400, body: '{\"error\": {\"message\": \"no such thing\"}}'}}]")
+        self.assertEqual(r.result["outcome"], "failure")
+        self.assertIn("no such thing", r.manifest["error"])
+        self.assertEqual(len([e for e in self.entries(r, "error") if "notification" in e["detail"]]), 1)
+
+    def test_nobody_there(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        path = self.write("task.yaml", f"prompt: do it\ngateway: http://127.0.0.1:{port}\n" + self.PATIENCE)
+        r = self.run_cinch("--adapter", "codex", "--timeout", "60s", path)
+        self.assertEqual((r.code, r.reason), (75, "rate_limited"), r.stderr)
+
+
+class Exec(Case):
+    """One prompt per process."""
+
+    adapter = "codex-exec"
+
+    def test_its_own_tools(self):
+        r = self.good("""
+steps:
+  - {when: {turn: 0}, call: {tool: native.write_file, args: {path: hello.txt, content: "hello\\n"}}}
+  - {when: {turn: 1}, call: {tool: native.shell, args: {command: "echo more >> hello.txt"}}}
+  - {when: {turn: 2}, say: done}
+""", options=("--model", "gpt-5.5"), text="done")
+        self.assertIn(b"+hello\n+more\n", r.bytes("diff.patch"))
+
+
+if __name__ == "__main__":
+    harness.main()
