@@ -134,6 +134,7 @@ static void on_command(struct codex *c, const struct jsonrpc_message *m)
 {
     struct str id = json_str(json_get(m->params, "itemId"), STR_EMPTY);
     const struct json *command = json_get(m->params, "command");
+    struct str kind = json_str(json_get(m->params, "kind"), STR("command"));
     struct codex_item *known = codex_item_find(c, id);
     struct json *item = json_object(c->scratch);
     codex_set(c, item, "type", STR("commandExecution"));
@@ -141,6 +142,9 @@ static void on_command(struct codex *c, const struct jsonrpc_message *m)
     if (json_is(command, JSON_STRING)) {
         codex_set(c, item, "command", command->string);
         codex_set(c, item, "cwd", json_str(json_get(m->params, "cwd"), STR_EMPTY));
+        if (!str_eqc(kind, "command")) { /* words for one that runs: "writeStdin" */
+            codex_set(c, item, "kind", kind);
+        }
     } else if (known != NULL && json_is(json_get(known->item, "command"), JSON_STRING)) {
         item = json_copy(c->scratch, known->item);
     } else {

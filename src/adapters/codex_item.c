@@ -182,7 +182,7 @@ struct json *codex_arguments(struct codex *c, const struct json *item, size_t i)
         return json_is(given, JSON_OBJECT) ? json_copy(a, given) : json_object(a);
     }
     struct json *made = json_object(a);
-    static const char *const keys[] = { "command", "cwd", "query" };
+    static const char *const keys[] = { "command", "cwd", "kind", "query" };
     for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
         const struct json *v = json_get(item, keys[k]);
         if (json_is(v, JSON_STRING)) {
