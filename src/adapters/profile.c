@@ -55,9 +55,16 @@ static const struct shape rule_shape[] = {
     { 0 },
 };
 
+static const struct shape marks_shape[] = {
+    { "begin", SHAPE_STRING },
+    { "end", SHAPE_STRING },
+    { "error", SHAPE_STRINGS },
+    { 0 },
+};
 static const struct shape output_shape[] = {
     { "format", SHAPE_WORD, .words = "text|json|ndjson" },
     { "rules", SHAPE_LIST, .inner = rule_shape },
+    { "marks", SHAPE_OBJECT, .inner = marks_shape },
     { 0 },
 };
 
