@@ -2,10 +2,12 @@
  *
  * What is started in phase execute: arguments, environment, what the driver is told.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "proc/which.h"
 #include "record/redact.h"
 #include "run/run_priv.h"
@@ -37,6 +39,15 @@ static struct str contract_text(struct run *run)
 static struct str when_off(enum tristate t)
 {
     return t == TRI_FALSE ? STR("true") : (struct str) { 0 };
+}
+
+/* Some harnesses make a repository where there is none. */
+static struct str when_repository(struct run *run)
+{
+    const char *dir = run->settings.workspace;
+    return dir != NULL && file_exists(AT_FDCWD, arena_printf(run->arena, "%s/.git", dir))
+               ? STR("true")
+               : (struct str) { 0 };
 }
 
 struct placeholders execute_vars(struct run *run)
@@ -75,6 +86,7 @@ struct placeholders execute_vars(struct run *run)
         { .name = "resume", .value = run->exec.resume },
         { .name = "tools_off", .value = when_off(s->tools_enabled) },
         { .name = "delegation_off", .value = when_off(s->delegation_enabled) },
+        { .name = "git", .value = when_repository(run) },
         { .name = "binary", .value = str_of(run->paths.program) },
         { .name = "command", .list = s->command },
         { .name = "args", .list = s->args },
