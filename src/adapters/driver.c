@@ -5,7 +5,7 @@
 #include "adapters/driver.h"
 
 static const struct driver *const drivers[] = { &driver_acp, &driver_api, &driver_claude,
-                                                &driver_oneshot };
+                                                &driver_contract, &driver_oneshot };
 
 const struct driver *driver_find(const char *name)
 {

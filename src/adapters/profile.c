@@ -116,7 +116,7 @@ static const struct shape profile_shape[] = {
     { "name", SHAPE_STRING },
     { "title", SHAPE_STRING },
     { "description", SHAPE_STRING },
-    { "driver", SHAPE_WORD, .words = "acp|api|claude-stream|oneshot" },
+    { "driver", SHAPE_WORD, .words = "acp|api|claude-stream|contract|oneshot" },
     { "binary", SHAPE_STRINGS },
     { "argv", SHAPE_ANY },
     { "prompt", SHAPE_WORD, .words = "file|argument|stdin" },

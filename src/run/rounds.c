@@ -168,6 +168,7 @@ void rounds_after_exit(struct run *run)
         execute_over(run); /* a dialogue has had its rounds */
         return;
     }
+    launch_take_files(run);
     run->driver->end(run->session, &report);
     if (report.session_id.len > 0 && expand_uses(run->settings.profile, "{resume}")) {
         run->exec.resume = arena_str(run->arena, report.session_id);
