@@ -394,7 +394,8 @@ void claude_reply(struct claude *c, const struct driver_reply *reply)
         return;
     }
     struct claude_call *call = claude_call_begin(c, q->call_id, STR_EMPTY, NULL);
-    if (call != NULL && !reply->ok) {
+    if (call != NULL && !reply->ok) { /* it will never run, so that this is its end */
+        claude_call_observed(c, call, NULL, reply->text, false);
         call->denied = true;
     }
     if (q->kind == QUESTION_HOOK_PRE) {

@@ -4,8 +4,8 @@
  */
 #include "adapters/driver.h"
 
-static const struct driver *const drivers[] = { &driver_acp, &driver_api, &driver_claude,
-                                                &driver_codex, &driver_oneshot };
+static const struct driver *const drivers[] = { &driver_acp,   &driver_api,      &driver_claude,
+                                                &driver_codex, &driver_contract, &driver_oneshot };
 
 const struct driver *driver_find(const char *name)
 {

@@ -35,6 +35,10 @@
  * Any of these may come from inside of feed() and of each other, but for turn(), which is always
  * the last thing that a driver does before it returns.
  *
+ * A driver whose program leaves files has a list of their names. The run takes them out of the
+ * directory `output` of the private home when the program is gone, and hands each to file() before
+ * end().
+ *
  * To add one: write <name>.c with a const struct driver at its end and list it in driver.c.
  */
 #pragma once
@@ -181,6 +185,9 @@ struct driver {
     /* One more turn, after the last one has ended; NULL: there is only one. */
     void (*say)(void *self, struct str text);
 
+    const char *const *files; /* NULL-terminated; NULL: none */
+    void (*file)(void *self, const char *name, struct str bytes);
+
     /* --- dialogue; begin NULL: there is none --- */
     void (*begin)(void *self);
     void (*reply)(void *self, const struct driver_reply *reply);
@@ -188,7 +195,12 @@ struct driver {
     void (*finish)(void *self);
 };
 
-extern const struct driver driver_acp, driver_api, driver_claude, driver_codex, driver_oneshot;
+extern const struct driver driver_acp, driver_api, driver_claude, driver_codex, driver_contract,
+    driver_oneshot;
+
+/* The plan of a driver that starts what the profile says, once. */
+int oneshot_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret,
+                 struct err *e) MUST_USE;
 
 const struct driver *driver_find(const char *name); /* NULL when there is none */
 /* The placeholders of the spec and those that follow from it: {resume}, {mcp_url}. */

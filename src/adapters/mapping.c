@@ -14,6 +14,8 @@
 enum { DOCUMENT_MAX = 16 << 20 };
 /* Final text kept for result.json; the log has the whole. */
 enum { TEXT_MAX = 64 << 10 };
+/* Of the harness' own words for its failure. */
+enum { ERROR_MAX = 4 << 10 };
 
 enum mapping_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_NDJSON };
 
@@ -27,6 +29,12 @@ struct mapping {
     struct buf whole; /* json: the output so far */
     bool whole_overflow;
     struct buf text;
+    const struct json
+        *marks;        /* text: lines that are the harness' and not the model's; NULL: none */
+    bool begun;        /* the first line of the text was there */
+    struct buf answer; /* marks: the last answer that was ended by one */
+    bool answer_truncated;
+    struct buf error;
     struct agent_report report;
 };
 
@@ -39,11 +47,14 @@ struct mapping *mapping_new(const struct json *spec, struct entry_sink sink)
     m->format = str_eqc(format, "json")     ? FORMAT_JSON
                 : str_eqc(format, "ndjson") ? FORMAT_NDJSON
                                             : FORMAT_TEXT;
+    m->marks = m->format == FORMAT_TEXT ? json_get(spec, "marks") : NULL;
     m->scratch = arena_new();
     m->keep = arena_new();
     lines_init(&m->lines, DOCUMENT_MAX);
     buf_init(&m->whole, DOCUMENT_MAX);
     buf_init(&m->text, TEXT_MAX);
+    buf_init(&m->answer, TEXT_MAX);
+    buf_init(&m->error, ERROR_MAX);
     return m;
 }
 
@@ -55,6 +66,8 @@ struct mapping *mapping_free(struct mapping *m)
         lines_done(&m->lines);
         buf_done(&m->whole);
         buf_done(&m->text);
+        buf_done(&m->answer);
+        buf_done(&m->error);
         free(m);
     }
     return NULL;
@@ -73,6 +86,54 @@ static void keep_tail(struct mapping *m, struct str bytes)
         m->report.text_truncated = true;
     }
     buf_add(&m->text, bytes);
+}
+
+static bool is_marked(struct str line, const struct json *mark)
+{
+    return json_is(mark, JSON_STRING) && mark->string.len > 0 && str_starts(line, mark->string);
+}
+
+static void end_answer(struct mapping *m)
+{
+    struct agent_report *r = &m->report;
+    buf_reset(&m->answer);
+    buf_add(&m->answer, buf_str(&m->text));
+    m->answer_truncated = r->text_truncated;
+    buf_reset(&m->text);
+    buf_reset(&m->error);
+    r->text_truncated = false;
+    r->failed = false;
+    r->result_seen = true;
+}
+
+static void note_error(struct mapping *m, struct str line)
+{
+    m->report.failed = true;
+    buf_reset(&m->error);
+    buf_add(&m->error, str_slice(line, 0, line.len < ERROR_MAX ? line.len : ERROR_MAX));
+}
+
+static void take_line(struct mapping *m, struct str line)
+{
+    const struct json *errors = json_get(m->marks, "error");
+    if (!m->begun && is_marked(line, json_get(m->marks, "begin"))) {
+        m->begun = true;
+        m->report.text_truncated = false;
+        buf_reset(&m->text);
+        return;
+    }
+    if (is_marked(line, json_get(m->marks, "end"))) {
+        end_answer(m);
+        return;
+    }
+    for (size_t i = 0; i < json_len(errors); i++) {
+        if (is_marked(line, json_item(errors, i))) {
+            note_error(m, line);
+            break;
+        }
+    }
+    keep_tail(m, line);
+    keep_tail(m, STR("\n"));
 }
 
 static bool rule_matches(const struct json *rule, const struct json *doc)
@@ -193,7 +254,9 @@ static void feed_lines(struct mapping *m, struct str bytes)
     struct str line;
     lines_feed(&m->lines, bytes);
     while (lines_next(&m->lines, &line)) {
-        if (str_trim(line).len > 0) {
+        if (m->marks != NULL) {
+            take_line(m, line);
+        } else if (str_trim(line).len > 0) {
             apply_document(m, line);
         }
     }
@@ -203,7 +266,11 @@ void mapping_feed(struct mapping *m, struct str bytes)
 {
     switch (m->format) {
     case FORMAT_TEXT:
-        keep_tail(m, bytes);
+        if (m->marks != NULL) {
+            feed_lines(m, bytes);
+        } else {
+            keep_tail(m, bytes);
+        }
         break;
     case FORMAT_JSON:
         m->whole_overflow = m->whole_overflow || buf_append(&m->whole, bytes, NULL) < 0;
@@ -214,9 +281,28 @@ void mapping_feed(struct mapping *m, struct str bytes)
     }
 }
 
+/* What a harness says after the last answer is about its own doings; the log has it. */
+static void end_marked(struct mapping *m)
+{
+    struct agent_report *r = &m->report;
+    struct str line;
+    if (lines_end(&m->lines, &line)) {
+        take_line(m, line);
+    }
+    r->text = str_trim(buf_str(&m->text));
+    if (r->result_seen) {
+        r->text = str_trim(buf_str(&m->answer));
+        r->text_truncated = m->answer_truncated;
+    }
+    r->error = buf_str(&m->error);
+}
+
 void mapping_end(struct mapping *m, struct agent_report *ret)
 {
     struct str line;
+    if (m->marks != NULL) {
+        end_marked(m);
+    }
     if (m->format == FORMAT_NDJSON && lines_end(&m->lines, &line)) {
         apply_document(m, line);
     }
@@ -226,6 +312,8 @@ void mapping_end(struct mapping *m, struct agent_report *ret)
         apply_document(m, buf_str(&m->whole));
     }
     m->report.overlong_lines += m->lines.overlong;
-    m->report.text = buf_str(&m->text);
+    if (m->marks == NULL) {
+        m->report.text = buf_str(&m->text);
+    }
     *ret = m->report;
 }

@@ -12,7 +12,16 @@
  *         usage: {input: /usage/input_tokens, output: /usage/output_tokens}
  *         entry: assistant_message            transcript entry with the document as detail
  *
- * text: the last 64 KiB of the output are the final text. json: the whole output is one document.
+ * text: the last 64 KiB of the output are the final text. Where a harness prints words of its own
+ * around those of the model, marks are beginnings of lines that tell them apart:
+ *
+ *     format: text
+ *     marks:
+ *       begin: "Ready."         the text begins after the first such line
+ *       end: "Tokens: "         such a line ends an answer; the last one ended is the final text
+ *       error: ["Error: "]      the harness failed, unless an answer ends after it
+ *
+ * json: the whole output is one document.
  * ndjson: one document per line; other lines are counted, not fatal. Memory is bounded in all
  * cases.
  */

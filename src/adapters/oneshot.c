@@ -7,8 +7,7 @@
 #include "adapters/driver.h"
 #include "adapters/mapping.h"
 
-static int oneshot_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret,
-                        struct err *e)
+int oneshot_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret, struct err *e)
 {
     int r = expand_argv(a, spec->profile, &spec->vars, &ret->argv, e);
     if (r < 0) {

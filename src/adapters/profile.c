@@ -55,9 +55,16 @@ static const struct shape rule_shape[] = {
     { 0 },
 };
 
+static const struct shape marks_shape[] = {
+    { "begin", SHAPE_STRING },
+    { "end", SHAPE_STRING },
+    { "error", SHAPE_STRINGS },
+    { 0 },
+};
 static const struct shape output_shape[] = {
     { "format", SHAPE_WORD, .words = "text|json|ndjson" },
     { "rules", SHAPE_LIST, .inner = rule_shape },
+    { "marks", SHAPE_OBJECT, .inner = marks_shape },
     { 0 },
 };
 
@@ -109,7 +116,7 @@ static const struct shape profile_shape[] = {
     { "name", SHAPE_STRING },
     { "title", SHAPE_STRING },
     { "description", SHAPE_STRING },
-    { "driver", SHAPE_WORD, .words = "acp|api|claude-stream|codex-app-server|oneshot" },
+    { "driver", SHAPE_WORD, .words = "acp|api|claude-stream|codex-app-server|contract|oneshot" },
     { "binary", SHAPE_STRINGS },
     { "argv", SHAPE_ANY },
     { "prompt", SHAPE_WORD, .words = "file|argument|stdin" },

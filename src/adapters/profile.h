@@ -159,6 +159,7 @@ struct profile_list {
     const struct profile **items; /* sorted by name */
     size_t len;
     struct profile_shelf *shelf; /* built-in ones that are read when asked for; NULL: none */
+    struct arena *arena;
 };
 
 /* Loads all built-in profiles and every *.yaml of the directories (NULL-terminated; a directory
@@ -169,6 +170,8 @@ int profile_load_all(struct arena *a, const char *const *dirs, struct profile_li
  * profile_find() and profile_require() are asked for; `items` are those of the directories. */
 int profile_load_named(struct arena *a, const char *const *dirs, struct profile_list *ret,
                        struct err *e) MUST_USE;
+/* A program that is an adapter itself (driver `contract`) is a profile, too, unless one of that
+ * name is there: `NAME` for a program cinch-adapter-NAME in PATH, `exec:PATH` for any. */
 const struct profile *profile_find(const struct profile_list *list, struct str name);
 /* ERR_UNAVAILABLE with the nearest known name. */
 int profile_require(const struct profile_list *list, struct str name, const struct profile **ret,

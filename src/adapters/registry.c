@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "adapters/builtin.h"
+#include "adapters/external.h"
 #include "adapters/profile.h"
 #include "base/file.h"
 
@@ -108,7 +109,35 @@ static int load_dirs(struct arena *a, const char *const *dirs, struct profile_li
 
 static void init_list(struct arena *a, struct profile_list *list)
 {
-    *list = (struct profile_list) { .items = arena_array(a, PROFILES_MAX, sizeof(void *)) };
+    *list =
+        (struct profile_list) { .items = arena_array(a, PROFILES_MAX, sizeof(void *)), .arena = a };
+}
+
+static const struct profile *find_item(const struct profile_list *list, struct str name)
+{
+    for (size_t i = 0; i < list->len; i++) {
+        if (str_eqc(name, list->items[i]->name)) {
+            return list->items[i];
+        }
+    }
+    return NULL;
+}
+
+/* Those in PATH; a profile of the same name is meant by the user, and stays. */
+static int load_external(struct arena *a, struct profile_list *list, struct err *e)
+{
+    const struct json *names = external_list(a);
+    const struct profile *base = find_item(list, STR("contract"));
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < json_len(names); i++) {
+        struct str name = json_item(names, i)->string;
+        const char *program = external_program(a, name);
+        if (program != NULL && find_item(list, name) == NULL) {
+            r = put(list, external_profile(a, base, name, program), e);
+        }
+    }
+    qsort(list->items, list->len, sizeof(void *), by_name);
+    return r;
 }
 
 int profile_load_all(struct arena *a, const char *const *dirs, struct profile_list *ret,
@@ -116,7 +145,8 @@ int profile_load_all(struct arena *a, const char *const *dirs, struct profile_li
 {
     init_list(a, ret);
     int r = load_builtin(a, ret, e);
-    return r < 0 ? r : load_dirs(a, dirs, ret, e);
+    r = r < 0 ? r : load_dirs(a, dirs, ret, e);
+    return r < 0 ? r : load_external(a, ret, e);
 }
 
 /* --- by name --- */
@@ -159,14 +189,19 @@ static const struct profile *find_builtin(struct profile_shelf *shelf, struct st
     return NULL;
 }
 
+static const struct profile *find_known(const struct profile_list *list, struct str name)
+{
+    const struct profile *p = find_item(list, name);
+    return p != NULL || list->shelf == NULL ? p : find_builtin(list->shelf, name);
+}
+
 const struct profile *profile_find(const struct profile_list *list, struct str name)
 {
-    for (size_t i = 0; i < list->len; i++) {
-        if (str_eqc(name, list->items[i]->name)) {
-            return list->items[i];
-        }
-    }
-    return list->shelf == NULL ? NULL : find_builtin(list->shelf, name);
+    const struct profile *p = find_known(list, name);
+    const char *program = p == NULL ? external_program(list->arena, name) : NULL;
+    return program == NULL
+               ? p
+               : external_profile(list->arena, find_known(list, STR("contract")), name, program);
 }
 
 /* The known name that is nearest, if it is near enough to be meant. */

@@ -149,7 +149,8 @@ static int read_source(const struct profile *p, struct arena *a, struct buf *out
         if (r < 0) {
             return r;
         }
-        if (strcmp(parsed->name, p->name) == 0) {
+        /* That of a program in PATH is the profile for all of them. */
+        if (strcmp(parsed->name, json_cstring(json_get(p->doc, "name"), p->name)) == 0) {
             return buf_append(out, str_n(b->text, b->len), e);
         }
     }

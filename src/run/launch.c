@@ -2,10 +2,13 @@
  *
  * What is started in phase execute: arguments, environment, what the driver is told.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "proc/which.h"
 #include "record/redact.h"
 #include "run/run_priv.h"
@@ -37,6 +40,15 @@ static struct str contract_text(struct run *run)
 static struct str when_off(enum tristate t)
 {
     return t == TRI_FALSE ? STR("true") : (struct str) { 0 };
+}
+
+/* Some harnesses make a repository where there is none. */
+static struct str when_repository(struct run *run)
+{
+    const char *dir = run->settings.workspace;
+    return dir != NULL && file_exists(AT_FDCWD, arena_printf(run->arena, "%s/.git", dir))
+               ? STR("true")
+               : (struct str) { 0 };
 }
 
 struct placeholders execute_vars(struct run *run)
@@ -75,6 +87,7 @@ struct placeholders execute_vars(struct run *run)
         { .name = "resume", .value = run->exec.resume },
         { .name = "tools_off", .value = when_off(s->tools_enabled) },
         { .name = "delegation_off", .value = when_off(s->delegation_enabled) },
+        { .name = "git", .value = when_repository(run) },
         { .name = "binary", .value = str_of(run->paths.program) },
         { .name = "command", .list = s->command },
         { .name = "args", .list = s->args },
@@ -160,6 +173,56 @@ static int put_prefix(struct run *run, struct err *e)
     return 0;
 }
 
+/* --- files that the program leaves --- */
+
+/* Where it leaves them, in its home; each program begins with none. */
+#define FILES_DIR "output"
+/* Reached by a program that writes a huge log; it is then not looked at. */
+enum { LEFT_FILE_MAX = 8 << 20 };
+
+static int fresh_files(struct run *run, struct err *e)
+{
+    const char *dir = arena_printf(run->arena, "%s/" FILES_DIR, run->paths.home);
+    run->exec.files_taken = false;
+    if (run->driver->files == NULL) {
+        return 0;
+    }
+    int r = file_remove_tree(AT_FDCWD, dir, e);
+    return r < 0 ? r : file_mkdirs(AT_FDCWD, dir, 0700, e);
+}
+
+static void take_file(struct run *run, int home, const char *name)
+{
+    struct err e;
+    CLEANUP(buf) struct buf text = BUF_INIT(LEFT_FILE_MAX);
+    const char *path = arena_printf(run->arena, FILES_DIR "/%s", name);
+    int fd = file_open_below(home, str_of(path));
+    if (fd < 0) {
+        return; /* it need not leave one */
+    }
+    if (file_read_fd(fd, name, text.max, &text, &e) < 0) {
+        run_warn(run, "the adapter program left: %s", e.msg);
+    } else {
+        run->driver->file(run->session, name, buf_str(&text));
+    }
+    (void)close(fd);
+}
+
+void launch_take_files(struct run *run)
+{
+    if (run->driver->files == NULL || run->exec.files_taken || !run->exec.launched) {
+        return;
+    }
+    int home = open(run->paths.home, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    run->exec.files_taken = true;
+    for (size_t i = 0; home >= 0 && run->driver->files[i] != NULL; i++) {
+        take_file(run, home, run->driver->files[i]);
+    }
+    if (home >= 0) {
+        (void)close(home);
+    }
+}
+
 int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
 {
     *spec = (struct launch_spec) {
@@ -181,6 +244,9 @@ int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
         return 0;
     }
     int r = run->driver->plan(run->arena, spec, &run->launch, e);
+    if (r == 0) {
+        r = fresh_files(run, e);
+    }
     if (r == 0) {
         r = gateway_environment(run, &spec->vars, run->launch.env, e);
     }

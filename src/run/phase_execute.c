@@ -386,6 +386,7 @@ int execute_again(struct run *run, struct str prompt, struct err *e)
 {
     struct execution *x = &run->exec;
     struct agent_report report;
+    launch_take_files(run);
     run->driver->end(run->session, &report);
     rounds_add_usage(&x->past, &report.usage);
     run->session = (run->driver->close(run->session), NULL);

@@ -105,6 +105,7 @@ int phase_parse(struct run *run, struct err *e)
     }
     logfile_flush(&run->record.out);
     logfile_flush(&run->record.err);
+    launch_take_files(run);
     run->driver->end(run->session, &run->report);
     rounds_add_usage(&run->report.usage, &run->exec.past);
     make_text_safe(run);

@@ -179,6 +179,7 @@ void rounds_after_exit(struct run *run)
         execute_over(run); /* a dialogue has had its rounds */
         return;
     }
+    launch_take_files(run);
     keep_conversation(run);
     run->driver->end(run->session, &report);
     rounds_judge(run, &report, next_process);

@@ -97,6 +97,7 @@ struct execution {
     int64_t round;           /* further turns that there were */
     struct str goal;         /* the prompt of the first turn; ptr NULL: that is going on */
     struct str resume;       /* handle of the conversation; empty: none that could go on */
+    bool files_taken;        /* that the program left */
     bool restart;            /* the agent must begin anew to see what it opened */
     int64_t restarts;        /* that there were */
     struct agent_usage past; /* of sessions that are over */
@@ -209,6 +210,8 @@ int launch_environment(struct run *run, const struct json *adapter_env, struct e
                        struct err *e);
 /* What stands for {model}, {prompt_file} and the like; before phase context without the prompt. */
 struct placeholders execute_vars(struct run *run);
+/* The program is gone: the files that its driver wants to see go to the driver, once. */
+void launch_take_files(struct run *run);
 /* Where uv keeps what it has loaded; NULL: nowhere. */
 const char *execute_uv_cache(struct run *run);
 

@@ -18,6 +18,7 @@ static const char *const specs[] = {
     "  - {when: {/k: 1}, text: /t, append_text: true, session_id: /id, entry: tool_use}\n"
     "  - {when: {/k: x, /l: true}, error: /e, failed: /f, model: /m}\n"
     "  - {add_usage: true, usage: {input: /u/i, output: /u/o, cost_usd: /c, turns: /n}}\n",
+    "format: text\nmarks: {begin: '> ', end: '= ', error: ['! ', '? ']}\n",
 };
 
 static void count_entry(void *owner, const char *type, const struct json *detail, struct str raw)
@@ -48,13 +49,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1) {
         return 0;
     }
-    const char *spec = specs[data[0] % 3];
+    const char *spec = specs[data[0] % 4];
     struct str text = str_n(data + 1, size - 1);
     struct agent_report whole;
     struct agent_report pieces;
     int entries[2] = { 0, 0 };
     struct mapping *m = map(spec, text, text.len + 1, &entries[0], &whole);
-    struct mapping *n = map(spec, text, (size_t)data[0] / 3 + 1, &entries[1], &pieces);
+    struct mapping *n = map(spec, text, (size_t)data[0] / 4 + 1, &entries[1], &pieces);
     if (!str_eq(whole.text, pieces.text) || whole.failed != pieces.failed ||
         whole.usage.input != pieces.usage.input || entries[0] != entries[1] ||
         whole.unparsable_lines != pieces.unparsable_lines) {

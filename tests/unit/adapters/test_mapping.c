@@ -119,6 +119,54 @@ static void test_text_keeps_the_end(void **state)
     free(big);
 }
 
+static const char marks_spec[] = "format: text\n"
+                                 "marks: {begin: 'Ready', end: 'Tokens: ', error: ['Error: ']}\n";
+
+static void expect_marked(const char *text, const char *want, const char *error, bool seen)
+{
+    for (size_t step = 1; step < 40; step += 6) {
+        struct agent_report r;
+        struct mapping *m = map(marks_spec, str_of(text), step, &r);
+        assert_true(str_eqc(r.text, want));
+        assert_int_equal(r.failed, error[0] != '\0');
+        assert_true(str_eqc(r.error, error));
+        assert_int_equal(r.result_seen, seen);
+        assert_false(r.text_truncated);
+        mapping_free(m);
+    }
+}
+
+/* The words of the model, without those of the harness around them. */
+static void test_marks(void **state)
+{
+    expect_marked(
+        "Hello v1\nReady: 1\n\nfirst\nTokens: 1\nlint\n\nlast\n Ready\nTokens: 2\nsaved\n",
+        "lint\n\nlast\n Ready", "", true);
+    expect_marked("Ready\nError: a\nagain\nError: b", "Error: a\nagain\nError: b", "Error: b",
+                  false);
+    expect_marked("Ready\nError: a\nanswer\nTokens: 1\n", "Error: a\nanswer", "", true);
+    expect_marked("Ready\nanswer\nTokens: 1\nError: not saved\n", "answer", "Error: not saved",
+                  true);
+    expect_marked("no marks\n", "no marks", "", false);
+    expect_marked("Ready\nReady\nTokens:", "Ready\nTokens:", "", false);
+}
+
+static void test_long_text_before_a_mark(void **state)
+{
+    struct agent_report r;
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    for (int i = 0; i < 20000; i++) {
+        buf_addf(&text, "line %d\n", i);
+    }
+    buf_adds(&text, "Tokens: 1\nshort\nTokens: 2\n");
+    struct mapping *m = map(marks_spec, buf_str(&text), 1000, &r);
+    assert_true(str_eqc(r.text, "short") && !r.text_truncated);
+    mapping_free(m);
+    m = map(marks_spec, str_slice(buf_str(&text), 0, text.len - 16), 1000, &r);
+    assert_true(r.text_truncated && r.result_seen && r.text.len <= 65536);
+    mapping_free(m);
+}
+
 static void test_huge_document_is_not_kept(void **state)
 {
     struct agent_report r;
@@ -141,6 +189,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ndjson_in_any_chunking, setup, teardown),
         cmocka_unit_test_setup_teardown(test_json_document, setup, teardown),
         cmocka_unit_test_setup_teardown(test_text_keeps_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_marks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_long_text_before_a_mark, setup, teardown),
         cmocka_unit_test_setup_teardown(test_huge_document_is_not_kept, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Driver `contract`: a program that is an adapter itself. It gets its settings by environment, and
+ * leaves files in a directory of its own: metrics.json tells what was used and how it ended,
+ * agent.log what the agent did. Events may come on standard output meanwhile, as JSON lines mapped
+ * by the profile; without a result among them the output is the text.
+ */
+#include <stdlib.h>
+
+#include "adapters/driver.h"
+#include "adapters/mapping.h"
+
+/* Of agent.log, in the transcript. */
+enum { LOG_MAX = 64 << 10 };
+
+static const char *const contract_files[] = { "metrics.json", "agent.log", NULL };
+
+struct contract {
+    struct mapping *events;
+    struct mapping *text;
+    struct entry_sink sink;
+    struct arena *arena; /* what the files said */
+    const struct json *metrics;
+    bool bad_metrics;
+};
+
+static void *contract_open(const struct launch_spec *spec, struct entry_sink sink)
+{
+    struct contract *c = xcalloc(1, sizeof *c);
+    c->arena = arena_new();
+    c->sink = sink;
+    c->events = mapping_new(spec->profile->output, sink);
+    c->text = mapping_new(NULL, (struct entry_sink) { 0 });
+    return c;
+}
+
+static void contract_close(void *self)
+{
+    struct contract *c = self;
+    if (c != NULL) {
+        mapping_free(c->events);
+        mapping_free(c->text);
+        arena_free(c->arena);
+        free(c);
+    }
+}
+
+static void contract_feed(void *self, enum agent_stream stream, struct str bytes)
+{
+    struct contract *c = self;
+    if (stream == AGENT_STDOUT) {
+        mapping_feed(c->events, bytes);
+        mapping_feed(c->text, bytes);
+    }
+}
+
+static void tell_log(const struct contract *c, struct str log)
+{
+    struct str end = log;
+    if (log.len > LOG_MAX) { /* whole lines: half a secret would not be known as one */
+        size_t from = log.len - LOG_MAX;
+        while (from < log.len && log.ptr[from - 1] != '\n') {
+            from++;
+        }
+        end = str_slice(log, from, log.len);
+    }
+    struct json *detail = json_object(c->arena);
+    json_setc(c->arena, detail, "text", json_string(c->arena, end));
+    json_setc(c->arena, detail, "truncated", json_boolean(c->arena, end.len < log.len));
+    if (c->sink.entry != NULL) {
+        c->sink.entry(c->sink.owner, "system_event", detail, (struct str) { 0 });
+    }
+}
+
+static void contract_file(void *self, const char *name, struct str bytes)
+{
+    struct contract *c = self;
+    struct json *metrics;
+    if (strcmp(name, "agent.log") == 0) {
+        tell_log(c, bytes);
+    } else if (json_parse(c->arena, bytes, NULL, &metrics, NULL) < 0 ||
+               !json_is(metrics, JSON_OBJECT)) {
+        c->bad_metrics = true;
+    } else {
+        c->metrics = metrics;
+    }
+}
+
+static int64_t count(const struct json *v)
+{
+    int64_t n = json_int(v, 0);
+    return n > 0 ? n : 0;
+}
+
+/* What the program says at its end is over what it said on the way. */
+static void take_metrics(const struct json *m, struct agent_report *r)
+{
+    struct agent_usage *u = &r->usage;
+    const struct json *cost = json_get(m, "cost_usd");
+    if (json_is(json_get(m, "tokens_input"), JSON_INT) ||
+        json_is(json_get(m, "tokens_output"), JSON_INT)) {
+        *u = (struct agent_usage) { .known = true,
+                                    .input = count(json_get(m, "tokens_input")),
+                                    .output = count(json_get(m, "tokens_output")),
+                                    .turns = u->turns };
+    }
+    u->api_calls = count(json_get(m, "api_calls"));
+    if (json_real(cost, -1) >= 0) {
+        u->cost_known = true;
+        u->cost_usd = json_real(cost, 0);
+    }
+    struct str error = json_str(json_get(m, "error"), (struct str) { 0 });
+    if (error.len > 0) {
+        r->error = error;
+        r->failed = true;
+    }
+    r->failed = r->failed || json_int(json_get(m, "exit_code"), 0) != 0;
+}
+
+static void contract_end(void *self, struct agent_report *ret)
+{
+    struct contract *c = self;
+    struct agent_report text;
+    mapping_end(c->events, ret);
+    mapping_end(c->text, &text);
+    ret->unparsable_lines = 0; /* other words may stand between events */
+    if (!ret->result_seen) {
+        ret->text = text.text;
+        ret->text_truncated = text.text_truncated;
+    }
+    if (c->metrics != NULL) {
+        take_metrics(c->metrics, ret);
+    }
+    if (c->bad_metrics) {
+        ret->failed = true;
+        ret->error = STR("metrics.json of the adapter program is not a JSON object");
+    }
+}
+
+const struct driver driver_contract = {
+    .name = "contract",
+    .plan = oneshot_plan,
+    .open = contract_open,
+    .feed = contract_feed,
+    .end = contract_end,
+    .close = contract_close,
+    .files = contract_files,
+    .file = contract_file,
+};

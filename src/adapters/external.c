@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds programs that are adapters; see external.h.
+ */
+#include "adapters/external.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "proc/which.h"
+
+enum { EXTERNAL_MAX = 256, NAME_LONGEST = 64 };
+
+#define PROGRAM_PREFIX "cinch-adapter-"
+#define PATH_PREFIX    "exec:"
+
+/* It becomes a part of a file's name, and is printed. */
+static bool is_name(struct str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    c == '-' || c == '_' || (c == '.' && i > 0);
+        if (!good) {
+            return false;
+        }
+    }
+    return name.len > 0 && name.len <= NAME_LONGEST;
+}
+
+const char *external_program(struct arena *a, struct str name)
+{
+    char found[PATH_MAX];
+    if (str_starts(name, STR(PATH_PREFIX))) {
+        const char *path = arena_dup(a, str_slice(name, strlen(PATH_PREFIX), name.len));
+        bool good = path[0] != '\0' && path_absolute(path, found, sizeof found, NULL) == 0;
+        return good ? arena_dup(a, str_of(found)) : NULL;
+    }
+    const char *program =
+        is_name(name) ? arena_printf(a, PROGRAM_PREFIX "%.*s", STR_ARG(name)) : NULL;
+    if (program == NULL || which_find(program, getenv("PATH"), NULL, found, NULL) < 0) {
+        return NULL;
+    }
+    return program;
+}
+
+const struct profile *external_profile(struct arena *a, const struct profile *base, struct str name,
+                                       const char *program)
+{
+    if (base == NULL) {
+        return NULL;
+    }
+    struct profile *p = ARENA_NEW(a, struct profile);
+    struct profile_args *argv = arena_array(a, 2, sizeof *argv);
+    *p = *base;
+    p->name = arena_dup(a, name);
+    p->binary = json_array(a);
+    json_push(a, p->binary, json_cstr(a, program));
+    for (size_t i = 0; i < 2; i++) {
+        argv[i] = (struct profile_args) { .args = json_array(a) };
+        json_push(a, argv[i].args, json_cstr(a, i == 0 ? "{binary}" : "{args...}"));
+    }
+    p->argv = argv;
+    p->argv_len = 2;
+    return p;
+}
+
+static bool is_listed(const struct json *list, struct str name)
+{
+    for (size_t i = 0; i < json_len(list); i++) {
+        if (str_eq(json_item(list, i)->string, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void list_dir(struct arena *a, const char *dir, struct json *ret)
+{
+    DIR *d = opendir(dir);
+    if (d == NULL) {
+        return; /* PATH may name what is not there */
+    }
+    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d)) {
+        struct str file = str_of(e->d_name);
+        struct str name = str_slice(file, strlen(PROGRAM_PREFIX), file.len);
+        if (str_starts(file, STR(PROGRAM_PREFIX)) && is_name(name) && !is_listed(ret, name) &&
+            json_len(ret) < EXTERNAL_MAX) {
+            json_push(a, ret, json_string(a, name));
+        }
+    }
+    (void)closedir(d);
+}
+
+const struct json *external_list(struct arena *a)
+{
+    const char *path = getenv("PATH");
+    struct json *ret = json_array(a);
+    struct str rest = path == NULL ? STR_EMPTY : str_of(path);
+    while (rest.len > 0) {
+        struct str dir = str_split(&rest, ':');
+        if (dir.len > 0) {
+            list_dir(a, arena_dup(a, dir), ret);
+        }
+    }
+    return ret;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Programs that are adapters themselves: cinch-adapter-NAME in PATH, or any by exec:PATH. Their
+ * profile is the built-in `contract`, with a program.
+ */
+#pragma once
+
+#include "adapters/profile.h"
+
+/* The program that the name of an adapter means; NULL: none. Of exec:PATH it need not be there. */
+const char *external_program(struct arena *a, struct str name);
+/* NULL if there is no base. */
+const struct profile *external_profile(struct arena *a, const struct profile *base, struct str name,
+                                       const char *program);
+/* The names of those in PATH, each once: a list of strings, at most 256. */
+const struct json *external_list(struct arena *a);

@@ -1,0 +1,118 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Programs that are adapters themselves: found by name, told by environment, heard by files, events and exit code."""
+
+import json
+import os
+
+import harness
+
+METRICS = {"tokens_input": 45230, "tokens_output": 12456, "tokens_total": 57686, "cost_usd": 1.23, "api_calls": 15,
+           "duration_seconds": 847.2, "exit_code": 0, "error": None, "started_at": "2024-01-15T14:30:00Z",
+           "ended_at": "2024-01-15T14:44:07Z"}
+
+
+class Contract(harness.Case):
+    def adapter(self, text):
+        """A program cinch-adapter-mine in PATH."""
+        path = self.script("bin/cinch-adapter-mine", text)
+        self.env["PATH"] = os.path.dirname(path) + ":" + self.env["PATH"]
+        return path
+
+    def run_mine(self, text, *options):
+        self.adapter(text)
+        return self.run_cinch("--adapter", "mine", "--model", "m1", *options, "do it")
+
+    def metrics(self, **values):
+        return f"""cat > "$CINCH_OUTPUT_DIR/metrics.json" <<'E'\n{json.dumps({**METRICS, **values})}\nE\n"""
+
+    def failed(self, r, *words):
+        self.assertEqual(r.result["outcome"], "failure", r.stderr)
+        self.assertNotEqual(r.code, 0)
+        for word in words:
+            self.assertIn(word, str(r.result["error"]))
+
+    def test_files(self):
+        r = self.run_mine('echo "$MODEL $(cat "$CINCH_PROMPT_FILE")"; echo made > made.txt\n'
+                          'echo "called a tool" > "$CINCH_OUTPUT_DIR/agent.log"\n' + self.metrics())
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
+        self.assertEqual(r.result["text"], "m1 do it\n")
+        self.assertIn(b"+made", r.bytes("diff.patch"))
+        m = r.metrics
+        self.assertEqual((m["tokens_input"], m["tokens_output"], m["cost_usd"], m["api_calls"]), (45230, 12456, 1.23, 15))
+        self.assertIn("called a tool", str(r.lines("transcript.jsonl")))
+
+    def test_events(self):
+        r = self.run_mine("""say() { echo "$1" >&"$CINCH_EVENTS_FD"; }
+            echo plain words
+            say '{"event": "tool_use", "name": "edit"}'
+            say '{"event": "token_usage", "input": 10, "output": 1}'
+            say '{"event": "token_usage", "input": 5, "output": 1}'
+            say '{"event": "result", "text": "the answer", "session_id": "s1"}'
+            """)
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertEqual((r.result["text"], r.result["session_id"]), ("the answer", "s1"))
+        self.assertEqual((r.metrics["tokens_input"], r.metrics["tokens_output"]), (15, 2))
+        kinds = [e["entry_type"] for e in r.lines("transcript.jsonl") if "entry_type" in e]
+        self.assertIn("tool_use", kinds)
+
+    def test_nothing_but_an_exit_code(self):
+        self.assertEqual(self.run_mine("exit 0").reason, "success")
+        r = self.run_mine("exit 3")
+        self.failed(r)
+        self.assertEqual(r.result["engine_exit"], {"code": 3})
+
+    def test_metrics_tell_a_failure(self):
+        self.failed(self.run_mine(self.metrics(error="the agent gave up")), "the agent gave up")
+        self.failed(self.run_mine(self.metrics(exit_code=2)))
+
+    def test_bad_files(self):
+        """None of them is followed, believed or waited for."""
+        self.failed(self.run_mine('echo "{" > "$CINCH_OUTPUT_DIR/metrics.json"'), "metrics.json")
+        self.failed(self.run_mine('echo "[]" > "$CINCH_OUTPUT_DIR/metrics.json"'), "metrics.json")
+        outside = self.write("outside.json", json.dumps(METRICS))
+        for text in (f'ln -s {outside} "$CINCH_OUTPUT_DIR/metrics.json"',
+                     f'rm -r "$CINCH_OUTPUT_DIR"; ln -s {self.dir} "$CINCH_OUTPUT_DIR"',
+                     'mkfifo "$CINCH_OUTPUT_DIR/metrics.json"', 'mkdir "$CINCH_OUTPUT_DIR/metrics.json"',
+                     'head -c 20000000 /dev/zero > "$CINCH_OUTPUT_DIR/metrics.json"'):
+            r = self.run_mine(text)
+            self.assertEqual(r.reason, "success", r.stderr)
+            self.assertEqual(r.metrics["tokens_input"], 0, text)
+        r = self.run_mine(self.metrics(tokens_input=-5, tokens_output="x", cost_usd=-1, api_calls=1e300, error=7))
+        self.assertEqual((r.reason, r.metrics["tokens_input"]), ("success", 0))
+
+    def test_another_round(self):
+        """What the first one left is counted once."""
+        self.adapter("if [ -e once ]; then echo x > done.txt; else echo x > once\n" + self.metrics() + "fi")
+        task = self.write("task.yaml", "version: 1\nprompt: do it\ncompletion: {files: [done.txt]}\n")
+        r = self.run_cinch("--adapter", "mine", task)
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertIn(b"+++ b/done.txt", r.bytes("diff.patch"))
+        self.assertEqual(r.metrics["tokens_input"], 45230)
+
+    def test_by_path(self):
+        path = self.script("else/where", "echo hi $1")
+        r = self.run_cinch("--adapter", "exec:" + path, "--set", "agent.args=[there]", "do it")
+        self.assertEqual((r.reason, r.result["text"]), ("success", "hi there\n"), r.stderr)
+        r = self.run_cinch("--adapter", "exec:else/where", "do it")
+        self.assertEqual((r.reason, r.result["text"]), ("success", "hi\n"), r.stderr)
+        r = self.run_cinch("--adapter", "contract", "--prompt", self.write("p.md", "do it"), "--", path, "you")
+        self.assertEqual((r.reason, r.result["text"]), ("success", "hi you\n"), r.stderr)
+        r = self.run_cinch("--adapter", "exec:" + self.path("nowhere"), "do it")
+        self.assertNotEqual(r.code, 0)
+
+    def test_list(self):
+        self.adapter("")
+        self.script("bin/cinch-adapter-api-direct", "")  # a built-in one stays
+        self.write("bin/cinch-adapter-plain", "no program", 0o644)
+        listed = {a["name"]: a for a in json.loads(self.cinch("adapters", "--format", "json").stdout)["adapters"]}
+        self.assertEqual((listed["mine"]["driver"], listed["mine"]["program"]),
+                         ("contract", self.path("bin", "cinch-adapter-mine")))
+        self.assertEqual(listed["api-direct"]["driver"], "api")
+        self.assertNotIn("plain", listed)
+        self.assertIn(b"driver: contract", self.cinch("adapters", "show", "mine").stdout)
+        self.assert_failed(self.cinch("adapters", "show", "../mine"), 69, "unknown adapter")
+
+
+if __name__ == "__main__":
+    harness.main()
