@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -23,7 +24,12 @@ static int make_root(void **state)
 {
     (void)state;
     (void)snprintf(root, sizeof root, "/tmp/cinch-library-XXXXXX");
-    return mkdtemp(root) == NULL ? -1 : 0;
+    char work[80];
+    if (mkdtemp(root) == NULL) {
+        return -1;
+    }
+    (void)snprintf(work, sizeof work, "%s/work", root); /* apart from the records */
+    return mkdir(work, 0700);
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
@@ -43,7 +49,7 @@ static struct cinch_task *task_of(const char *command)
     char json[1024];
     struct cinch_task *t = cinch_task_new();
     (void)snprintf(json, sizeof json,
-                   "{\"agent\": {\"command\": %s}, \"prompt\": \"go\", \"workspace\": \"%s\","
+                   "{\"agent\": {\"command\": %s}, \"prompt\": \"go\", \"workspace\": \"%s/work\","
                    " \"sandbox\": \"off\", \"limits\": {\"timeout\": 60}}",
                    command, root);
     assert_int_equal(cinch_task_merge(t, json), 0);
@@ -171,6 +177,9 @@ static void *in_a_thread(void *arg)
     struct cinch_task *t = task_of("[\"echo\", \"x\"]");
     int rc = cinch_run(t, &o, &r);
     bool good = rc == 0 && strcmp(cinch_result_reason(r), "success") == 0;
+    if (!good) {
+        print_error("%s\n", rc == 0 ? cinch_result_json(r) : cinch_task_error(t));
+    }
     cinch_result_free(r);
     cinch_task_free(t);
     return good ? arg : NULL;
