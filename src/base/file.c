@@ -127,6 +127,10 @@ int file_mkdirs(int dirfd, const char *path, mode_t mode, struct err *e)
     if (len == 0 || len >= sizeof part) {
         return ERR(e, ERR_LIMIT, "create directory '%s': empty or too long a name", path);
     }
+    /* Mostly all but the last part is there, or all of it. */
+    if (mkdirat(dirfd, path, mode) == 0 || (errno == EEXIST && file_is_dir(dirfd, path))) {
+        return 0;
+    }
     memcpy(part, path, len + 1);
     for (size_t i = 1; i <= len; i++) {
         if (part[i] != '/' && part[i] != '\0') {

@@ -89,7 +89,7 @@ struct script {
     struct script_step *otherwise;
     struct json *vars;
     struct json *aliases; /* of the script, or NULL */
-    struct json *natives; /* built in */
+    struct json *natives; /* built in; NULL: not read yet */
     int64_t requests;     /* seen so far, without side requests */
 };
 

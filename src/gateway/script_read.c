@@ -7,7 +7,6 @@
 
 #include "base/shape.h"
 #include "base/yaml.h"
-#include "gateway/native.h"
 #include "llm/codec.h"
 
 #define STOPS "end|length|tool|sequence|refusal|pause"
@@ -605,9 +604,6 @@ int script_read(struct script *s, const struct json *root, struct err *e)
     s->aliases = given(root, "aliases");
     read_manner(given(root, "defaults"), &defaults);
     r = script_check_aliases(s->aliases, s->file, e);
-    r = r < 0 ? r
-              : yaml_parse(s->arena, str_n(native_tables[0].text, native_tables[0].len),
-                           native_tables[0].file, NULL, &s->natives, e);
     r = r < 0 ? r : read_steps(s, root, &defaults, e);
     r = r < 0 ? r : read_side(s, given(root, "side"), &defaults, e);
     const struct json *otherwise = given(root, "otherwise");

@@ -7,6 +7,8 @@
  */
 #include "gateway/script_priv.h"
 
+#include "base/yaml.h"
+#include "gateway/native.h"
 #include "llm/request.h"
 
 static const struct llm_request *request_of(const struct script_scene *c)
@@ -74,12 +76,27 @@ static const struct llm_tool *find_exact(const struct script_scene *c, struct st
     return t != NULL && t->kind != LLM_TOOL_HOSTED ? t : NULL;
 }
 
+/* Read for the first name that may be in them: most scripts name no such tool. */
+static const struct json *native_list(struct script *s, struct str name)
+{
+    const struct native_table *t = &native_tables[0];
+    struct err e;
+    if (!str_starts(name, STR("native."))) {
+        return NULL;
+    }
+    if (s->natives == NULL &&
+        yaml_parse(s->arena, str_n(t->text, t->len), t->file, NULL, &s->natives, &e) < 0) {
+        s->natives = json_object(s->arena); /* not in a build that passed its tests */
+    }
+    return json_find(s->natives, name);
+}
+
 /* The list of an alias: of the script, of the profile, or built in. */
 static const struct json *alias_list(const struct script_scene *c, struct str name)
 {
     const struct json *list = json_find(c->script->aliases, name);
     list = list != NULL ? list : json_find(c->request->aliases, name);
-    return list != NULL ? list : json_find(c->script->natives, name);
+    return list != NULL ? list : native_list(c->script, name);
 }
 
 static const struct json *alias_choice(const struct script_scene *c, const struct json *list,

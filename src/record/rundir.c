@@ -23,8 +23,9 @@
 enum {
     /* Somebody else renaming or removing the directory while we lock it: look again this often. */
     CREATE_TRIES = 8,
-    /* Enough for result.json with its text, metrics.json, manifest.json and state.json. */
-    RESERVE_BYTES = 512 << 10,
+    /* Enough for result.json with a text of usual length, metrics.json, manifest.json and
+     * state.json. In memory it is cleared page by page, in every run. */
+    RESERVE_BYTES = 256 << 10,
     ARCHIVE_TRIES = 100,
 };
 
@@ -218,27 +219,35 @@ static void reserve(struct rundir *d)
     d->reserve_fd = fd;
 }
 
-static void clear_way(const struct rundir *d, const char *name, mode_t kind)
+/* Whether it is there; what has its name and is something else is moved aside. */
+static bool is_there(const struct rundir *d, const char *name, mode_t kind)
 {
     struct stat st;
-    if (fstatat(d->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & S_IFMT) != kind) {
-        rundir_move_aside(d, name);
+    if (fstatat(d->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        return false;
     }
+    if ((st.st_mode & S_IFMT) != kind) {
+        rundir_move_aside(d, name);
+        return false;
+    }
+    return true;
 }
 
 int rundir_complete(const struct rundir *d, struct err *e)
 {
     /* Files first: from the first of them on, recovery knows the directory for a record. */
     for (size_t i = 0; i < ARRAY_LEN(empty_files); i++) {
-        clear_way(d, empty_files[i], S_IFREG);
+        if (is_there(d, empty_files[i], S_IFREG)) {
+            continue;
+        }
         CLEANUP(fd) int fd = rundir_open_append(d, empty_files[i], e);
         if (fd < 0) {
             return fd;
         }
     }
     for (size_t i = 0; i < ARRAY_LEN(sub_directories); i++) {
-        clear_way(d, sub_directories[i], S_IFDIR);
-        if (mkdirat(d->dir_fd, sub_directories[i], 0777) < 0 && errno != EEXIST) {
+        if (!is_there(d, sub_directories[i], S_IFDIR) &&
+            mkdirat(d->dir_fd, sub_directories[i], 0777) < 0 && errno != EEXIST) {
             return ERR_SYS_AS(e, ERR_OUTPUT, "create directory '%s'", sub_directories[i]);
         }
     }

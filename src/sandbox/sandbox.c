@@ -454,8 +454,9 @@ static int start_holder(struct sandbox *s, struct err *e)
                              .n_fds = ARRAY_LEN(fds),
                              .on_exit = holder_gone,
                              .arg = s };
-    int rc = send_leave(s, e);
-    rc = rc < 0 ? rc : child_start(s->loop, &co, &s->holder, e);
+    /* It starts up while we look at what there is to hold. */
+    int rc = child_start(s->loop, &co, &s->holder, e);
+    rc = rc < 0 ? rc : send_leave(s, e);
     rc = rc < 0 || !s->shown ? rc : send_hold(s, e);
     rc = rc < 0 ? rc : watch_new(s->loop, s->control_fd, on_control, s, &s->control, e);
     if (rc == 0) {
