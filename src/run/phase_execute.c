@@ -11,7 +11,6 @@
 #include "proc/proc.h"
 #include "record/redact.h"
 #include "run/run_priv.h"
-#include "tools/bridge.h"
 
 #define HEARTBEAT     (100 * NSEC_PER_MS)
 #define BEAT_OF_STATE (5 * NSEC_PER_SEC)
@@ -111,12 +110,11 @@ static void on_cpu(void *arg, nsec cpu)
     }
 }
 
-/* A tool of ours may be silent for as long as it may take at all; what the agent itself does in
- * silence shows in the processor time of its tree. */
+/* A tool or a check of ours may be silent for as long as it may take at all; what the agent itself
+ * does in silence shows in the processor time of its tree. */
 static void look_for_life(struct run *run)
 {
-    struct bridge *bridge = tools_bridge(run);
-    if (bridge != NULL && bridge_busy(bridge)) {
+    if (tools_busy(run)) {
         run_alive(run);
     } else if (run->exec.proc != NULL) {
         proc_refresh_cpu(run->exec.proc);
@@ -164,12 +162,18 @@ static int make_timers(struct run *run, struct err *e)
     return 0;
 }
 
+/* What counts whoever is at work. */
+static void arm_watch(struct run *run)
+{
+    timer_arm(run->exec.total, run->exec.started + run->settings.timeout);
+    timer_arm(run->exec.heartbeat, clock_now() + HEARTBEAT);
+}
+
 static void arm_timers(struct run *run)
 {
     struct execution *x = &run->exec;
     const struct settings *s = &run->settings;
-    timer_arm(x->total, x->started + s->timeout);
-    timer_arm(x->heartbeat, x->started + HEARTBEAT);
+    arm_watch(run);
     if (s->first_output > 0) {
         timer_arm(x->first_output, x->started + s->first_output);
     }
@@ -184,6 +188,16 @@ static void free_timers(struct execution *x)
     x->first_output = timer_free(x->first_output);
     x->idle = timer_free(x->idle);
     x->heartbeat = timer_free(x->heartbeat);
+}
+
+int execute_watch(struct run *run, struct err *e)
+{
+    free_timers(&run->exec);
+    int r = make_timers(run, e);
+    if (r == 0) {
+        arm_watch(run);
+    }
+    return r;
 }
 
 /* --- events of the child --- */
@@ -401,6 +415,7 @@ int execute_again(struct run *run, struct str prompt, struct err *e)
     x->ended = 0;
     x->exit = (struct engine_exit) { 0 };
     x->last_life = clock_now();
+    free_timers(x);
     r = make_timers(run, e);
     r = r < 0 ? r : launch(run, e);
     if (r == 0) {
@@ -413,6 +428,7 @@ int execute_again(struct run *run, struct str prompt, struct err *e)
 static void go_on(struct run *run)
 {
     if (run->cause.reason == REASON_NONE) {
+        arm_watch(run); /* a server that does not come up has no more time than the run */
         tools_open(run, start);
     } else {
         start(run);

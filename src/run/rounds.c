@@ -4,6 +4,7 @@
  * not, what they say is its next task. At most as many rounds as the task allows, none once time or
  * budget is used up.
  */
+#include "io/loop.h"
 #include "run/run_tools_priv.h"
 #include "tools/completion.h"
 
@@ -82,7 +83,7 @@ void rounds_judge(struct run *run, const struct agent_report *report,
         next(run, STR_EMPTY);
         return;
     }
-    struct judging *j = ARENA_NEW(run->arena, struct judging);
+    struct judging *j = t->judging = ARENA_NEW(run->arena, struct judging);
     *j = (struct judging) { run, next };
     const struct json *by_tool = tools_structured(run);
     const struct json *given = by_tool != NULL ? by_tool : report->structured;
@@ -90,6 +91,23 @@ void rounds_judge(struct run *run, const struct agent_report *report,
                      &(struct completion_claim) {
                          .text = report->text, .output = given, .stop_reason = "end_turn" },
                      on_verdict, j, &t->checking);
+}
+
+static void on_cut(void *arg)
+{
+    const struct judging *j = arg;
+    j->next(j->run, STR_EMPTY);
+}
+
+void rounds_stop(struct run *run)
+{
+    struct run_tools *t = run->tools;
+    if (t->checking != NULL) {
+        completion_cancel(t->checking);
+        t->checking = NULL;
+        tell(run, "task_completion.skipped", STR_EMPTY);
+        loop_post(run->loop, on_cut, t->judging);
+    }
 }
 
 void rounds_add_usage(struct agent_usage *sum, const struct agent_usage *u)
@@ -182,5 +200,11 @@ void rounds_after_exit(struct run *run)
     launch_take_files(run);
     keep_conversation(run);
     run->driver->end(run->session, &report);
+    struct err e;
+    if (execute_watch(run, &e) < 0) {
+        run_fail_err(run, &e);
+        execute_over(run);
+        return;
+    }
     rounds_judge(run, &report, next_process);
 }

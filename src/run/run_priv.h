@@ -286,6 +286,8 @@ void execute_stop(struct run *run, const char *why); /* by a signal; grace count
 /* Another process for another turn; its usage is added up. */
 int execute_again(struct run *run, struct str prompt, struct err *e);
 void execute_over(struct run *run); /* the last turn has ended */
+/* Deadline and heartbeat while no agent runs, but something of ours. */
+int execute_watch(struct run *run, struct err *e);
 
 /* --- phase_dialogue.c: drivers that converse with their program --- */
 
@@ -305,6 +307,8 @@ void rounds_judge(struct run *run, const struct agent_report *report,
                   void (*next)(struct run *run, struct str text));
 /* The same for programs that end with their turn. */
 void rounds_after_exit(struct run *run);
+/* What is being checked does not matter any more: whoever waits is told that it is over. */
+void rounds_stop(struct run *run);
 void rounds_add_usage(struct agent_usage *sum, const struct agent_usage *u);
 
 /* --- phase_talk.c: drivers that talk to a model themselves --- */

@@ -75,6 +75,21 @@ static bool place(void *arg, const char *layer, struct proc_place *ret)
     return true;
 }
 
+static void look_for_end(struct run *run);
+
+static void errand_began(void *arg)
+{
+    struct run *run = arg;
+    run->tools->errands++;
+}
+
+static void errand_over(void *arg)
+{
+    struct run *run = arg;
+    run->tools->errands--;
+    look_for_end(run);
+}
+
 static const char *layer_of(void *arg, struct arena *a, const struct txn *x)
 {
     return run_txn_layer(arg, a, x);
@@ -339,6 +354,8 @@ int tools_admit(struct run *run, struct err *e)
         .place = place,
         .arg = run,
         .cwd = run->settings.workspace,
+        .began = errand_began,
+        .over = errand_over,
     };
     r = make_guards(run, e);
     if (r == 0 && offers(run)) {
@@ -381,18 +398,20 @@ static int make_environment(struct run *run, struct err *e)
     return r;
 }
 
-static void go_on_opened(struct run *run)
+static void go_on_opened(void *arg)
 {
+    struct run *run = arg;
     struct run_tools *t = run->tools;
     void (*then)(struct run * run) = t->opened;
+    if (then == NULL) {
+        return; /* stopped, and gone on already */
+    }
     t->opened = NULL;
     if (t->bridge != NULL) {
         tools_offer(run);
         tools_tell_offer(run);
     }
-    if (then != NULL) {
-        then(run);
-    }
+    then(run);
 }
 
 static void on_server_ready(void *arg, struct toolserver *s, const struct tool *tools, size_t n)
@@ -514,15 +533,12 @@ void tools_stop(struct run *run)
     if (t == NULL) {
         return;
     }
-    if (t->checking != NULL) {
-        completion_cancel(t->checking);
-        t->checking = NULL;
-    }
+    rounds_stop(run);
     if (t->bridge != NULL) {
         bridge_stop(t->bridge);
     }
-    for (size_t i = 0; t->opened != NULL && i < t->n_servers; i++) {
-        toolserver_stop(t->servers[i]); /* they have not even begun */
+    if (t->opened != NULL) { /* servers that are on their way are not waited for */
+        loop_post(run->loop, go_on_opened, run);
     }
 }
 
@@ -551,23 +567,31 @@ static void stop_servers(struct run *run)
     if (t->ending) {
         return;
     }
+    size_t n = t->servers == NULL ? 0 : t->n_servers; /* NULL: it did not come to that */
     t->ending = true;
-    t->waiting = t->n_servers;
-    if (t->n_servers == 0) {
+    t->waiting = n;
+    if (n == 0) {
         loop_post(run->loop, finish_close, run);
     }
-    for (size_t i = 0; i < t->n_servers; i++) {
+    for (size_t i = 0; i < n; i++) {
         toolserver_stop(t->servers[i]);
     }
 }
 
-/* The last call is over. */
-static void on_idle(void *arg)
+/* The last call is over, and every program of a call or a check is gone: they use the sandbox, the
+ * transactions and what servers offer. */
+static void look_for_end(struct run *run)
 {
-    struct run *run = arg;
-    if (run->tools->closed != NULL) {
+    struct run_tools *t = run->tools;
+    bool busy = t->errands > 0 || (t->bridge != NULL && bridge_busy(t->bridge));
+    if (t->closed != NULL && !busy) {
         stop_servers(run);
     }
+}
+
+static void on_idle(void *arg)
+{
+    look_for_end(arg);
 }
 
 void tools_close(struct run *run, void (*then)(struct run *run))
@@ -582,9 +606,9 @@ void tools_close(struct run *run, void (*then)(struct run *run))
         mcp_mount_stop(t->door.upstream);
     }
     tools_stop(run);
-    if (t->bridge == NULL || !bridge_busy(t->bridge)) {
-        stop_servers(run);
-    }
+    guard_stop(t->guard);
+    feedback_stop(t->feedback);
+    look_for_end(run);
 }
 
 void tools_done(struct run *run)

@@ -51,6 +51,7 @@ int tools_environment(struct run *run, const struct placeholders *vars, struct j
 int tools_file(struct run *run, const char *name, struct json *tree, struct json **ret,
                struct err *e) MUST_USE;
 
+bool tools_busy(const struct run *run);                 /* a call or a check is under way */
 struct bridge *tools_bridge(const struct run *run);     /* NULL: no tools */
 struct guard *tools_guard(const struct run *run);       /* NULL: no policies */
 struct feedback *tools_feedback(const struct run *run); /* NULL: none */

@@ -18,6 +18,12 @@ struct bridge *tools_bridge(const struct run *run)
     return run->tools == NULL ? NULL : run->tools->bridge;
 }
 
+bool tools_busy(const struct run *run)
+{
+    const struct run_tools *t = run->tools;
+    return t != NULL && (t->checking != NULL || (t->bridge != NULL && bridge_busy(t->bridge)));
+}
+
 struct guard *tools_guard(const struct run *run)
 {
     return run->tools == NULL || guard_len(run->tools->guard) == 0 ? NULL : run->tools->guard;

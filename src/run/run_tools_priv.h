@@ -14,6 +14,7 @@ struct completion;
 struct completion_check;
 struct feedback;
 struct guard;
+struct judging;
 struct tool_output;
 struct tool_sections;
 struct toolserver;
@@ -25,6 +26,7 @@ struct run_tools {
     struct feedback *feedback;      /* NULL: none */
     struct completion *completion;
     struct completion_check *checking; /* NULL: nothing is being checked */
+    struct judging *judging;           /* who waits for that */
     struct bridge *bridge;             /* NULL: nothing is offered */
     struct txns *txns;
 
@@ -32,6 +34,7 @@ struct run_tools {
     struct toolserver **servers;
     size_t n_servers;
     size_t waiting; /* for servers that connect, or that end */
+    size_t errands; /* programs of ours that are not gone yet, whoever waits for them */
 
     struct tool_sections *sections; /* NULL: nothing can be opened */
     struct tool_output *answer;     /* NULL: the answer does not come by a tool */

@@ -37,6 +37,8 @@ struct errand {
     enum errand_end end;
     void (*done)(void *arg, const struct errand_result *r);
     void *arg;
+    void (*over)(void *arg); /* the host's; NULL: nobody counts */
+    void *host_arg;
 };
 
 const char *errand_end_word(enum errand_end end)
@@ -57,6 +59,9 @@ static void errand_destroy(void *arg)
     buf_done(&x->out);
     buf_done(&x->err);
     x->arena = arena_free(x->arena);
+    if (x->over != NULL) {
+        x->over(x->host_arg);
+    }
     free(x);
 }
 
@@ -347,6 +352,11 @@ int errand_start(const struct errand_opts *o, struct errand **ret, struct err *e
             *e = why;
         }
         return rc;
+    }
+    x->over = o->host->over;
+    x->host_arg = o->host->arg;
+    if (o->host->began != NULL) {
+        o->host->began(x->host_arg);
     }
     *ret = x;
     return 0;

@@ -39,6 +39,9 @@ struct errand_host {
     /* Where programs work that run beside a sandbox: the workspace as they see it would be the
      * user's own tree. NULL: at cwd. */
     const char *outside_cwd;
+    /* An errand was started; nothing of it is left. NULL: nobody counts. */
+    void (*began)(void *arg);
+    void (*over)(void *arg);
 };
 
 enum errand_end {

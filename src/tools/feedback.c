@@ -248,12 +248,17 @@ int feedback_new(const struct feedback_opts *o, struct feedback **ret, struct er
     return 0;
 }
 
+void feedback_stop(struct feedback *f)
+{
+    while (f->rounds != NULL) {
+        feedback_cancel(f->rounds);
+    }
+}
+
 struct feedback *feedback_free(struct feedback *f)
 {
     if (f != NULL) {
-        while (f->rounds != NULL) {
-            feedback_cancel(f->rounds);
-        }
+        feedback_stop(f);
         f->arena = arena_free(f->arena);
         free(f);
     }

@@ -100,3 +100,5 @@ void feedback_after(struct feedback *f, const struct feedback_call *call,
                     void (*say)(void *arg, struct str text), void *arg,
                     struct feedback_round **ret);
 void feedback_cancel(struct feedback_round *x);
+/* All that are under way are cancelled: nobody waits for them any more. */
+void feedback_stop(struct feedback *f);

@@ -285,14 +285,19 @@ int guard_new(const struct guard_opts *o, struct guard **ret, struct err *e)
     return 0;
 }
 
+void guard_stop(struct guard *g)
+{
+    while (g->checks != NULL) {
+        guard_cancel(g->checks);
+    }
+}
+
 struct guard *guard_free(struct guard *g)
 {
     if (g == NULL) {
         return NULL;
     }
-    while (g->checks != NULL) {
-        guard_cancel(g->checks);
-    }
+    guard_stop(g);
     for (size_t i = 0; i < g->n; i++) {
         struct policy *p = &g->policies[i];
         if (p->kind != NULL && p->kind->free != NULL && p->self != NULL) {

@@ -98,6 +98,8 @@ void guard_check(struct guard *g, const struct guard_call *call,
                  void (*decided)(void *arg, const struct guard_decision *d), void *arg,
                  struct guard_check **ret);
 void guard_cancel(struct guard_check *c);
+/* All that are under way are cancelled: nobody waits for them any more. */
+void guard_stop(struct guard *g);
 /* The call succeeded; what is to be remembered becomes part of its transaction (NULL: happens at
  * once, for tools of the harness). */
 int guard_note(struct guard *g, const struct guard_call *call, struct session_txn *t,

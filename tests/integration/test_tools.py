@@ -5,6 +5,7 @@ transaction; what the model is told, what the record says and what is left in th
 
 import json
 import os
+import signal
 
 import harness
 from provider import Provider, Say
@@ -47,6 +48,11 @@ class Tools(harness.Case):
 
     def run_task(self, steps, tools, **more):
         return self.run_cinch(self.task(steps, tools, **more))
+
+    def run_agent(self, text, tools, *options, **more):
+        agent = self.program("agent.py", AGENT + text)
+        task = self.write("task.yaml", json.dumps({"prompt": "Do it.", "tools": tools, "limits": {"timeout": 60}, **more}))
+        return self.run_cinch(task, *options, "--", agent, "{prompt_file}")
 
     def calls(self, r):
         return [e["context"] for e in r.lines("events.jsonl") if e["event"] == "ToolInvoked"]
@@ -222,11 +228,6 @@ names = [t["name"] for t in server.ask("tools/list", {})["tools"]]
 class Harness(Tools):
     """Tools for a program that speaks MCP itself, over the gateway's door in its own network."""
 
-    def run_agent(self, text, tools, *options, **more):
-        agent = self.program("agent.py", AGENT + text)
-        task = self.write("task.yaml", json.dumps({"prompt": "Do it.", "tools": tools, "limits": {"timeout": 60}, **more}))
-        return self.run_cinch(task, *options, "--", agent, "{prompt_file}")
-
     def test_calls(self):
         r = self.run_agent("""
 print(names, server.call("write", name="a.txt"), server.call("write", name="b.txt", fail=True))
@@ -312,6 +313,57 @@ print(names, server.call("loud", text="hello"), server.call("loud", text=5))
 """, [{"name": "other", "mcp": {"command": [server], "rename": {"shout": "loud"}}}])
         self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
         self.assertTrue(r.bytes("stdout.log").startswith(b"['loud'] HELLO error: "), r.bytes("stdout.log"))
+
+
+class Ends(Tools):
+    """A run ends when it is told to, or when its time is up, also while only programs of cinch's own are at work."""
+
+    def stubborn(self, name):
+        """Says that it is there, and cannot be asked to go."""
+        self.there = os.path.join(self.make_dir("flags"), "there")
+        return self.program(name, f"#!/bin/sh\ntrap '' TERM INT\ntouch {self.there}\nwhile :; do sleep 1; done\n")
+
+    def options(self, **more):
+        return {"sandbox": {"write": [self.make_dir("flags")]}, **more}
+
+    def check(self):
+        return {"command": [self.stubborn("check.sh")], "timeout": "100s"}
+
+    def server(self):
+        return {"name": "other", "mcp": {"command": [self.stubborn("server.sh")], "start_timeout": "100s"}}
+
+    def interrupted(self, tools, agent=True, **more):
+        if agent:
+            task = self.write("task.yaml", json.dumps({"prompt": "Do it.", "tools": tools, **self.options(**more)}))
+            process, r = self.start(task, "--", self.program("agent.sh", "#!/bin/sh\n"))
+        else:
+            process, r = self.start(self.task([{"say": "done"}], tools, **self.options(**more)))
+        harness.wait_until(lambda: os.path.exists(self.there) or process.poll() is not None, "the program", 30)
+        process.send_signal(signal.SIGINT)
+        self.finish(process, r)
+        self.assertEqual((r.code, r.reason), (130, "interrupted"), r.stderr)
+
+    def test_interrupted_in_a_check(self):
+        self.interrupted([self.tool()], agent=False, completion=self.check())
+
+    def test_interrupted_in_a_check_after_the_agent(self):
+        self.interrupted([self.tool()], completion=self.check())
+
+    def test_interrupted_while_a_server_starts(self):
+        self.interrupted([self.server()])
+
+    def test_the_deadline_holds_for_checks(self):
+        r = self.run_agent("", [self.tool()], **self.options(completion=self.check(), limits={"timeout": 3}))
+        self.assertEqual((r.code, r.reason), (124, "timeout"), r.stderr)
+
+    def test_the_deadline_holds_for_servers_that_start(self):
+        r = self.run_agent("", [self.server()], **self.options(limits={"timeout": 2}))
+        self.assertEqual((r.code, r.reason), (124, "timeout"), r.stderr)
+
+    def test_a_check_is_no_idleness(self):
+        r = self.run_task([{"say": "done"}], [self.tool()], completion={"command": ["sleep", "3"]},
+                          limits={"timeout": 60, "idle": 2})
+        self.assertEqual((r.code, r.reason), (0, "success"), r.stderr)
 
 
 if __name__ == "__main__":
