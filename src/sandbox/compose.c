@@ -150,6 +150,17 @@ static int add_list(struct compose *c, const char *const *list, int kind, struct
     return rc;
 }
 
+/* What every sandbox has needs no mount of its own, and below /bin and the like, which are links,
+ * there could be none. */
+static int add_own_read(struct compose *c, struct err *e)
+{
+    int rc = 0;
+    for (const char *const *p = c->opts->own_read; rc == 0 && p != NULL && *p != NULL; p++) {
+        rc = reach_is_system(*p) ? 0 : add_grant(c, *p, GRANT_READ, false, e);
+    }
+    return rc;
+}
+
 bool compose_below(const char *path, const char *dir)
 {
     size_t len = strlen(dir);
@@ -215,7 +226,7 @@ static int gather(struct compose *c, struct err *e)
     int rc = add_reach(c, e);
     rc = rc < 0 ? rc : add_list(c, p->read, GRANT_READ, e);
     rc = rc < 0 ? rc : add_list(c, p->write, GRANT_WRITE, e);
-    rc = rc < 0 ? rc : add_list(c, c->opts->own_read, GRANT_READ, e);
+    rc = rc < 0 ? rc : add_own_read(c, e);
     rc = rc < 0 ? rc : add_list(c, c->opts->own_write, GRANT_WRITE, e);
     if (rc == 0 && p->home != NULL) {
         rc = add_grant(c, p->home, GRANT_WRITE, false, e);

@@ -121,6 +121,14 @@ class Calls(Tools):
         self.assertFalse(os.path.exists(os.path.join(self.workspace, "made")))
         self.assertTrue(os.path.exists(r.path("artifacts", "made", "a.txt")))
 
+    def test_programs_of_the_system(self):
+        """By whatever name: /bin is a link on most machines."""
+        tool = {"name": "greet", "description": "Greets.", "command": ["/bin/sh", "-c", "echo hello"]}
+        r = self.run_task([
+            {"when": {"turn": 0}, "call": {"tool": "greet", "args": {}}},
+            {"when": {"turn": 1, "text": "hello"}, "say": "done"}], [tool], completion={"command": ["/bin/true"]})
+        self.assertEqual((r.reason, r.result["text"]), ("success", "done"), r.stderr)
+
     def test_without_a_sandbox(self):
         r = self.run_cinch(self.task([
             {"when": {"turn": 0}, "call": {"tool": "write", "args": {"name": "a.txt"}}},
