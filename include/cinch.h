@@ -20,7 +20,8 @@
  * cinch_run() blocks until the run is over and every process of it is gone. All callbacks come from
  * inside of it, on the same thread, one at a time; while one is at work nothing else of the run
  * happens, so they should be quick. Two runs may go on in two threads, each with a task of its own,
- * if cinch_options.signals is off in all of them. There is no global state.
+ * if cinch_options.signals is off in all of them. There is no global state. A task that is running
+ * cannot be run again; one that is freed by a callback goes when its run is over.
  *
  * Structs that are handed in begin with their size: sizeof as the caller knows it. Members are only
  * ever added at the end, and 0 is always their default, so that a program that was built with an

@@ -86,6 +86,13 @@ int cinch_run(struct cinch_task *t, const struct cinch_options *options,
               struct cinch_result **result)
 {
     struct audience w = { 0 };
+    if (result == NULL) {
+        return task_fail(t, CINCH_EUSAGE, "there is no place for the result");
+    }
+    *result = NULL;
+    if (t == NULL || t->running) {
+        return task_fail(t, CINCH_EUSAGE, "the task is running already");
+    }
     t->error.msg[0] = '\0';
     if (options != NULL && !task_take(&w.options, sizeof w.options, options, sizeof(size_t))) {
         return task_fail(t, CINCH_EUSAGE, "options: `size` is not one that this library knows");
@@ -94,9 +101,14 @@ int cinch_run(struct cinch_task *t, const struct cinch_options *options,
     struct arena *a = arena_new();
     buf_init(&r->json, RESULT_MAX);
     buf_init(&w.line, BUF_TEXT);
+    t->running = true;
     int rc = execute(t, &w, a, r);
+    t->running = false;
     buf_done(&w.line);
     arena_free(a);
+    if (t->freed) {
+        cinch_task_free(t);
+    }
     if (rc < 0) {
         cinch_result_free(r);
         return rc;

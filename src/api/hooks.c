@@ -54,7 +54,7 @@ static int bad_struct(struct cinch_task *t, const char *what)
 int cinch_task_add_tool(struct cinch_task *t, const struct cinch_tool *tool)
 {
     struct cinch_tool copy;
-    if (!task_take(&copy, sizeof copy, tool, sizeof copy) || copy.definition == NULL ||
+    if (t == NULL || !task_take(&copy, sizeof copy, tool, sizeof copy) || copy.definition == NULL ||
         copy.call == NULL) {
         return bad_struct(t, "tool");
     }
@@ -76,7 +76,7 @@ int cinch_task_add_tool(struct cinch_task *t, const struct cinch_tool *tool)
 int cinch_task_add_policy(struct cinch_task *t, const struct cinch_policy *policy)
 {
     struct cinch_policy copy;
-    if (!task_take(&copy, sizeof copy, policy, sizeof copy) || copy.name == NULL ||
+    if (t == NULL || !task_take(&copy, sizeof copy, policy, sizeof copy) || copy.name == NULL ||
         copy.check == NULL) {
         return bad_struct(t, "policy");
     }
@@ -88,7 +88,7 @@ int cinch_task_add_policy(struct cinch_task *t, const struct cinch_policy *polic
 int cinch_task_add_feedback(struct cinch_task *t, const struct cinch_feedback *feedback)
 {
     struct cinch_feedback copy;
-    if (!task_take(&copy, sizeof copy, feedback, sizeof copy) || copy.name == NULL ||
+    if (t == NULL || !task_take(&copy, sizeof copy, feedback, sizeof copy) || copy.name == NULL ||
         copy.say == NULL) {
         return bad_struct(t, "feedback");
     }
@@ -100,7 +100,7 @@ int cinch_task_add_feedback(struct cinch_task *t, const struct cinch_feedback *f
 int cinch_task_add_completion(struct cinch_task *t, const struct cinch_completion *completion)
 {
     struct cinch_completion copy;
-    if (!task_take(&copy, sizeof copy, completion, sizeof copy) || copy.name == NULL ||
+    if (t == NULL || !task_take(&copy, sizeof copy, completion, sizeof copy) || copy.name == NULL ||
         copy.check == NULL) {
         return bad_struct(t, "completion");
     }
@@ -153,7 +153,7 @@ int cinch_call_answer(struct cinch_call *c, const char *json)
 {
     struct json *v;
     struct err e;
-    if (c->answer != NULL || json == NULL ||
+    if (c == NULL || c->answer != NULL || json == NULL ||
         json_parse(c->run->arena, str_of(json), NULL, &v, &e) < 0 || !json_is(v, JSON_OBJECT)) {
         return -CINCH_EUSAGE;
     }

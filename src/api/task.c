@@ -17,6 +17,9 @@ const char *cinch_version(void)
 int task_fail(struct cinch_task *t, enum cinch_error code, const char *fmt, ...)
 {
     va_list ap;
+    if (t == NULL) {
+        return -(int)code;
+    }
     va_start(ap, fmt);
     (void)vsnprintf(t->error.msg, sizeof t->error.msg, fmt, ap);
     va_end(ap);
@@ -35,11 +38,17 @@ int task_fail_err(struct cinch_task *t, const struct err *e)
     return task_fail(t, code, "%s", e->msg);
 }
 
+/* No struct will ever be larger: a size beyond it was never set. */
+enum { STRUCT_MAX = 4096 };
+
 bool task_take(void *ours, size_t size, const void *theirs, size_t minimum)
 {
     size_t given;
+    if (theirs == NULL) {
+        return false;
+    }
     memcpy(&given, theirs, sizeof given);
-    if (given < minimum) {
+    if (given < minimum || given > STRUCT_MAX) {
         return false;
     }
     for (size_t i = size; i < given; i++) {
@@ -62,7 +71,9 @@ struct cinch_task *cinch_task_new(void)
 
 void cinch_task_free(struct cinch_task *t)
 {
-    if (t != NULL) {
+    if (t != NULL && t->running) {
+        t->freed = true;
+    } else if (t != NULL) {
         task_hooks_done(t);
         arena_free(t->arena);
         free(t);
@@ -71,12 +82,12 @@ void cinch_task_free(struct cinch_task *t)
 
 const char *cinch_task_error(const struct cinch_task *t)
 {
-    return t->error.msg;
+    return t == NULL ? "" : t->error.msg;
 }
 
 int cinch_task_load(struct cinch_task *t, const char *file)
 {
-    if (file == NULL || file[0] == '\0') {
+    if (t == NULL || file == NULL || file[0] == '\0') {
         return task_fail(t, CINCH_EUSAGE, "a task file needs a name");
     }
     t->file = arena_dup(t->arena, str_of(file));
@@ -87,8 +98,9 @@ int cinch_task_merge(struct cinch_task *t, const char *json)
 {
     struct json *tree;
     struct err e;
-    if (json == NULL || json_parse(t->arena, str_of(json), NULL, &tree, &e) < 0) {
-        return task_fail(t, CINCH_EUSAGE, "task: %s", json == NULL ? "nothing given" : e.msg);
+    if (t == NULL || json == NULL || json_parse(t->arena, str_of(json), NULL, &tree, &e) < 0) {
+        return task_fail(t, CINCH_EUSAGE, "task: %s",
+                         t == NULL || json == NULL ? "nothing given" : e.msg);
     }
     if (!json_is(tree, JSON_OBJECT)) {
         return task_fail(t, CINCH_EUSAGE, "task: it must be an object");

@@ -38,6 +38,8 @@ struct cinch_task {
     struct json *request; /* what was merged */
     struct err error;
     struct hook_list tools, policies, feedback, completion;
+    bool running; /* its callbacks are at work: nothing of it may go */
+    bool freed;   /* by one of them; goes with the run */
 };
 
 /* Notes the sentence; returns the negative code of the border. */

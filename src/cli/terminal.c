@@ -58,8 +58,8 @@ size_t terminal_width(const struct terminal *t)
     if (width == 0 && t->tty && ioctl(fileno(t->stream), TIOCGWINSZ, &size) == 0) {
         width = size.ws_col;
     }
-    if (width == 0) {
-        return WIDTH_DEFAULT;
+    if (width == 0) { /* whoever reads it by lines wants a row in one */
+        return t->tty ? WIDTH_DEFAULT : WIDTH_MAX;
     }
     return width < WIDTH_MIN ? WIDTH_MIN : width;
 }

@@ -31,7 +31,7 @@ struct terminal {
 void terminal_init(struct terminal *t, FILE *stream, enum terminal_color color);
 
 /* Asked anew each time, so a resized window needs no signal handler. COLUMNS wins if it is set to
- * a sensible number; 80 when nobody knows. */
+ * a sensible number; 80 on a terminal that does not say, no limit worth mentioning elsewhere. */
 size_t terminal_width(const struct terminal *t);
 /* The width for running text: that of the terminal, but lines of more than 100 columns are hard
  * to read; always 80 when the stream is no terminal, so that piped output does not change. */

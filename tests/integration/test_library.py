@@ -13,6 +13,53 @@ import harness
 EXAMPLES = os.path.join(harness.ROOT, "examples", "c")
 
 
+MISUSE = r"""
+#include <cinch.h>
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+
+static void note(void *arg, struct cinch_call *call)
+{
+    struct cinch_result *r;
+    assert(cinch_run(arg, NULL, &r) == -CINCH_EUSAGE && r == NULL);
+    assert(cinch_call_answer(NULL, "{}") == -CINCH_EUSAGE);
+    assert(cinch_call_answer(call, NULL) == -CINCH_EUSAGE);
+    assert(cinch_call_answer(call, "[]") == -CINCH_EUSAGE);
+    assert(cinch_call_answer(call, "{") == -CINCH_EUSAGE);
+    assert(cinch_call_answer(call, "{\"message\": \"noted\"}") == 0);
+    assert(cinch_call_answer(call, "{\"message\": \"again\"}") == -CINCH_EUSAGE);
+    cinch_task_free(arg);
+}
+
+int main(int argc, char **argv)
+{
+    char task[4096];
+    struct cinch_result *r;
+    struct cinch_task *t = cinch_task_new();
+    struct cinch_tool tool = { SIZE_MAX, "{\"name\": \"note\", \"description\": \"Notes.\"}", note, t };
+    struct cinch_options options = { .size = 0 };
+    assert(cinch_run(NULL, NULL, &r) == -CINCH_EUSAGE && cinch_run(t, NULL, NULL) == -CINCH_EUSAGE);
+    assert(cinch_run(t, &options, &r) == -CINCH_EUSAGE && cinch_task_error(t)[0] != 0);
+    assert(cinch_task_load(NULL, "x") == -CINCH_EUSAGE && cinch_task_load(t, NULL) == -CINCH_EUSAGE);
+    assert(cinch_task_merge(NULL, "{}") == -CINCH_EUSAGE && cinch_task_merge(t, NULL) == -CINCH_EUSAGE);
+    assert(cinch_task_add_tool(NULL, &tool) == -CINCH_EUSAGE && cinch_task_add_tool(t, NULL) == -CINCH_EUSAGE);
+    assert(cinch_task_add_policy(t, NULL) == -CINCH_EUSAGE && cinch_task_add_feedback(t, NULL) == -CINCH_EUSAGE);
+    assert(cinch_task_add_completion(t, NULL) == -CINCH_EUSAGE && cinch_task_add_tool(t, &tool) == -CINCH_EUSAGE);
+    assert(cinch_task_error(NULL)[0] == 0);
+    tool.size = sizeof tool;
+    snprintf(task, sizeof task,
+             "{\"agent\": {\"adapter\": \"api-direct\", \"model\": \"m\"}, \"prompt\": \"Do it.\","
+             " \"gateway\": {\"script\": \"%s\"}, \"limits\": {\"timeout\": 30}}", argv[1]);
+    assert(cinch_task_add_tool(t, &tool) == 0 && cinch_task_merge(t, task) == 0);
+    assert(cinch_run(t, NULL, &r) == 0);
+    puts(cinch_result_reason(r));
+    cinch_result_free(r);
+    return 0;
+}
+"""
+
+
 class Library(harness.Case):
     def installed(self):
         """What `meson install` puts somewhere, as a compiler finds it."""
@@ -26,12 +73,12 @@ class Library(harness.Case):
         self.lib = os.path.dirname(os.path.dirname(found[0]))
         return {**os.environ, "PKG_CONFIG_PATH": os.path.dirname(found[0]), "PKG_CONFIG_SYSROOT_DIR": place}
 
-    def build(self, name, env):
+    def build(self, name, env, place=EXAMPLES):
         flags = subprocess.run(["pkg-config", "--cflags", "--libs", "cinch"], env=env, check=True,
                                capture_output=True, text=True).stdout.split()
         program = self.path(name)
         subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter",
-                        os.path.join(EXAMPLES, name + ".c"), *flags, "-o", program], check=True)
+                        os.path.join(place, name + ".c"), *flags, "-o", program], check=True)
         return program
 
     def run_example(self, name, *files):
@@ -55,6 +102,17 @@ class Library(harness.Case):
         first, _, rest = out.partition("\n")
         self.assertEqual(first, "success: 2 noted, 2 denied, 2 checks")
         self.assertEqual(json.loads(rest)["reason"], "success")
+
+    def test_misuse(self):
+        """Calls that make no sense are refused, and a callback can do no harm to the run it is part of."""
+        env = self.installed()
+        self.write("misuse.c", MISUSE)
+        model = self.write("model.yaml", json.dumps({"side": False, "steps": [
+            {"when": {"turn": 0}, "call": {"tool": "note", "args": {}}}, {"when": {"turn": 1}, "say": "done"}]}))
+        done = subprocess.run([self.build("misuse", env, self.dir), model], cwd=self.workspace, capture_output=True,
+                              text=True, env={**self.env, "LD_LIBRARY_PATH": self.lib, "CINCH_INIT": harness.init(),
+                                              "XDG_STATE_HOME": self.path("state")})
+        self.assertEqual((done.returncode, done.stdout), (0, "success\n"), done.stderr)
 
     def test_only_what_is_promised_is_visible(self):
         self.installed()
