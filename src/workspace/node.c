@@ -208,10 +208,11 @@ static int copy_plain(int in, int out, off_t from, off_t len)
         if (n <= 0) {
             return n == 0 ? 0 : -1; /* it has shrunk under our hands */
         }
-        if (pwrite(out, chunk, (size_t)n, from) != n) {
+        n = pwrite(out, chunk, (size_t)n, from);
+        if (n < 0) {
             return -1;
         }
-        from += n;
+        from += n; /* a disk that becomes full takes a part; the rest says why */
         len -= n;
     }
     return 0;

@@ -94,7 +94,7 @@ static void test_pipe(void **state)
     struct terminal t;
     terminal_init(&t, stream, TERMINAL_COLOR_AUTO);
     assert_false(t.tty || t.color || t.live);
-    assert_int_equal(terminal_width(&t), 1000); /* rows are not wrapped, */
+    assert_int_equal(terminal_width(&t), 1000);    /* rows are not wrapped, */
     assert_int_equal(terminal_text_width(&t), 80); /* but text is */
     (void)fclose(stream);
     (void)close(fds[0]);
