@@ -39,6 +39,17 @@ static void tell_continuation(struct run *run, struct str text)
                    &(struct transcript_entry) { .type = ENTRY_USER_MESSAGE, .detail = detail });
 }
 
+/* What the agent was told last, for a message. */
+static struct str one_line(struct run *run, struct str text)
+{
+    enum { KEPT = 240 };
+    struct str cut = arena_str(run->arena, str_slice(text, 0, KEPT));
+    for (size_t i = 0; i < cut.len; i++) {
+        ((char *)cut.ptr)[i] = cut.ptr[i] == '\n' ? ' ' : cut.ptr[i];
+    }
+    return str_slice(cut, 0, str_utf8_prefix(cut));
+}
+
 static void on_verdict(void *arg, const struct completion_verdict *v)
 {
     struct judging *j = arg;
@@ -52,8 +63,10 @@ static void on_verdict(void *arg, const struct completion_verdict *v)
     }
     if (v->feedback.len == 0 || run->exec.round >= completion_rounds(c)) {
         tell(run, "task_completion.given_up", v->why);
-        run_fail(run, REASON_FAILURE, "the task is not complete after %lld further rounds: %.*s",
-                 (long long)run->exec.round, STR_ARG(str_slice(v->why, 0, 300)));
+        run_fail(run, REASON_FAILURE,
+                 "the task is not complete after %lld further round%s (%.*s): %.*s",
+                 (long long)run->exec.round, run->exec.round == 1 ? "" : "s",
+                 STR_ARG(str_slice(v->why, 0, 100)), STR_ARG(one_line(run, v->feedback)));
         j->next(run, STR_EMPTY);
         return;
     }

@@ -38,7 +38,6 @@ struct run_tools {
 
     struct tool_sections *sections; /* NULL: nothing can be opened */
     struct tool_output *answer;     /* NULL: the answer does not come by a tool */
-    const char *mcp_url;            /* as the harness reaches it; NULL: not mounted */
     struct driver_tools offer;      /* for drivers that run the loop themselves */
 
     void (*opened)(struct run *run); /* waits for tools_open() */

@@ -111,12 +111,26 @@ struct json *mcp_capabilities(struct arena *a)
 
 /* --- sessions --- */
 
+static bool is_at_work(const struct mcp *m, const struct mcp_session *s)
+{
+    for (const struct mcp_handle *h = m->calls; h != NULL; h = h->next) {
+        if (h->session == s) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A client that waits for an answer is the last to go. */
 static void make_room(struct mcp *m)
 {
     struct mcp_session *oldest = m->sessions;
-    for (struct mcp_session *s = m->sessions; s != NULL; s = s->next) {
-        if (s->used < oldest->used) {
+    bool works = is_at_work(m, oldest);
+    for (struct mcp_session *s = m->sessions->next; s != NULL; s = s->next) {
+        bool also = is_at_work(m, s);
+        if ((works && !also) || (works == also && s->used < oldest->used)) {
             oldest = s;
+            works = also;
         }
     }
     mcp_session_end(m, oldest);
