@@ -212,12 +212,6 @@ static void acp_feed(void *self, enum agent_stream stream, struct str bytes)
 
 /* --- life --- */
 
-static struct str var(struct acp *p, const struct launch_spec *spec, const char *name)
-{
-    const struct placeholder *found = placeholder_find(&spec->vars, str_of(name));
-    return found == NULL || found->value.ptr == NULL ? STR_EMPTY : arena_str(p->keep, found->value);
-}
-
 static const char *const *copy_list(struct arena *a, const char *const *list)
 {
     size_t n = 0;
@@ -231,19 +225,6 @@ static const char *const *copy_list(struct arena *a, const char *const *list)
     return n == 0 ? NULL : (const char *const *)copy;
 }
 
-static int acp_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret,
-                    struct err *e)
-{
-    int r = expand_argv(a, spec->profile, &spec->vars, &ret->argv, e);
-    if (r < 0) {
-        return r;
-    }
-    ret->stdin_text = (struct str) { NULL, 0 };
-    ret->env = json_object(a);
-    r = expand_env(a, spec->profile->env, &spec->vars, ret->env, e);
-    return r < 0 ? err_wrap(e, "adapter '%s'", spec->profile->name) : 0;
-}
-
 static void *acp_open(const struct launch_spec *spec, struct entry_sink sink)
 {
     struct acp *p = xcalloc(1, sizeof *p);
@@ -255,9 +236,9 @@ static void *acp_open(const struct launch_spec *spec, struct entry_sink sink)
     p->quirks = &spec->profile->acp;
     p->tool_prefix = str_of(spec->profile->mcp.prefix);
     p->prompt = arena_str(p->keep, spec->prompt);
-    p->system_prompt = var(p, spec, "system_prompt");
-    p->model = var(p, spec, "model");
-    p->effort = var(p, spec, "effort");
+    p->system_prompt = arena_str(p->keep, driver_var(spec, "system_prompt"));
+    p->model = arena_str(p->keep, driver_var(spec, "model"));
+    p->effort = arena_str(p->keep, driver_var(spec, "effort"));
     p->resume = arena_str(p->keep, spec->resume);
     p->workspace = arena_str(p->keep, str_of(spec->workspace));
     if (spec->mcp.url != NULL) {
@@ -373,7 +354,7 @@ static void acp_finish(void *self)
 
 const struct driver driver_acp = {
     .name = "acp",
-    .plan = acp_plan,
+    .plan = driver_plan,
     .open = acp_open,
     .feed = acp_feed,
     .end = acp_end,

@@ -100,23 +100,17 @@ static struct llm_part *text_part(struct arena *a, struct str text)
     return part;
 }
 
-static struct str var(const struct launch_spec *spec, const char *name)
-{
-    const struct placeholder *found = placeholder_find(&spec->vars, str_of(name));
-    return found == NULL || found->value.ptr == NULL ? STR_EMPTY : found->value;
-}
-
 static void set_sampling(struct api *p, const struct launch_spec *spec)
 {
     struct llm_sampling *s = &p->request.sampling;
-    s->has_temperature = str_to_double(var(spec, "temperature"), &s->temperature);
-    s->has_top_p = str_to_double(var(spec, "top_p"), &s->top_p);
-    s->has_seed = str_to_i64(var(spec, "seed"), &s->seed);
-    if (!str_to_i64(var(spec, "max_tokens"), &s->max_tokens)) {
+    s->has_temperature = str_to_double(driver_var(spec, "temperature"), &s->temperature);
+    s->has_top_p = str_to_double(driver_var(spec, "top_p"), &s->top_p);
+    s->has_seed = str_to_i64(driver_var(spec, "seed"), &s->seed);
+    if (!str_to_i64(driver_var(spec, "max_tokens"), &s->max_tokens)) {
         s->max_tokens = MAX_TOKENS;
     }
     struct llm_reasoning *q = &p->request.reasoning;
-    q->effort = arena_str(p->arena, var(spec, "effort"));
+    q->effort = arena_str(p->arena, driver_var(spec, "effort"));
     q->given = q->effort.len > 0;
     q->off = str_eqc(q->effort, "none");
 }
@@ -144,7 +138,7 @@ static enum llm_format format_of(const struct launch_spec *spec)
 static void *api_open(const struct launch_spec *spec, struct entry_sink sink)
 {
     struct api *p = xcalloc(1, sizeof *p);
-    struct str system = var(spec, "system_prompt");
+    struct str system = driver_var(spec, "system_prompt");
     p->arena = arena_new();
     p->sink = sink;
     p->output = spec->output;
@@ -154,7 +148,7 @@ static void *api_open(const struct launch_spec *spec, struct entry_sink sink)
     buf_init(&p->text, BUF_TEXT);
     p->request = (struct llm_request) {
         .format = format_of(spec),
-        .model = arena_str(p->arena, var(spec, "model")),
+        .model = arena_str(p->arena, driver_var(spec, "model")),
         .stream = true,
         .include_usage = true,
         .tools = spec->tools.items,

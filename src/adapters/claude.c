@@ -40,24 +40,9 @@ bool claude_send(struct claude *c, const struct json *message)
 
 /* --- starting --- */
 
-static int claude_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret,
-                       struct err *e)
-{
-    struct placeholders vars = driver_vars(a, spec);
-    int r = expand_argv(a, spec->profile, &vars, &ret->argv, e);
-    if (r < 0) {
-        return r;
-    }
-    ret->stdin_text = (struct str) { NULL, 0 };
-    ret->env = json_object(a);
-    r = expand_env(a, spec->profile->env, &vars, ret->env, e);
-    return r < 0 ? err_wrap(e, "adapter '%s'", spec->profile->name) : 0;
-}
-
 static void *claude_open(const struct launch_spec *spec, struct entry_sink sink)
 {
     struct claude *c = xcalloc(1, sizeof *c);
-    const struct placeholder *system = placeholder_find(&spec->vars, STR("system_prompt"));
     c->keep = arena_new();
     c->scratch = arena_new();
     c->sink = sink;
@@ -67,7 +52,7 @@ static void *claude_open(const struct launch_spec *spec, struct entry_sink sink)
         c->prefix = arena_str(c->keep, str_of(spec->profile->mcp.prefix));
         c->system_style = spec->profile->system_prompt;
     }
-    c->system_prompt = arena_str(c->keep, system == NULL ? STR_EMPTY : system->value);
+    c->system_prompt = arena_str(c->keep, driver_var(spec, "system_prompt"));
     c->schema = spec->output_schema == NULL ? NULL : json_copy(c->keep, spec->output_schema);
     c->governs = spec->governs;
     c->feeds_back = spec->feeds_back;
@@ -414,7 +399,7 @@ static void claude_close(void *self)
 
 const struct driver driver_claude = {
     .name = "claude-stream",
-    .plan = claude_plan,
+    .plan = driver_plan,
     .open = claude_open,
     .feed = claude_feed,
     .end = claude_end,

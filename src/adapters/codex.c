@@ -218,26 +218,6 @@ static void codex_feed(void *self, enum agent_stream stream, struct str bytes)
 
 /* --- life --- */
 
-static int codex_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret,
-                      struct err *e)
-{
-    struct placeholders vars = driver_vars(a, spec);
-    int r = expand_argv(a, spec->profile, &vars, &ret->argv, e);
-    if (r < 0) {
-        return r;
-    }
-    ret->stdin_text = (struct str) { NULL, 0 };
-    ret->env = json_object(a);
-    r = expand_env(a, spec->profile->env, &vars, ret->env, e);
-    return r < 0 ? err_wrap(e, "adapter '%s'", spec->profile->name) : 0;
-}
-
-static struct str var(struct codex *c, const struct launch_spec *spec, const char *name)
-{
-    const struct placeholder *found = placeholder_find(&spec->vars, str_of(name));
-    return found == NULL || found->value.ptr == NULL ? STR_EMPTY : arena_str(c->keep, found->value);
-}
-
 static void *codex_open(const struct launch_spec *spec, struct entry_sink sink)
 {
     struct codex *c = xcalloc(1, sizeof *c);
@@ -248,9 +228,9 @@ static void *codex_open(const struct launch_spec *spec, struct entry_sink sink)
     c->port = spec->port;
     c->system_style = spec->profile == NULL ? SYSTEM_PROMPT_APPEND : spec->profile->system_prompt;
     c->prompt = arena_str(c->keep, spec->prompt);
-    c->system_prompt = var(c, spec, "system_prompt");
-    c->model = var(c, spec, "model");
-    c->effort = var(c, spec, "effort");
+    c->system_prompt = arena_str(c->keep, driver_var(spec, "system_prompt"));
+    c->model = arena_str(c->keep, driver_var(spec, "model"));
+    c->effort = arena_str(c->keep, driver_var(spec, "effort"));
     c->resume = arena_str(c->keep, spec->resume);
     c->workspace = arena_str(c->keep, str_of(spec->workspace));
     c->schema = spec->output_schema == NULL ? NULL : json_copy(c->keep, spec->output_schema);
@@ -364,7 +344,7 @@ static void codex_finish(void *self)
 
 const struct driver driver_codex = {
     .name = "codex-app-server",
-    .plan = codex_plan,
+    .plan = driver_plan,
     .open = codex_open,
     .feed = codex_feed,
     .end = codex_end,

@@ -139,7 +139,7 @@ static void contract_end(void *self, struct agent_report *ret)
 
 const struct driver driver_contract = {
     .name = "contract",
-    .plan = oneshot_plan,
+    .plan = driver_plan,
     .open = contract_open,
     .feed = contract_feed,
     .end = contract_end,

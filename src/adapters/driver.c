@@ -17,18 +17,22 @@ const struct driver *driver_find(const char *name)
     return NULL;
 }
 
-struct placeholders driver_vars(struct arena *a, const struct launch_spec *spec)
+struct str driver_var(const struct launch_spec *spec, const char *name)
 {
-    const struct placeholder own[] = {
-        { .name = "resume", .value = spec->resume },
-        { .name = "mcp_url", .value = str_of(spec->mcp.url) },
-    };
-    struct placeholder *all = arena_array(a, ARRAY_LEN(own) + spec->vars.len, sizeof *all);
-    memcpy(all, own, sizeof own);
-    if (spec->vars.len > 0) {
-        memcpy(all + ARRAY_LEN(own), spec->vars.items, spec->vars.len * sizeof *all);
+    const struct placeholder *found = placeholder_find(&spec->vars, str_of(name));
+    return found == NULL || found->value.ptr == NULL ? STR_EMPTY : found->value;
+}
+
+int driver_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret, struct err *e)
+{
+    int r = expand_argv(a, spec->profile, &spec->vars, &ret->argv, e);
+    if (r < 0) {
+        return r;
     }
-    return (struct placeholders) { all, ARRAY_LEN(own) + spec->vars.len };
+    ret->stdin_text = spec->delivery == PROMPT_STDIN ? spec->prompt : (struct str) { NULL, 0 };
+    ret->env = json_object(a);
+    r = expand_env(a, spec->profile->env, &spec->vars, ret->env, e);
+    return r < 0 ? err_wrap(e, "adapter '%s'", spec->profile->name) : 0;
 }
 
 bool driver_is_internal(const struct profile *p)

@@ -198,12 +198,12 @@ struct driver {
 extern const struct driver driver_acp, driver_api, driver_claude, driver_codex, driver_contract,
     driver_oneshot;
 
-/* The plan of a driver that starts what the profile says, once. */
-int oneshot_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret,
-                 struct err *e) MUST_USE;
+/* For `plan` of a driver that starts what the profile says. */
+int driver_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret,
+                struct err *e) MUST_USE;
+/* What stands for a placeholder of the spec; empty: nothing. */
+struct str driver_var(const struct launch_spec *spec, const char *name);
 
 const struct driver *driver_find(const char *name); /* NULL when there is none */
-/* The placeholders of the spec and those that follow from it: {resume}, {mcp_url}. */
-struct placeholders driver_vars(struct arena *a, const struct launch_spec *spec);
 /* The adapter starts no program: its driver talks to a model itself. */
 bool driver_is_internal(const struct profile *p);

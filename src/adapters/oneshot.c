@@ -7,18 +7,6 @@
 #include "adapters/driver.h"
 #include "adapters/mapping.h"
 
-int oneshot_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret, struct err *e)
-{
-    int r = expand_argv(a, spec->profile, &spec->vars, &ret->argv, e);
-    if (r < 0) {
-        return r;
-    }
-    ret->stdin_text = spec->delivery == PROMPT_STDIN ? spec->prompt : (struct str) { NULL, 0 };
-    ret->env = json_object(a);
-    r = expand_env(a, spec->profile->env, &spec->vars, ret->env, e);
-    return r < 0 ? err_wrap(e, "adapter '%s'", spec->profile->name) : 0;
-}
-
 static void *oneshot_open(const struct launch_spec *spec, struct entry_sink sink)
 {
     return mapping_new(spec->profile->output, sink);
@@ -43,7 +31,7 @@ static void oneshot_close(void *self)
 
 const struct driver driver_oneshot = {
     .name = "oneshot",
-    .plan = oneshot_plan,
+    .plan = driver_plan,
     .open = oneshot_open,
     .feed = oneshot_feed,
     .end = oneshot_end,

@@ -160,7 +160,6 @@ struct pending {
     struct run *run;
     struct dialogue *dialogue;
     uint64_t id;
-    struct guard_check *check;
 };
 
 static struct pending *pend(struct run *run, uint64_t id)
@@ -195,6 +194,7 @@ static void ask_permission(struct run *run, const struct driver_ask *ask)
 {
     struct pending *p = pend(run, ask->id);
     struct guard *guard = tools_guard(run);
+    struct guard_check *check; /* guard_stop() ends it with all others */
     if (guard == NULL) {
         reply(p, true, STR_EMPTY, STR_EMPTY);
         return;
@@ -204,7 +204,7 @@ static void ask_permission(struct run *run, const struct driver_ask *ask)
                                        .arguments = ask->arguments,
                                        .call_id = ask->call_id,
                                        .native = true },
-                on_decided, p, &p->check);
+                on_decided, p, &check);
 }
 
 static void on_answer(void *arg, const struct bridge_answer *a)

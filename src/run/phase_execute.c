@@ -346,8 +346,8 @@ void execute_entry(void *owner, const char *source, const char *type, const stru
 static int launch(struct run *run, struct err *e)
 {
     struct execution *x = &run->exec;
-    bool fed = run->launch.stdin_text.ptr != NULL;
     bool converses = run->driver->begin != NULL;
+    bool fed = !converses && run->launch.stdin_text.ptr != NULL;
     struct proc_opts opts = {
         .path = run->paths.executable,
         .argv = (const char *const *)run->launch.argv,

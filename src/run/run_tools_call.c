@@ -223,9 +223,26 @@ void tools_invoked(void *arg, const struct bridge_record *r)
     arena_free(a);
 }
 
+/* Policies that look back (what was read, what came before) count tools of the harness, too. */
+static void note_native(struct run *run, const struct native_call *call)
+{
+    struct guard *guard = tools_guard(run);
+    struct err e;
+    if (guard != NULL && call->success &&
+        guard_note(guard,
+                   &(struct guard_call) { .tool = call->name,
+                                          .arguments = call->arguments,
+                                          .call_id = call->call_id,
+                                          .native = true },
+                   NULL, &e) < 0) {
+        run_warn(run, "a policy could not take note of '%.*s': %s", STR_ARG(call->name), e.msg);
+    }
+}
+
 void tools_observed(struct run *run, const struct native_call *call)
 {
     count(run, call->success);
+    note_native(run, call);
     struct arena *a = arena_new();
     struct event_prompt p = run_event_prompt(run);
     struct json *result = json_object(a);

@@ -49,5 +49,26 @@ class Native(harness.Case):
         self.check("qwen")
 
 
+class Memory(harness.Case):
+    def test_what_came_before_counts(self):
+        """A policy that looks back knows of the harness' own calls."""
+        name = "claude-code"
+        self.env["PATH"] = os.path.dirname(self.real(name)) + ":" + self.env["PATH"]
+        shell = {"tool": "Bash", "args": {"command": "cat note.txt", "description": "look"}}
+        script = self.write("model.yaml", json.dumps({"steps": [
+            {"when": {"turn": 0}, "call": shell},
+            {"when": {"turn": 1, "text": "requires: Write"},
+             "call": {"tool": "native.write_file", "args": {"path": "note.txt", "content": "hello\n"}}},
+            {"when": {"turn": 2}, "call": shell},
+            {"when": {"turn": 3, "text": "hello"}, "say": "over"}]}))
+        task = self.write("task.yaml", json.dumps({
+            "agent": {"adapter": name}, "prompt": "Write.", "gateway": {"script": script}, "limits": {"timeout": 100},
+            "policies": [{"type": "sequential_dependency", "depends": {"Bash": ["Write"]}}]}))
+        r = self.run_cinch(task)
+        self.assertEqual((r.reason, r.result["text"]), ("success", "over"), r.stderr + r.bytes("stderr.log"))
+        self.assertEqual([(e["context"]["name"], e["context"]["success"]) for e in r.events("ToolInvoked")],
+                         [("Bash", False), ("Write", True), ("Bash", True)])
+
+
 if __name__ == "__main__":
     harness.main()

@@ -303,7 +303,9 @@ static void test_nothing_begins_without_hooks(void **state)
 
 static void test_plan(void **state)
 {
-    static const struct placeholder vars[] = { { .name = "binary", .value = { "claude", 6 } } };
+    static const struct placeholder vars[] = { { .name = "binary", .value = { "claude", 6 } },
+                                               { .name = "mcp_url", .value = { "http://x", 8 } },
+                                               { .name = "resume", .value = { "abc", 3 } } };
     struct err e;
     struct profile *p;
     struct launch launch;
@@ -319,8 +321,7 @@ static void test_plan(void **state)
     assert_null(launch.argv[1]);
     assert_null(launch.stdin_text.ptr);
     assert_string_equal(json_cstring(json_get(launch.env, "A"), ""), "b");
-    spec.mcp.url = "http://127.0.0.1:1/mcp";
-    spec.resume = STR("abc");
+    spec.vars.len = 3;
     assert_int_equal(driver_claude.plan(arena, &spec, &launch, &e), 0);
     assert_string_equal(launch.argv[1], "--mcp-config");
     assert_string_equal(launch.argv[4], "abc");
