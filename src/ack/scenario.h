@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct scenario: one claim about adapters that can be tried on any of them, as data. The table is
+ * made of the YAML files in ack/ of the source (compiled in); no entry knows an adapter.
+ *
+ *   struct scenario_list list;
+ *   scenario_load_all(arena, &list, e);
+ *   const struct scenario *s = scenario_find(&list, "test_returns_text_response");
+ *
+ * A scenario says what is given (files of the workspace, files outside of it, a task, a model that
+ * follows a script), what happens (one or more runs) and what must be true then (checks, see
+ * ack/check.h). docs/ack.md explains every key.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/json.h"
+
+enum scenario_tier {
+    TIER_BASE = 1,     /* 1: what every adapter must do */
+    TIER_EVENTS = 2,   /* 2: it can be watched */
+    TIER_STRICT = 3,   /* 3: transactions, limits, disclosure */
+    TIER_GUARDS = 4,   /* 4: policies, feedback, completion */
+    TIER_SPECIFIC = 5, /* what not every harness has */
+};
+
+/* To whom a signal goes. */
+enum signal_target { SIGNAL_NONE, SIGNAL_CINCH, SIGNAL_HARNESS };
+
+/* When `event` has come `count` times (in events.jsonl, or as the type of a transcript entry), the
+ * signal is sent. */
+struct scenario_signal {
+    enum signal_target to;
+    int signo;
+    const char *event;
+    int64_t count;
+};
+
+/* One run of `cinch run`. */
+struct scenario_run {
+    const char *name;     /* "first"; NULL: it is the only one */
+    struct json *task;    /* merged over that of the scenario */
+    struct json *script;  /* in place of that of the scenario; NULL: the scenario's */
+    struct json *options; /* more arguments for `cinch run` */
+    const char *resume;   /* go on with the session of this earlier run */
+    const char *replay;   /* the recording of this earlier run is the model */
+    struct scenario_signal signal;
+    int64_t copies;       /* so many at the same time */
+    struct json *expect;  /* list of checks */
+};
+
+struct scenario {
+    const char *name;
+    const char *summary; /* one sentence */
+    enum scenario_tier tier;
+    const char **capabilities; /* all must be declared; NULL-terminated */
+    bool git;                  /* the workspace is a repository with one commit */
+    bool hermetic;             /* asks no model that could be a real one: not in live mode */
+    struct json *workspace;    /* path → content */
+    struct json *outside;      /* path → content, in a directory beside the workspace */
+    struct json *task;
+    struct json *script;
+    struct json *live;         /* merged over the task in live mode; NULL: as it is */
+    nsec timeout;              /* 0: the kit's */
+    struct scenario_run *runs;
+    size_t runs_len;
+    struct json *expect; /* of all runs together, after the last */
+    const char *file;    /* where it stands, for messages */
+};
+
+struct scenario_list {
+    const struct scenario **items; /* in the order of the table */
+    size_t len;
+};
+
+/* ERR_CONFIG with file:line:column. */
+int scenario_parse(struct arena *a, struct str text, const char *file, struct scenario_list *list,
+                   struct err *e) MUST_USE;
+int scenario_load_all(struct arena *a, struct scenario_list *ret, struct err *e) MUST_USE;
+const struct scenario *scenario_find(const struct scenario_list *list, const char *name);
+
+const char *scenario_tier_word(enum scenario_tier t); /* "1" … "4", "specific" */
+bool scenario_tier_of(const char *word, enum scenario_tier *ret);

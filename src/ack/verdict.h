@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct verdict: what came of one scenario on one adapter. Made by a trial (ack/trial.h) or by the
+ * kit itself when there was nothing to try; read by all reports.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/clock.h"
+
+struct scenario;
+
+enum verdict_status {
+    VERDICT_PASSED,
+    VERDICT_FAILED,
+    VERDICT_SKIPPED,  /* `why` is the true reason */
+    VERDICT_EXPECTED, /* failed, and the file of expected failures says so */
+    VERDICT_STALE,    /* passed, although it says so: counts as a failure */
+    VERDICT_FLAKY,    /* failed and passed in the same kit, and the file allows that */
+};
+
+struct verdict {
+    const char *adapter;
+    const char *version; /* of the harness program; "" when not known */
+    const struct scenario *scenario;
+    enum verdict_status status;
+    const char *why; /* "" when passed; else one finding a line, each with what was wanted and found */
+    nsec took;
+    const char *dir; /* what is left of it; NULL: removed */
+};
+
+const char *verdict_word(enum verdict_status s); /* "passed", "failed", … */
