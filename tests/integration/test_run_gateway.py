@@ -51,7 +51,8 @@ class Secrets(Case):
         with Provider() as p:
             r = self.run_command("/usr/bin/python3", agent, options=["--upstream", p.url])
         self.assertEqual(r.bytes("stdout.log").split()[-1], b"401")
-        self.assertNotIn(b"cinch-", r.bytes("stdout.log").split()[0].replace(b"CINCH", b""))
+        self.assertEqual(r.bytes("stdout.log").split()[0], b"[REDACTED:CINCH_GATEWAY_TOKEN]")
+        self.assertEqual(r.events("PromptRendered")[0]["context"]["prompt_ns"], "cinch")  # no part of a token
         self.assertEqual(p.requests, [])
         self.assertEqual(r.events("gateway.refused")[0]["context"]["kind"], "token")
 
