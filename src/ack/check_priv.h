@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Inside of the checks: what check.c, check_record.c and check_wire.c share.
+ */
+#pragma once
+
+#include "ack/check.h"
+#include "ack/matcher.h"
+
+typedef void check_fn(const struct check_scene *s, const struct json *want);
+
+/* Is every {POINTER: MATCHER} true of the value? On false *ret_why says which is not. */
+bool where_holds(struct arena *a, const struct json *where, const struct json *v,
+                 const char **ret_why);
+/* Holds the number against `count` of the check: at least one where it says nothing. */
+void check_count(const struct check_scene *s, const struct json *want, const char *of, size_t n);
+
+check_fn check_event, check_entry, check_order, check_transcript, check_session, check_same;
+check_fn check_request, check_usage, check_patch;

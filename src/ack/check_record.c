@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checks of what the record tells: events, the transcript, the session, and whether two runs are
+ * alike.
+ */
+#include <string.h>
+
+#include "ack/check_priv.h"
+#include "record/oracle.h"
+
+static bool is_text(const struct json *v, const char *key, const struct json *want)
+{
+    return want == NULL || json_equal(want, json_get(v, key));
+}
+
+/* The items of a list that fit name and `where`; each must fit `each`. */
+static void check_items(const struct check_scene *s, const struct json *want,
+                        const struct json *list, const char *of,
+                        bool (*fits)(const struct json *want, const struct json *v))
+{
+    size_t n = 0;
+    for (size_t i = 0; i < json_len(list); i++) {
+        const struct json *v = json_item(list, i);
+        if (!fits(want, v) || !where_holds(s->arena, json_get(want, "where"), v, NULL)) {
+            continue;
+        }
+        n++;
+        const char *why;
+        if (!where_holds(s->arena, json_get(want, "each"), v, &why)) {
+            finding(s->findings, "%s, the %zu.: %s", of, n, why);
+        }
+    }
+    check_count(s, want, of, n);
+}
+
+static bool event_fits(const struct json *want, const struct json *v)
+{
+    return is_text(v, "event", json_get(want, "name"));
+}
+
+void check_event(const struct check_scene *s, const struct json *want)
+{
+    struct str name = json_str(json_get(want, "name"), STR("of any name"));
+    check_items(s, want, s->run->events, arena_printf(s->arena, "event %.*s", STR_ARG(name)),
+                event_fits);
+}
+
+static bool entry_fits(const struct json *want, const struct json *v)
+{
+    return is_text(v, "entry_type", json_get(want, "type")) &&
+           is_text(v, "source", json_get(want, "source"));
+}
+
+void check_entry(const struct check_scene *s, const struct json *want)
+{
+    struct str type = json_str(json_get(want, "type"), STR("of any type"));
+    check_items(s, want, s->run->transcript,
+                arena_printf(s->arena, "transcript entry %.*s", STR_ARG(type)), entry_fits);
+}
+
+static size_t first_entry(const struct check_scene *s, const struct json *want)
+{
+    size_t i = 0;
+    while (i < json_len(s->run->transcript)) {
+        const struct json *v = json_item(s->run->transcript, i);
+        if (entry_fits(want, v) && where_holds(s->arena, json_get(want, "where"), v, NULL)) {
+            break;
+        }
+        i++;
+    }
+    return i;
+}
+
+void check_order(const struct check_scene *s, const struct json *want)
+{
+    size_t before = 0;
+    for (size_t i = 0; i < json_len(want); i++) {
+        size_t at = first_entry(s, json_item(want, i));
+        if (at == json_len(s->run->transcript)) {
+            finding(s->findings, "order: the transcript has no entry like the %zu. of the list",
+                    i + 1);
+        } else if (i > 0 && at <= before) {
+            finding(s->findings, "order: entry %zu of the transcript should come after entry %zu",
+                    at + 1, before + 1);
+        }
+        before = at;
+    }
+}
+
+void check_session(const struct check_scene *s, const struct json *want)
+{
+    struct str slice = json_str(json_get(want, "slice"), STR_EMPTY);
+    const struct json *items = json_find(s->run->session, slice);
+    const char *of = arena_printf(s->arena, "session, slice %.*s", STR_ARG(slice));
+    const char *why;
+    const struct json *any = json_get(want, "any");
+    const struct json *each = json_get(want, "each");
+    check_count(s, want, of, json_len(items));
+    for (size_t i = 0; each != NULL && i < json_len(items); i++) {
+        if (!matcher_holds(s->arena, each, json_item(items, i), &why)) {
+            finding(s->findings, "%s, item %zu: %s", of, i, why);
+        }
+    }
+    size_t at = 0;
+    while (any != NULL && at < json_len(items) &&
+           !matcher_holds(s->arena, any, json_item(items, at), &why)) {
+        at++;
+    }
+    if (any != NULL && at == json_len(items)) {
+        finding(s->findings, "%s: no item fits", of);
+    }
+}
+
+/* --- two runs --- */
+
+static const struct evidence *run_named(const struct check_scene *s, const struct json *name)
+{
+    for (size_t i = 0; i < s->runs_len; i++) {
+        if (s->names[i] != NULL && str_eqc(json_str(name, STR_EMPTY), s->names[i])) {
+            return &s->runs[i];
+        }
+    }
+    return NULL;
+}
+
+/* What two runs of the same traffic have in common: no times, no ids, no signs of how quick the
+ * machine was. */
+static struct str outline_events(struct arena *a, const struct evidence *ev)
+{
+    static const char *const told[] = { "PromptRendered", "RenderedTools", "ToolInvoked",
+                                        "PromptExecuted", "model.call", "run.finished" };
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    for (size_t i = 0; i < json_len(ev->events); i++) {
+        const struct json *v = json_item(ev->events, i);
+        const struct json *c = json_get(v, "context");
+        const char *name = json_cstring(json_get(v, "event"), "");
+        for (size_t k = 0; k < sizeof told / sizeof *told; k++) {
+            if (strcmp(told[k], name) == 0) {
+                struct str detail = json_str(json_get(c, "name"), STR_EMPTY);
+                struct str reason = json_str(json_get(c, "reason"), STR_EMPTY);
+                bool failed = !json_bool(json_get(c, "success"), true);
+                buf_addf(&out, "%s %.*s%.*s%s\n", name, STR_ARG(detail), STR_ARG(reason),
+                         failed ? " failed" : "");
+            }
+        }
+    }
+    return arena_str(a, buf_str(&out));
+}
+
+static struct str outline_transcript(struct arena *a, const struct evidence *ev)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    for (size_t i = 0; i < json_len(ev->transcript); i++) {
+        const struct json *v = json_item(ev->transcript, i);
+        struct str type = json_str(json_get(v, "entry_type"), STR_EMPTY);
+        const struct json *detail = json_get(v, "detail");
+        struct str name = json_str(json_get(detail, "tool_name"), STR_EMPTY);
+        if (!str_eqc(type, "system_event") && !str_eqc(type, "token_usage")) {
+            buf_addf(&out, "%.*s %.*s\n", STR_ARG(type), STR_ARG(name));
+        }
+    }
+    return arena_str(a, buf_str(&out));
+}
+
+static struct str outline(struct arena *a, const char *what, const struct evidence *ev)
+{
+    if (strcmp(what, "events") == 0) {
+        return outline_events(a, ev);
+    }
+    if (strcmp(what, "transcript") == 0) {
+        return outline_transcript(a, ev);
+    }
+    return strcmp(what, "patch") == 0 ? ev->patch
+                                      : json_str(json_get(ev->result, "text"), STR_EMPTY);
+}
+
+void check_same(const struct check_scene *s, const struct json *want)
+{
+    const struct json *runs = json_get(want, "runs");
+    const struct evidence *first = run_named(s, json_item(runs, 0));
+    for (size_t i = 1; i < json_len(runs); i++) {
+        const struct evidence *other = run_named(s, json_item(runs, i));
+        for (size_t k = 0; k < json_len(json_get(want, "what")); k++) {
+            const char *what = json_cstring(json_item(json_get(want, "what"), k), "text");
+            if (first == NULL || other == NULL) {
+                finding(s->findings, "same: a run that it names was not made");
+                continue;
+            }
+            struct str one = outline(s->arena, what, first);
+            struct str two = outline(s->arena, what, other);
+            if (!str_eq(one, two)) {
+                finding(s->findings, "same: the %s of two runs differ: %.*s and %.*s", what,
+                        STR_ARG(one), STR_ARG(two));
+            }
+        }
+    }
+}
+
+/* --- the oracle --- */
+
+void check_transcript(const struct check_scene *s, const struct json *want)
+{
+    struct oracle_opts opts = { .adapter = s->adapter };
+    for (size_t i = 0; i < json_len(want); i++) {
+        enum oracle_check check;
+        if (oracle_check_find(json_str(json_item(want, i), STR_EMPTY), &check)) {
+            opts.checks |= 1u << check;
+        } else {
+            finding(s->findings, "transcript: no check is called '%s'",
+                    json_cstring(json_item(want, i), ""));
+        }
+    }
+    struct oracle *o;
+    struct err e = { 0 };
+    if (oracle_look(s->run->dir, &opts, &o, &e) < 0) {
+        finding(s->findings, "transcript: %s", e.msg);
+        return;
+    }
+    const struct oracle_report *r = oracle_report(o);
+    for (size_t i = 0; i < r->n_findings; i++) {
+        const struct oracle_finding *f = &r->findings[i];
+        finding(s->findings, "transcript, %s, line %zu: %s", oracle_check_word(f->check), f->line,
+                f->sentence);
+    }
+    if (r->summary.entries == 0) {
+        finding(s->findings, "transcript: it has no entry");
+    }
+    oracle_free(o);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading the table of scenarios.
+ */
+#include "ack/scenario.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "ack/builtin.h"
+#include "ack/check.h"
+#include "base/shape.h"
+#include "base/yaml.h"
+
+enum { SCENARIOS_MAX = 1024, CAPABILITIES_MAX = 8, RUNS_MAX = 16, COPIES_MAX = 16 };
+
+static const struct shape signal_shape[] = {
+    { "to", SHAPE_WORD, .words = "cinch|harness" },
+    { "name", SHAPE_WORD, .words = "INT|TERM|KILL|STOP" },
+    { "event", SHAPE_STRING },
+    { "count", SHAPE_INT },
+    { 0 },
+};
+
+static const struct shape run_shape[] = {
+    { "name", SHAPE_STRING },
+    { "task", SHAPE_ANY_OBJECT },
+    { "script", SHAPE_ANY_OBJECT },
+    { "options", SHAPE_STRINGS },
+    { "resume", SHAPE_STRING },
+    { "replay", SHAPE_STRING },
+    { "signal", SHAPE_OBJECT, .inner = signal_shape },
+    { "copies", SHAPE_INT },
+    { "expect", SHAPE_ANY },
+    { 0 },
+};
+
+static const struct shape scenario_shape[] = {
+    { "name", SHAPE_STRING },
+    { "summary", SHAPE_STRING },
+    { "tier", SHAPE_WORD, .words = "1|2|3|4|specific" },
+    { "capability", SHAPE_TEXTS },
+    { "base", SHAPE_STRING },
+    { "git", SHAPE_BOOL },
+    { "hermetic", SHAPE_BOOL },
+    { "workspace", SHAPE_ANY_OBJECT },
+    { "outside", SHAPE_ANY_OBJECT },
+    { "task", SHAPE_ANY_OBJECT },
+    { "script", SHAPE_ANY_OBJECT },
+    { "live", SHAPE_ANY_OBJECT },
+    { "timeout", SHAPE_DURATION },
+    { "options", SHAPE_STRINGS },
+    { "signal", SHAPE_OBJECT, .inner = signal_shape },
+    { "copies", SHAPE_INT },
+    { "runs", SHAPE_LIST, .inner = run_shape },
+    { "expect", SHAPE_ANY },
+    { 0 },
+};
+
+static const struct shape file_shape[] = {
+    { "bases", SHAPE_ANY_OBJECT },
+    { "scenarios", SHAPE_LIST, .inner = scenario_shape },
+    { 0 },
+};
+
+/* --- tiers --- */
+
+static const char *const tier_words[] = {
+    [TIER_BASE] = "1",   [TIER_EVENTS] = "2",          [TIER_STRICT] = "3",
+    [TIER_GUARDS] = "4", [TIER_SPECIFIC] = "specific",
+};
+
+const char *scenario_tier_word(enum scenario_tier t)
+{
+    return tier_words[t];
+}
+
+bool scenario_tier_of(const char *word, enum scenario_tier *ret)
+{
+    for (int t = TIER_BASE; t <= TIER_SPECIFIC; t++) {
+        if (strcmp(word, tier_words[t]) == 0) {
+            *ret = (enum scenario_tier)t;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- one scenario --- */
+
+struct reading {
+    struct arena *arena;
+    const char *file;
+    const struct json *bases;
+};
+
+static int complain(const struct reading *rd, const struct json *v, const char *why, struct err *e)
+{
+    char at[JSON_AT_LEN];
+    return ERR(e, ERR_CONFIG, "%s: %s", json_at(rd->file, v, at), why);
+}
+
+static struct scenario_signal read_signal(const struct json *v)
+{
+    static const struct {
+        const char *name;
+        int signo;
+    } names[] = { { "INT", SIGINT }, { "TERM", SIGTERM }, { "KILL", SIGKILL }, { "STOP", SIGSTOP } };
+    struct scenario_signal s = { .count = json_int(json_get(v, "count"), 1) };
+    if (v == NULL) {
+        return s;
+    }
+    bool harness = str_eqc(json_str(json_get(v, "to"), STR_EMPTY), "harness");
+    s.to = harness ? SIGNAL_HARNESS : SIGNAL_CINCH;
+    s.event = json_cstring(json_get(v, "event"), "model.call");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (str_eqc(json_str(json_get(v, "name"), STR("INT")), names[i].name)) {
+            s.signo = names[i].signo;
+        }
+    }
+    return s;
+}
+
+static int read_run(const struct reading *rd, const struct json *v, struct scenario_run *ret,
+                    struct err *e)
+{
+    *ret = (struct scenario_run) {
+        .name = json_cstring(json_get(v, "name"), NULL),
+        .task = json_get(v, "task"),
+        .script = json_get(v, "script"),
+        .options = json_get(v, "options"),
+        .resume = json_cstring(json_get(v, "resume"), NULL),
+        .replay = json_cstring(json_get(v, "replay"), NULL),
+        .signal = read_signal(json_get(v, "signal")),
+        .copies = json_int(json_get(v, "copies"), 1),
+        .expect = json_get(v, "expect"),
+    };
+    if (ret->copies < 1 || ret->copies > COPIES_MAX) {
+        return complain(rd, v, "'copies' is a number from 1 to 16", e);
+    }
+    return checks_read(ret->expect, rd->file, e);
+}
+
+static int read_runs(const struct reading *rd, const struct json *v, struct scenario *s,
+                     struct err *e)
+{
+    const struct json *list = json_get(v, "runs");
+    if (json_len(list) > RUNS_MAX) {
+        return complain(rd, list, "these are too many runs", e);
+    }
+    s->runs_len = list == NULL ? 1 : json_len(list);
+    s->runs = arena_array(rd->arena, s->runs_len, sizeof *s->runs);
+    if (list == NULL) { /* the scenario is its only run; what is expected is looked at in the end */
+        struct json *only = json_copy(rd->arena, v);
+        json_remove(only, STR("name"));
+        json_remove(only, STR("task"));
+        json_remove(only, STR("script"));
+        json_remove(only, STR("expect"));
+        return read_run(rd, only, &s->runs[0], e);
+    }
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < s->runs_len; i++) {
+        r = read_run(rd, json_item(list, i), &s->runs[i], e);
+    }
+    return r;
+}
+
+static int read_capabilities(const struct reading *rd, const struct json *v, struct scenario *s,
+                             struct err *e)
+{
+    const struct json *given = json_get(v, "capability");
+    size_t len = json_is(given, JSON_ARRAY) ? given->array.len : given != NULL;
+    if (len == 0 || len > CAPABILITIES_MAX) {
+        return complain(rd, v, "a scenario has one capability, or a few", e);
+    }
+    s->capabilities = arena_array(rd->arena, len + 1, sizeof *s->capabilities);
+    for (size_t i = 0; i < len; i++) {
+        const struct json *one = json_is(given, JSON_ARRAY) ? given->array.items[i] : given;
+        s->capabilities[i] = json_cstring(one, "");
+    }
+    return 0;
+}
+
+static int read_scenario(const struct reading *rd, const struct json *own, struct scenario **ret,
+                         struct err *e)
+{
+    struct arena *a = rd->arena;
+    const char *base = json_cstring(json_get(own, "base"), NULL);
+    const struct json *under = base != NULL ? json_get(rd->bases, base) : NULL;
+    if (base != NULL && under == NULL) {
+        return complain(rd, own, "its base is not defined", e);
+    }
+    struct json *v = json_merge(a, under, own);
+    if (json_get(own, "script") != NULL) { /* a conversation is told as a whole */
+        json_setc(a, v, "script", json_get(own, "script"));
+    }
+    struct scenario *s = *ret = ARENA_NEW(a, struct scenario);
+    *s = (struct scenario) {
+        .name = json_cstring(json_get(v, "name"), NULL),
+        .summary = json_cstring(json_get(v, "summary"), ""),
+        .git = json_bool(json_get(v, "git"), true),
+        .hermetic = json_bool(json_get(v, "hermetic"), false),
+        .workspace = json_get(v, "workspace"),
+        .outside = json_get(v, "outside"),
+        .task = json_get(v, "task"),
+        .script = json_get(v, "script"),
+        .live = json_get(v, "live"),
+        .timeout = shape_duration(json_get(v, "timeout"), 0),
+        .expect = json_get(own, "expect"),
+        .file = rd->file,
+    };
+    if (s->name == NULL || s->task == NULL || s->summary[0] == '\0') {
+        return complain(rd, own, "a scenario has a name, a summary and a task", e);
+    }
+    if (!scenario_tier_of(json_cstring(json_get(v, "tier"), "1"), &s->tier)) {
+        return complain(rd, own, "no such tier", e);
+    }
+    int r = read_capabilities(rd, v, s, e);
+    r = r < 0 ? r : read_runs(rd, v, s, e);
+    r = r < 0 ? r : checks_read(s->expect, rd->file, e);
+    return r < 0 ? err_wrap(e, "scenario '%s'", s->name) : 0;
+}
+
+/* --- the table --- */
+
+int scenario_parse(struct arena *a, struct str text, const char *file, struct scenario_list *list,
+                   struct err *e)
+{
+    struct json *root;
+    int r = yaml_parse(a, text, file, NULL, &root, e);
+    r = r < 0 ? r : shape_check(root, file_shape, file, e);
+    if (r < 0) {
+        return r;
+    }
+    const struct json *items = json_get(root, "scenarios");
+    struct reading rd = { .arena = a, .file = file, .bases = json_get(root, "bases") };
+    if (list->len + json_len(items) > SCENARIOS_MAX) {
+        return ERR(e, ERR_LIMIT, "%s: more than %d scenarios", file, SCENARIOS_MAX);
+    }
+    const struct scenario **all =
+        arena_array(a, list->len + json_len(items) + 1, sizeof(struct scenario *));
+    if (list->len > 0) {
+        memcpy(all, list->items, list->len * sizeof *all);
+    }
+    list->items = all;
+    for (size_t i = 0; i < json_len(items); i++) {
+        struct scenario *s = NULL;
+        r = read_scenario(&rd, json_item(items, i), &s, e);
+        if (r < 0) {
+            return r;
+        }
+        if (scenario_find(list, s->name) != NULL) {
+            return complain(&rd, json_item(items, i), "there is another scenario of this name", e);
+        }
+        all[list->len++] = s;
+    }
+    return 0;
+}
+
+/* Files say what belongs together, the list goes tier by tier. */
+static void order_by_tier(struct arena *a, struct scenario_list *list)
+{
+    const struct scenario **sorted = arena_array(a, list->len + 1, sizeof(struct scenario *));
+    size_t n = 0;
+    for (int tier = TIER_BASE; tier <= TIER_SPECIFIC; tier++) {
+        for (size_t i = 0; i < list->len; i++) {
+            if ((int)list->items[i]->tier == tier) {
+                sorted[n++] = list->items[i];
+            }
+        }
+    }
+    list->items = sorted;
+}
+
+int scenario_load_all(struct arena *a, struct scenario_list *ret, struct err *e)
+{
+    *ret = (struct scenario_list) { 0 };
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < builtin_scenarios_len; i++) {
+        const struct builtin_scenarios *b = &builtin_scenarios[i];
+        r = scenario_parse(a, str_n(b->text, b->len), b->file, ret, e);
+    }
+    order_by_tier(a, ret);
+    return r;
+}
+
+const struct scenario *scenario_find(const struct scenario_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->len; i++) {
+        if (strcmp(list->items[i]->name, name) == 0) {
+            return list->items[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * struct stage: the place of one trial: a workspace and what lies beside it, laid out as the
+ * scenario says, and a look at the end whether anything there was touched.
+ *
+ *   dir/workspace   what the agent works on, a repository with one commit unless `git: false`
+ *   dir/outside     what it must not change
+ *   dir/home        the home of who calls cinch: stays empty
+ *   dir/runs/NAME   one record per run
+ *
+ * In all texts of a scenario %{workspace}, %{outside}, %{dir}, %{adapter} and %{fill:N} (N bytes of
+ * words) are filled in.
+ */
+#pragma once
+
+#include "ack/check.h"
+#include "ack/scenario.h"
+
+struct stage {
+    struct arena *arena;
+    const char *dir, *workspace, *outside, *home, *runs;
+    const char *adapter;
+    struct str before; /* what workspace and outside hold */
+};
+
+int stage_set(struct arena *a, const struct scenario *s, const char *adapter, const char *dir,
+              struct stage *ret, struct err *e) MUST_USE;
+/* A copy of the tree with the placeholders filled in. */
+struct json *stage_fill(const struct stage *st, const struct json *v);
+/* Names, modes, times and bytes must be as they were; the first that is not becomes a finding. */
+void stage_inspect(const struct stage *st, struct findings *f);

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One scenario on one adapter: the runs one after the other (copies of a run side by side), then
+ * the checks.
+ */
+#include "ack/trial.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ack/check.h"
+#include "ack/stage.h"
+#include "adapters/profile.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "io/loop.h"
+#include "io/timer.h"
+#include "proc/locate.h"
+#include "proc/proc.h"
+
+enum {
+    ARGS_MAX = 96,
+    SAID_MAX = 256 << 10, /* of standard error */
+    WATCH_MAX = 16 << 20, /* bytes of a log that is watched for an event */
+};
+
+#define WATCH_EVERY (10 * NSEC_PER_MS)
+#define MARK_NAME   "CINCH_ACK_MARK"
+
+/* One process of `cinch run`. */
+struct attempt {
+    struct trial *trial;
+    const struct scenario_run *run;
+    const char *name;
+    const char *dir; /* of its record */
+    struct proc *proc;
+    pid_t pid;
+    struct buf said;
+    bool signalled, done;
+    int status;
+};
+
+struct trial {
+    struct loop *loop;
+    struct trial_opts opts;
+    struct arena *arena;
+    struct stage stage;
+    char mark[ID_LEN];
+    nsec began, timeout;
+    size_t at;               /* the run that is under way */
+    struct attempt *tries;   /* of all runs so far */
+    size_t n_tries, n_first; /* those of this run begin at n_first */
+    struct timer *watch;
+    bool over; /* it has its verdict, or nobody wants one any more */
+    struct findings findings;
+    struct verdict verdict;
+};
+
+static void begin_run(void *arg);
+
+/* --- the command line --- */
+
+static const char **add(const char **at, const char *word)
+{
+    *at = word;
+    return at + 1;
+}
+
+static const char *number(struct arena *a, const char *what, size_t i, const char *end)
+{
+    return arena_printf(a, "%s-%zu%s", what, i, end);
+}
+
+static int write_json(const struct trial *t, const char *name, const struct json *v,
+                      const char **ret, struct err *e)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    *ret = arena_printf(t->arena, "%s/%s", t->stage.dir, name);
+    int r = json_write(v, JSON_PRETTY, &text, e);
+    return r < 0 ? r : file_write_atomic(AT_FDCWD, *ret, buf_str(&text), 0644, e);
+}
+
+/* The task: what the scenario says, with the mark by which its processes are found again, and an
+ * end of its own before the kit's. */
+static struct json *make_task(const struct trial *t, const struct scenario_run *run)
+{
+    struct arena *a = t->arena;
+    const struct scenario *s = t->opts.scenario;
+    struct json *given = json_object(a);
+    struct json *set = json_object(a);
+    struct json *env = json_object(a);
+    struct json *limits = json_object(a);
+    json_setc(a, set, MARK_NAME, json_cstr(a, t->mark));
+    json_setc(a, env, "set", set);
+    json_setc(a, given, "env", env);
+    json_setc(a, limits, "timeout", json_integer(a, t->timeout / NSEC_PER_SEC * 4 / 5));
+    json_setc(a, given, "limits", limits);
+    struct json *task = json_merge(a, given, stage_fill(&t->stage, s->task));
+    task = json_merge(a, task, stage_fill(&t->stage, run->task));
+    return t->opts.live ? json_merge(a, task, stage_fill(&t->stage, s->live)) : task;
+}
+
+static const char *dir_of(const struct trial *t, const char *name)
+{
+    for (size_t i = 0; i < t->n_tries; i++) {
+        if (t->tries[i].name != NULL && strcmp(t->tries[i].name, name) == 0) {
+            return t->tries[i].dir;
+        }
+    }
+    return "no such run";
+}
+
+/* Who plays the model: a recording, a script, or in live mode the adapter's own provider. */
+static int add_model(const struct trial *t, const struct scenario_run *run, const char ***at,
+                     struct err *e)
+{
+    const struct json *script = run->script != NULL ? run->script : t->opts.scenario->script;
+    if (run->replay != NULL) {
+        *at = add(*at, "--cassette");
+        *at = add(*at, arena_printf(t->arena, "%s/evidence/traffic.cassette",
+                                    dir_of(t, run->replay)));
+    } else if (script != NULL && !t->opts.live) {
+        const char *path;
+        int r = write_json(t, number(t->arena, "model", t->at, ".json"),
+                           stage_fill(&t->stage, script), &path, e);
+        if (r < 0) {
+            return r;
+        }
+        *at = add(*at, "--script");
+        *at = add(*at, path);
+    }
+    return 0;
+}
+
+static int make_argv(const struct trial *t, const struct attempt *x, const char **argv,
+                     struct err *e)
+{
+    char cinch[PATH_MAX];
+    const char *task;
+    const char **at = argv;
+    const struct scenario_run *run = x->run;
+    int r = locate_cinch(cinch, e);
+    r = r < 0 ? r : write_json(t, number(t->arena, "task", t->at, ".json"), make_task(t, run),
+                               &task, e);
+    if (r < 0) {
+        return r;
+    }
+    at = add(at, arena_dup(t->arena, str_of(cinch)));
+    at = add(at, "run");
+    for (size_t i = 0; t->opts.adapter_dirs != NULL && t->opts.adapter_dirs[i] != NULL; i++) {
+        at = add(add(at, "--adapter-dir"), t->opts.adapter_dirs[i]);
+    }
+    at = add(add(at, "--adapter"), t->opts.adapter_name);
+    at = add(add(at, "--workspace"), t->stage.workspace);
+    at = add(add(at, "--output"), x->dir);
+    if (t->opts.model != NULL) {
+        at = add(add(at, "--model"), t->opts.model);
+    }
+    if (run->resume != NULL) {
+        at = add(add(at, "--resume"), dir_of(t, run->resume));
+    }
+    r = add_model(t, run, &at, e);
+    for (size_t i = 0; i < json_len(run->options) && i < ARGS_MAX / 2; i++) {
+        at = add(at, json_cstring(stage_fill(&t->stage, json_item(run->options, i)), ""));
+    }
+    at = add(at, task);
+    *at = NULL;
+    return r;
+}
+
+/* --- the environment --- */
+
+/* A caller's own environment, but for his home: what lies there must not decide. Live runs need
+ * credentials, which are in both. */
+static const char **make_env(const struct trial *t)
+{
+    static const char *const kept[] = { "PATH=", "LANG=", "LC_ALL=", "TMPDIR=", "CINCH_INIT=",
+                                        "CINCH=", "ASAN_OPTIONS=", "UBSAN_OPTIONS=",
+                                        "LSAN_OPTIONS=" };
+    size_t n = 0;
+    while (t->opts.environ[n] != NULL) {
+        n++;
+    }
+    const char **env = arena_array(t->arena, n + 3, sizeof *env);
+    size_t len = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool keep = t->opts.live;
+        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+            keep = keep || strncmp(t->opts.environ[i], kept[k], strlen(kept[k])) == 0;
+        }
+        if (keep) {
+            env[len++] = t->opts.environ[i];
+        }
+    }
+    if (!t->opts.live) {
+        env[len++] = arena_printf(t->arena, "HOME=%s", t->stage.home);
+        env[len++] = arena_printf(t->arena, "CINCH_SITE_DIR=%s/no-site", t->stage.dir);
+    }
+    env[len] = NULL;
+    return env;
+}
+
+/* --- what is left --- */
+
+/* Processes of the trial that are still there: their environment has the mark. */
+static void find_left(const struct trial *t, struct findings *f)
+{
+    DIR *proc = opendir("/proc");
+    struct dirent *entry;
+    while (proc != NULL && (entry = readdir(proc)) != NULL) {
+        char path[300];
+        CLEANUP(buf) struct buf env = BUF_INIT(1 << 20);
+        (void)snprintf(path, sizeof path, "/proc/%s/environ", entry->d_name);
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+            file_read(AT_FDCWD, path, 1 << 20, &env, NULL) == 0 &&
+            str_find(buf_str(&env), str_of(t->mark)) < env.len) {
+            finding(f, "process %s was left behind", entry->d_name);
+        }
+    }
+    if (proc != NULL) {
+        closedir(proc);
+    }
+}
+
+/* --- the end --- */
+
+static void conclude(struct trial *t, enum verdict_status status)
+{
+    t->over = true;
+    t->verdict.status = status;
+    t->verdict.why = arena_dup(t->arena, buf_str(&t->findings.text));
+    t->verdict.took = clock_now() - t->began;
+    t->opts.on_done(t->opts.arg, &t->verdict);
+}
+
+/* Reads the records and holds them against what the scenario says. */
+static void judge(struct trial *t)
+{
+    struct evidence *ev = arena_array(t->arena, t->n_tries + 1, sizeof *ev);
+    const char **names = arena_array(t->arena, t->n_tries + 1, sizeof *names);
+    struct check_scene scene = {
+        .arena = t->arena,
+        .adapter = t->opts.adapter->name,
+        .runs = ev,
+        .names = names,
+        .runs_len = t->n_tries,
+        .outside = t->stage.outside,
+        .findings = &t->findings,
+    };
+    bool whole = true;
+    for (size_t i = 0; i < t->n_tries; i++) {
+        struct err e = { 0 };
+        struct attempt *x = &t->tries[i];
+        names[i] = x->name;
+        if (evidence_load(t->arena, x->dir, &ev[i], &e) < 0) {
+            finding(&t->findings, "no usable record of run %zu: %s; cinch said: %.*s", i, e.msg,
+                    STR_ARG(buf_str(&x->said)));
+            whole = false;
+        }
+        ev[i].exit_status = x->status;
+        ev[i].said = buf_str(&x->said);
+    }
+    for (size_t i = 0; whole && i < t->n_tries; i++) {
+        scene.run = &ev[i];
+        checks_apply(stage_fill(&t->stage, t->tries[i].run->expect), &scene);
+    }
+    /* The scenario's own checks: of its last run, of all copies of it. */
+    for (size_t i = t->n_first; whole && i < t->n_tries; i++) {
+        scene.run = &ev[i];
+        checks_apply(stage_fill(&t->stage, t->opts.scenario->expect), &scene);
+    }
+    stage_inspect(&t->stage, &t->findings);
+    find_left(t, &t->findings);
+    conclude(t, t->findings.len > 0 ? VERDICT_FAILED : VERDICT_PASSED);
+}
+
+static void fail(struct trial *t, const struct err *e)
+{
+    finding(&t->findings, "%s", e->msg);
+    conclude(t, VERDICT_FAILED);
+}
+
+/* --- signals at a moment --- */
+
+static size_t count_of(struct str text, struct str needle)
+{
+    size_t n = 0;
+    for (size_t at = str_find(text, needle); at < text.len; at = str_find(text, needle)) {
+        text = str_slice(text, at + needle.len, text.len);
+        n++;
+    }
+    return n;
+}
+
+/* How often the event stands in a log, by its exact words. */
+static size_t seen(const struct attempt *x, const char *log, const char *key, struct buf *text)
+{
+    struct arena *a = x->trial->arena;
+    buf_reset(text);
+    if (file_read(AT_FDCWD, arena_printf(a, "%s/%s", x->dir, log), WATCH_MAX, text, NULL) < 0) {
+        return 0;
+    }
+    const char *needle = arena_printf(a, "\"%s\":\"%s\"", key, x->run->signal.event);
+    return count_of(buf_str(text), str_of(needle));
+}
+
+/* The harness' pid, from process.spawned. */
+static pid_t harness_of(const struct str events)
+{
+    static const char *const marks[] = { "\"event\":\"process.spawned\"", "\"pid\":" };
+    struct str rest = events;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        size_t at = str_find(rest, str_of(marks[i]));
+        if (at == rest.len) {
+            return 0;
+        }
+        rest = str_slice(rest, at + strlen(marks[i]), rest.len);
+    }
+    int64_t pid = 0;
+    struct str digits = str_split(&rest, ',');
+    return str_to_i64(digits, &pid) && pid > 1 ? (pid_t)pid : 0;
+}
+
+static void watch_attempt(struct attempt *x)
+{
+    const struct scenario_signal *sig = &x->run->signal;
+    CLEANUP(buf) struct buf text = BUF_INIT(WATCH_MAX);
+    size_t n = seen(x, "transcript.jsonl", "entry_type", &text);
+    n += seen(x, "events.jsonl", "event", &text);
+    pid_t pid = sig->to == SIGNAL_HARNESS ? harness_of(buf_str(&text)) : x->pid;
+    if (n >= (size_t)sig->count && pid > 0) {
+        x->signalled = true;
+        (void)kill(pid, sig->signo);
+    }
+}
+
+static void on_watch(void *arg)
+{
+    struct trial *t = arg;
+    bool again = false;
+    for (size_t i = t->n_first; i < t->n_tries; i++) {
+        struct attempt *x = &t->tries[i];
+        if (x->run->signal.to != SIGNAL_NONE && !x->signalled && !x->done) {
+            watch_attempt(x);
+            again = again || !x->signalled;
+        }
+    }
+    if (again) {
+        timer_arm(t->watch, clock_now() + WATCH_EVERY);
+    }
+}
+
+/* --- one process --- */
+
+static void on_started(void *arg, pid_t pid)
+{
+    struct attempt *x = arg;
+    x->pid = pid;
+}
+
+static void on_output(void *arg, enum proc_stream stream, struct str bytes)
+{
+    struct attempt *x = arg;
+    size_t room = SAID_MAX - x->said.len;
+    if (stream == PROC_STDERR) {
+        buf_add(&x->said, str_slice(bytes, 0, room)); /* the rest is not kept */
+    }
+}
+
+static void on_done(void *arg, const struct proc_result *r)
+{
+    struct attempt *x = arg;
+    struct trial *t = x->trial;
+    x->done = true;
+    x->status = r->signaled ? 128 + r->value : r->value;
+    x->proc = proc_free(x->proc);
+    if (r->stopped) {
+        finding(&t->findings, "'cinch run' did not end within %lld s and was stopped",
+                (long long)(t->timeout / NSEC_PER_SEC));
+    }
+    if (x->run->signal.to != SIGNAL_NONE && !x->signalled) {
+        finding(&t->findings, "it ended before %s came %lld times", x->run->signal.event,
+                (long long)x->run->signal.count);
+    }
+    for (size_t i = t->n_first; i < t->n_tries; i++) {
+        if (!t->tries[i].done) {
+            return;
+        }
+    }
+    timer_cancel(t->watch);
+    t->at++;
+    loop_post(t->loop, begin_run, t);
+}
+
+static int start_attempt(struct trial *t, struct attempt *x, struct err *e)
+{
+    const char *argv[ARGS_MAX + 32];
+    int r = make_argv(t, x, argv, e);
+    if (r < 0) {
+        return r;
+    }
+    struct proc_opts o = {
+        .argv = argv,
+        .path = argv[0],
+        .envp = make_env(t),
+        .cwd = t->stage.dir,
+        .deadline = clock_now() + t->timeout,
+        .grace = 10 * NSEC_PER_SEC,
+        .port = { .on_started = on_started, .on_output = on_output, .on_done = on_done, .arg = x },
+    };
+    return proc_start(t->loop, &o, &x->proc, e);
+}
+
+static void begin_run(void *arg)
+{
+    struct trial *t = arg;
+    const struct scenario *s = t->opts.scenario;
+    struct err e = { 0 };
+    if (t->over) {
+        return;
+    }
+    if (t->at == s->runs_len) {
+        judge(t);
+        return;
+    }
+    const struct scenario_run *run = &s->runs[t->at];
+    t->n_first = t->n_tries;
+    for (int64_t i = 0; i < run->copies; i++) {
+        struct attempt *x = &t->tries[t->n_tries];
+        *x = (struct attempt) {
+            .trial = t,
+            .run = run,
+            .name = run->name,
+            .dir = arena_printf(t->arena, "%s/%zu", t->stage.runs, t->n_tries),
+            .said = BUF_INIT(SAID_MAX),
+        };
+        if (start_attempt(t, x, &e) < 0) {
+            fail(t, &e);
+            return;
+        }
+        t->n_tries++;
+    }
+    timer_arm(t->watch, clock_now() + WATCH_EVERY);
+}
+
+static size_t attempts(const struct scenario *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->runs_len; i++) {
+        n += (size_t)s->runs[i].copies;
+    }
+    return n;
+}
+
+int trial_start(struct loop *l, const struct trial_opts *o, struct trial **ret, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct trial *t = ARENA_NEW(a, struct trial);
+    *t = (struct trial) {
+        .loop = l,
+        .opts = *o,
+        .arena = a,
+        .began = clock_now(),
+        .timeout = o->scenario->timeout > 0 ? o->scenario->timeout : o->timeout,
+        .tries = arena_array(a, attempts(o->scenario), sizeof *t->tries),
+        .findings = { .text = BUF_INIT(1 << 20) },
+        .verdict = { .adapter = o->adapter_name, .version = "", .scenario = o->scenario,
+                     .dir = o->dir, .why = "" },
+    };
+    id_new(t->mark);
+    int r = timer_new(l, on_watch, t, &t->watch, e);
+    r = r < 0 ? r : stage_set(a, o->scenario, o->adapter_name, o->dir, &t->stage, e);
+    if (r < 0) {
+        trial_free(t);
+        return r;
+    }
+    loop_post(l, begin_run, t);
+    *ret = t;
+    return 0;
+}
+
+static void destroy(void *arg)
+{
+    struct trial *t = arg;
+    buf_done(&t->findings.text);
+    arena_free(t->arena);
+}
+
+struct trial *trial_free(struct trial *t)
+{
+    if (t == NULL) {
+        return NULL;
+    }
+    t->over = true;
+    for (size_t i = 0; i < t->n_tries; i++) {
+        t->tries[i].proc = proc_free(t->tries[i].proc);
+        buf_done(&t->tries[i].said);
+    }
+    t->watch = timer_free(t->watch);
+    loop_retire(t->loop, destroy, t);
+    return NULL;
+}
