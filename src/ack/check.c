@@ -97,6 +97,11 @@ static void check_said(const struct check_scene *s, const struct json *want)
     hold(s, "said", want, json_string(s->arena, s->run->said));
 }
 
+static void check_visits(const struct check_scene *s, const struct json *want)
+{
+    hold(s, "visits", want, json_integer(s->arena, (int64_t)s->visits));
+}
+
 static void check_text(const struct check_scene *s, const struct json *want)
 {
     hold(s, "text", want, json_get(s->run->result, "text"));
@@ -151,7 +156,7 @@ static void check_record(const struct check_scene *s, const struct json *want)
 }
 
 /* What a check wants to be told, for reading time: keys that are no matchers. */
-enum want_kind { WANT_MATCHER, WANT_POINTERS, WANT_LIST, WANT_KEYS };
+enum want_kind { WANT_MATCHER, WANT_POINTERS, WANT_LIST, WANT_KEYS, WANT_LINK };
 
 static const struct check {
     const char *name;
@@ -161,6 +166,7 @@ static const struct check {
 } checks[] = {
     { "reason", WANT_MATCHER, NULL, check_reason },
     { "exit", WANT_MATCHER, NULL, check_exit },
+    { "visits", WANT_MATCHER, NULL, check_visits },
     { "said", WANT_MATCHER, NULL, check_said },
     { "text", WANT_MATCHER, NULL, check_text },
     { "result", WANT_POINTERS, NULL, check_result },
@@ -176,6 +182,7 @@ static const struct check {
     { "request", WANT_KEYS, "|number|any|none|last|text|where|count|", check_request },
     { "patch", WANT_KEYS, "|has|lacks|contains|empty|", check_patch },
     { "session", WANT_KEYS, "|slice|count|any|each|", check_session },
+    { "link", WANT_LINK, NULL, check_link },
     { "same", WANT_KEYS, "|runs|what|", check_same },
 };
 
@@ -246,6 +253,10 @@ static int read_check(const struct json *item, const char *file, struct err *e)
         return read_pointers(m->value, file, e);
     case WANT_KEYS:
         return read_keys(c, m->value, file, e);
+    case WANT_LINK:
+        return json_get(m->value, "from") != NULL && json_get(m->value, "to") != NULL
+                   ? 0
+                   : ERR(e, ERR_CONFIG, "%s: 'link' wants from and to", json_at(file, item, at));
     case WANT_LIST:
         break;
     }

@@ -18,6 +18,8 @@
  *   outside: {PATH: MATCHER}               files beside the workspace; null: must not exist
  *   record: {PATH: MATCHER}                files of the record, as text
  *   usage: {input, output, …}              every answer of the model was counted with these
+ *   link: {from, to}                       two events, {name, at}: what is there is the same
+ *   visits: MATCHER                        how often the site was reached
  *   same: {runs: [A, B], what: [events, transcript, patch, text]}
  *
  * A count that is not given means: at least one. A check that does not hold becomes a finding, one
@@ -49,6 +51,7 @@ struct check_scene {
     const char *const *names;    /* … and their names */
     size_t runs_len;
     const char *outside; /* the directory beside the workspace */
+    size_t visits;       /* of the site (ack/site.h), by all runs */
     struct findings *findings;
 };
 

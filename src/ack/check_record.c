@@ -111,6 +111,27 @@ void check_session(const struct check_scene *s, const struct json *want)
     }
 }
 
+static const struct json *place_in_event(const struct check_scene *s, const struct json *want)
+{
+    for (size_t i = 0; i < json_len(s->run->events); i++) {
+        const struct json *v = json_item(s->run->events, i);
+        if (event_fits(want, v)) {
+            return json_pointer(v, json_str(json_get(want, "at"), STR_EMPTY));
+        }
+    }
+    return NULL;
+}
+
+void check_link(const struct check_scene *s, const struct json *want)
+{
+    const struct json *from = place_in_event(s, json_get(want, "from"));
+    const struct json *to = place_in_event(s, json_get(want, "to"));
+    if (from == NULL || to == NULL || !json_equal(from, to)) {
+        finding(s->findings, "link: '%s' and '%s' are not the same", json_cstring(from, "nothing"),
+                json_cstring(to, "nothing"));
+    }
+}
+
 /* --- two runs --- */
 
 static const struct evidence *run_named(const struct check_scene *s, const struct json *name)

@@ -40,7 +40,8 @@ static void fill_one(const struct stage *st, struct str name, struct buf *out)
     } known[] = { { "workspace", st->workspace },
                   { "outside", st->outside },
                   { "dir", st->dir },
-                  { "adapter", st->adapter } };
+                  { "adapter", st->adapter },
+                  { "site", st->site } };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (str_eqc(name, known[i].name)) {
             buf_adds(out, known[i].value);
@@ -185,24 +186,18 @@ static int list(const struct stage *st, struct str *ret, struct err *e)
     return r;
 }
 
-int stage_set(struct arena *a, const struct scenario *s, const char *adapter, const char *dir,
-              struct stage *ret, struct err *e)
+int stage_set(struct stage *st, const struct scenario *s, struct err *e)
 {
-    *ret = (struct stage) {
-        .arena = a,
-        .adapter = adapter,
-        .dir = dir,
-        .workspace = arena_printf(a, "%s/workspace", dir),
-        .outside = arena_printf(a, "%s/outside", dir),
-        .home = arena_printf(a, "%s/home", dir),
-        .runs = arena_printf(a, "%s/runs", dir),
-    };
-    int r = put_files(ret, ret->workspace, s->workspace, e);
-    r = r < 0 ? r : put_files(ret, ret->outside, s->outside, e);
-    r = r < 0 ? r : file_mkdirs(AT_FDCWD, ret->home, 0700, e);
-    r = r < 0 ? r : file_mkdirs(AT_FDCWD, ret->runs, 0755, e);
-    r = r < 0 || !s->git ? r : commit(ret, e);
-    return r < 0 ? r : list(ret, &ret->before, e);
+    st->workspace = arena_printf(st->arena, "%s/workspace", st->dir);
+    st->outside = arena_printf(st->arena, "%s/outside", st->dir);
+    st->home = arena_printf(st->arena, "%s/home", st->dir);
+    st->runs = arena_printf(st->arena, "%s/runs", st->dir);
+    int r = put_files(st, st->workspace, s->workspace, e);
+    r = r < 0 ? r : put_files(st, st->outside, s->outside, e);
+    r = r < 0 ? r : file_mkdirs(AT_FDCWD, st->home, 0700, e);
+    r = r < 0 ? r : file_mkdirs(AT_FDCWD, st->runs, 0755, e);
+    r = r < 0 || !s->git ? r : commit(st, e);
+    return r < 0 ? r : list(st, &st->before, e);
 }
 
 void stage_inspect(const struct stage *st, struct findings *f)

@@ -8,8 +8,8 @@
  *   dir/home        the home of who calls cinch: stays empty
  *   dir/runs/NAME   one record per run
  *
- * In all texts of a scenario %{workspace}, %{outside}, %{dir}, %{adapter} and %{fill:N} (N bytes of
- * words) are filled in.
+ * In all texts of a scenario %{workspace}, %{outside}, %{dir}, %{adapter}, %{site} (ack/site.h) and
+ * %{fill:N} (N bytes of words) are filled in.
  */
 #pragma once
 
@@ -20,11 +20,12 @@ struct stage {
     struct arena *arena;
     const char *dir, *workspace, *outside, *home, *runs;
     const char *adapter;
+    const char *site;
     struct str before; /* what workspace and outside hold */
 };
 
-int stage_set(struct arena *a, const struct scenario *s, const char *adapter, const char *dir,
-              struct stage *ret, struct err *e) MUST_USE;
+/* Lays out what is given; arena, dir, adapter and site are set by the caller. */
+int stage_set(struct stage *st, const struct scenario *s, struct err *e) MUST_USE;
 /* A copy of the tree with the placeholders filled in. */
 struct json *stage_fill(const struct stage *st, const struct json *v);
 /* Names, modes, times and bytes must be as they were; the first that is not becomes a finding. */

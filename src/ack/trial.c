@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "ack/check.h"
+#include "ack/site.h"
 #include "ack/stage.h"
 #include "adapters/profile.h"
 #include "base/file.h"
@@ -48,6 +49,7 @@ struct trial {
     struct trial_opts opts;
     struct arena *arena;
     struct stage stage;
+    struct site *site;
     char mark[ID_LEN];
     nsec began, timeout;
     size_t at;               /* the run that is under way */
@@ -156,8 +158,12 @@ static int make_argv(const struct trial *t, const struct attempt *x, const char 
     at = add(add(at, "--adapter"), t->opts.adapter_name);
     at = add(add(at, "--workspace"), t->stage.workspace);
     at = add(add(at, "--output"), x->dir);
-    if (t->opts.model != NULL) {
-        at = add(add(at, "--model"), t->opts.model);
+    const char *model = t->opts.model;
+    if (model == NULL && !t->opts.live && strcmp(t->opts.adapter->driver, "api") == 0) {
+        model = "scripted"; /* who has no default takes any name */
+    }
+    if (model != NULL) {
+        at = add(add(at, "--model"), model);
     }
     if (run->resume != NULL) {
         at = add(add(at, "--resume"), dir_of(t, run->resume));
@@ -242,6 +248,7 @@ static void judge(struct trial *t)
     struct evidence *ev = arena_array(t->arena, t->n_tries + 1, sizeof *ev);
     const char **names = arena_array(t->arena, t->n_tries + 1, sizeof *names);
     struct check_scene scene = {
+        .visits = site_visits(t->site),
         .arena = t->arena,
         .adapter = t->opts.adapter->name,
         .runs = ev,
@@ -472,7 +479,10 @@ int trial_start(struct loop *l, const struct trial_opts *o, struct trial **ret, 
     };
     id_new(t->mark);
     int r = timer_new(l, on_watch, t, &t->watch, e);
-    r = r < 0 ? r : stage_set(a, o->scenario, o->adapter_name, o->dir, &t->stage, e);
+    r = r < 0 ? r : site_open(l, &t->site, e);
+    t->stage = (struct stage) { .arena = a, .dir = o->dir, .adapter = o->adapter_name };
+    t->stage.site = r < 0 ? "" : site_address(t->site);
+    r = r < 0 ? r : stage_set(&t->stage, o->scenario, e);
     if (r < 0) {
         trial_free(t);
         return r;
@@ -500,6 +510,7 @@ struct trial *trial_free(struct trial *t)
         buf_done(&t->tries[i].said);
     }
     t->watch = timer_free(t->watch);
+    t->site = site_free(t->site);
     loop_retire(t->loop, destroy, t);
     return NULL;
 }
