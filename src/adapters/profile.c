@@ -135,6 +135,10 @@ static const struct shape profile_shape[] = {
     { "sandbox", SHAPE_OBJECT, .inner = sandbox_shape },
     { "output", SHAPE_OBJECT, .inner = output_shape },
     { "capabilities", SHAPE_STRINGS },
+    { "lacks", SHAPE_MAP },
+    { "tried", SHAPE_STRING },
+    { "unverified", SHAPE_STRING },
+    { "quirks", SHAPE_STRINGS },
     { 0 },
 };
 
@@ -372,7 +376,9 @@ static void read_rest(struct arena *a, struct profile *p)
     if (p->output == NULL) {
         p->output = json_object(a);
     }
-    p->capabilities = json_get(p->doc, "capabilities");
+    p->tried = json_cstring(json_get(p->doc, "tried"), NULL);
+    p->unverified = json_cstring(json_get(p->doc, "unverified"), NULL);
+    p->quirks = json_get(p->doc, "quirks");
 }
 
 int profile_parse(struct arena *a, struct str text, const char *file, struct profile **ret,
@@ -396,6 +402,9 @@ int profile_parse(struct arena *a, struct str text, const char *file, struct pro
     if (p->trust.style != NULL && p->trust.file == NULL) {
         return ERR(e, ERR_CONFIG, "%s: 'trust' needs 'file', relative to the home", file);
     }
+    if (p->tried != NULL && p->unverified != NULL) {
+        return ERR(e, ERR_CONFIG, "%s: it is either 'tried' or 'unverified'", file);
+    }
     if (p->skills != NULL && !path_stays_below(str_of(p->skills))) {
         return ERR(e, ERR_CONFIG, "%s: 'skills' must be a folder below the home", file);
     }
@@ -413,6 +422,9 @@ int profile_parse(struct arena *a, struct str text, const char *file, struct pro
     read_sandbox(p);
     r = check_section(p, "gateway", p->gateway.files, file, e);
     r = r < 0 ? r : check_section(p, "mcp", p->mcp.files, file, e);
+    r = r < 0 ? r
+              : capability_read(json_get(p->doc, "capabilities"), json_get(p->doc, "lacks"), file,
+                                &p->capabilities, e);
     if (r < 0) {
         return r;
     }

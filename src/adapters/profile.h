@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 
+#include "adapters/capability.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -143,8 +144,11 @@ struct profile {
     struct profile_acp acp;
     struct profile_sandbox sandbox;
     struct json *output; /* mapping, see mapping.h; never NULL */
-    struct json *capabilities;
-    struct json *doc; /* the whole file, for `cinch adapters show` */
+    struct capability_set capabilities;
+    const char *tried;      /* version of the harness that the profile was tried with; NULL: none */
+    const char *unverified; /* why it could not be tried; NULL: nothing is said */
+    struct json *quirks;    /* what is particular about the harness, in sentences */
+    struct json *doc;       /* the whole file, for `cinch adapters show` */
 };
 
 int profile_parse(struct arena *a, struct str text, const char *file, struct profile **ret,

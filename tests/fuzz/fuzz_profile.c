@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const struct placeholder vars[] = {
             { .name = "prompt", .value = STR("do it") },
             { .name = "model", .value = { NULL, 0 } },
-            { .name = "args", .list = p->capabilities },
+            { .name = "args", .list = p->binary },
         };
         struct launch launch;
         struct launch_spec spec = { .profile = p, .vars = { vars, ARRAY_LEN(vars) } };

@@ -89,6 +89,9 @@ static void test_everything(void **state)
 
 static void test_mistakes_are_named_with_their_place(void **state)
 {
+    refuse("name: x\nargv: [a]\ncapabilities: [transcripts]\n", "p.yaml:3:16: 'capabilities'");
+    refuse("name: x\nargv: [a]\nlacks: {tool_policy: no}\n", "'lacks' names 'tool_policy'");
+    refuse("name: x\nargv: [a]\ntried: 1.0.0\nunverified: because\n", "either 'tried' or");
     refuse("name: x\nargv: [a]\ngateway: {files: {s: {}}}\n", "p.yaml:3:22: 'gateway.files' names");
     refuse("name: x\nargv: [a]\nmcp: {files: {s: {}}}\n", "p.yaml:3:18: 'mcp.files' names");
     refuse("name: x\nargv: [a]\npromt: file\n", "p.yaml:3:1: unknown key 'promt'");

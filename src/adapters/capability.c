@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of capabilities, and how a profile declares them.
+ */
+#include "adapters/capability.h"
+
+static const struct capability_info table[CAPABILITY_COUNT] = {
+    [CAPABILITY_TEXT_RESPONSE] = { "text_response", TIER_BASIC,
+                                   "A prompt is answered with a text, which is the result." },
+    [CAPABILITY_TOOL_INVOCATION] = { "tool_invocation", TIER_BASIC,
+                                     "The model can call the tools of the task." },
+    [CAPABILITY_STRUCTURED_OUTPUT] = { "structured_output", TIER_BASIC,
+                                       "The answer is a value that fits the task's schema." },
+    [CAPABILITY_EVENT_EMISSION] = { "event_emission", TIER_OBSERVED,
+                                    "PromptRendered, ToolInvoked and PromptExecuted are told." },
+    [CAPABILITY_TRANSCRIPT] = { "transcript", TIER_OBSERVED,
+                                "What was said and done is in the transcript, in its order." },
+    [CAPABILITY_RENDERED_TOOLS_EVENT] = { "rendered_tools_event", TIER_OBSERVED,
+                                          "RenderedTools tells which tools the model sees." },
+    [CAPABILITY_PROGRESSIVE_DISCLOSURE] = { "progressive_disclosure", TIER_LIMITED,
+                                            "The model opens sections of the prompt, and gets the "
+                                            "tools that they bring." },
+    [CAPABILITY_TRANSACTIONAL_TOOLS] = { "transactional_tools", TIER_LIMITED,
+                                         "A tool that fails leaves neither files nor state." },
+    [CAPABILITY_DEADLINE_ENFORCEMENT] = { "deadline_enforcement", TIER_LIMITED,
+                                          "The run ends at its deadline, with what was done." },
+    [CAPABILITY_BUDGET_ENFORCEMENT] = { "budget_enforcement", TIER_LIMITED,
+                                        "The run ends when its budget is used up." },
+    [CAPABILITY_TOOL_POLICIES] = { "tool_policies", TIER_GUARDED,
+                                   "Policies deny calls, and the model is told why." },
+    [CAPABILITY_FEEDBACK_PROVIDERS] = { "feedback_providers", TIER_GUARDED,
+                                        "Feedback reaches the model while it works." },
+    [CAPABILITY_TASK_COMPLETION] = { "task_completion", TIER_GUARDED,
+                                     "Who stops before the task is complete is asked to go on." },
+    [CAPABILITY_NATIVE_TOOLS] = { "native_tools", TIER_SPECIFIC,
+                                  "ToolInvoked tells of the harness' own tools, too." },
+    [CAPABILITY_WORKSPACE_ISOLATION] = { "workspace_isolation", TIER_SPECIFIC,
+                                         "It sees the workspace and cannot change the original." },
+    [CAPABILITY_CUSTOM_ENV_FORWARDING] = { "custom_env_forwarding", TIER_SPECIFIC,
+                                           "Variables of the task reach what it starts." },
+    [CAPABILITY_NETWORK_POLICY] = { "network_policy", TIER_SPECIFIC,
+                                    "It reaches the gateway and the hosts that are allowed." },
+    [CAPABILITY_SANDBOX_POLICY] = { "sandbox_policy", TIER_SPECIFIC,
+                                    "It reads and writes only what the policy names." },
+    [CAPABILITY_SKILL_INSTALLATION] = { "skill_installation", TIER_SPECIFIC,
+                                        "Skills of the task are put where it finds them." },
+};
+
+const struct capability_info *capability_info(enum capability c)
+{
+    return &table[c];
+}
+
+bool capability_of(struct str name, enum capability *ret)
+{
+    for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
+        if (str_eqc(name, table[i].name)) {
+            *ret = (enum capability)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *capability_tier_word(enum capability_tier t)
+{
+    static const char *const words[] = {
+        [TIER_BASIC] = "1",   [TIER_OBSERVED] = "2",        [TIER_LIMITED] = "3",
+        [TIER_GUARDED] = "4", [TIER_SPECIFIC] = "specific",
+    };
+    return words[t];
+}
+
+bool capability_default(enum capability c)
+{
+    return table[c].tier <= TIER_LIMITED;
+}
+
+static int find(struct str name, const char *key, const struct json *at, const char *file,
+                enum capability *ret, struct err *e)
+{
+    if (capability_of(name, ret)) {
+        return 0;
+    }
+    char place[JSON_AT_LEN];
+    size_t nearest = CAPABILITY_COUNT;
+    size_t distance = 4;
+    for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
+        size_t d = str_distance(name, str_of(table[i].name), distance - 1);
+        nearest = d < distance ? i : nearest;
+        distance = d < distance ? d : distance;
+    }
+    if (nearest == CAPABILITY_COUNT) {
+        return ERR(e, ERR_CONFIG, "%s: '%s' names '%.*s', which is no capability",
+                   json_at(file, at, place), key, STR_ARG(name));
+    }
+    return ERR(e, ERR_CONFIG, "%s: '%s' names '%.*s', which is no capability (did you mean '%s'?)",
+               json_at(file, at, place), key, STR_ARG(name), table[nearest].name);
+}
+
+static int read_declared(const struct json *declared, const char *file, struct capability_set *set,
+                         struct err *e)
+{
+    for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
+        set->has[i] = declared == NULL && capability_default((enum capability)i);
+    }
+    for (size_t i = 0; i < json_len(declared); i++) {
+        const struct json *item = json_item(declared, i);
+        enum capability c;
+        int r = find(json_str(item, STR_EMPTY), "capabilities", item, file, &c, e);
+        if (r < 0) {
+            return r;
+        }
+        set->has[c] = true;
+    }
+    return 0;
+}
+
+int capability_read(const struct json *declared, const struct json *lacks, const char *file,
+                    struct capability_set *ret, struct err *e)
+{
+    char place[JSON_AT_LEN];
+    *ret = (struct capability_set) { 0 };
+    int r = read_declared(declared, file, ret, e);
+    for (size_t i = 0; r == 0 && i < json_len(lacks); i++) {
+        struct str name = lacks->object.members[i].key;
+        const struct json *why = lacks->object.members[i].value;
+        enum capability c;
+        r = find(name, "lacks", why, file, &c, e);
+        if (r < 0) {
+            return r;
+        }
+        if (!json_is(why, JSON_STRING) || why->string.len == 0) {
+            return ERR(e, ERR_CONFIG, "%s: 'lacks.%s' must be the reason, in words",
+                       json_at(file, why, place), table[c].name);
+        }
+        if (ret->has[c] && declared != NULL) {
+            return ERR(e, ERR_CONFIG, "%s: '%s' is under 'capabilities', and under 'lacks'",
+                       json_at(file, why, place), table[c].name);
+        }
+        ret->has[c] = false; /* else it was only taken for granted */
+        ret->lacks[c] = json_cstring(why, NULL);
+    }
+    return r;
+}
+
+const char *capability_lack(const struct capability_set *set, enum capability c)
+{
+    if (set->has[c]) {
+        return NULL;
+    }
+    return set->lacks[c] != NULL ? set->lacks[c] : "its profile does not declare it";
+}
