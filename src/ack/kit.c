@@ -22,6 +22,9 @@
 #define TICK  (NSEC_PER_SEC / 5)
 #define GRACE (60 * NSEC_PER_SEC) /* beyond its own timeout, before a trial is given up */
 
+/* Of what a verdict says: it quotes foreign text, and goes into reports whole. */
+enum { WHY_MAX = 8192 };
+
 enum job_state { JOB_WAITS, JOB_RUNS, JOB_ENDS, JOB_SETTLED };
 
 struct job {
@@ -209,6 +212,15 @@ static void conclude(void *arg)
     fill(k);
 }
 
+static const char *copy_why(struct arena *a, const char *why)
+{
+    struct str all = str_of(why);
+    struct str some = str_slice(all, 0, WHY_MAX);
+    return some.len == all.len
+               ? arena_dup(a, all)
+               : arena_printf(a, "%.*s\n… and %zu bytes more", STR_ARG(some), all.len - some.len);
+}
+
 static void on_done(void *arg, const struct verdict *v)
 {
     struct job *j = arg;
@@ -216,7 +228,7 @@ static void on_done(void *arg, const struct verdict *v)
         return;
     }
     j->verdict->status = v->status;
-    j->verdict->why = arena_dup(j->kit->arena, str_of(v->why));
+    j->verdict->why = copy_why(j->kit->arena, v->why);
     j->verdict->took += clock_now() - j->started;
     j->state = JOB_ENDS;
     loop_post(j->kit->loop, conclude, j);
@@ -407,7 +419,9 @@ int kit_run(struct arena *a, const struct kit_opts *o, struct kit_report *ret, s
     struct kit k = { .opts = o, .arena = a };
     nsec began = clock_now();
     bool made = false;
-    *ret = (struct kit_report) { .adapters = o->adapters, .adapters_len = o->adapters_len };
+    *ret = (struct kit_report) { .adapters = o->adapters,
+                                 .adapters_len = o->adapters_len,
+                                 .live = o->live };
     (void)clock_iso(clock_wall(), ret->started_at);
     int r = o->expected == NULL ? 0 : expected_load(a, o->expected, &k.expected, e);
     if (r == 0) {

@@ -75,6 +75,7 @@ struct kit_report {
     nsec took;
     char started_at[32];
     bool interrupted;
+    bool live;
     /* Entries of the file of expected failures that match nothing that was asked for. */
     const char *const *stale;
     size_t stale_len;

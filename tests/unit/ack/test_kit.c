@@ -142,7 +142,7 @@ static void set_up(struct fixture *f, const char *const *names)
     for (; names[f->opts.scenarios.len] != NULL; f->opts.scenarios.len++) {
         struct scenario *s = &f->scenarios[f->opts.scenarios.len];
         *s = (struct scenario) { .name = names[f->opts.scenarios.len],
-                                 .tier = TIER_BASE,
+                                 .tier = 1,
                                  .capabilities = text };
         f->items[f->opts.scenarios.len] = s;
     }
