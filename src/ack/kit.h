@@ -7,8 +7,8 @@
  *   report_json(&report, fd, e); …                        ack/report.h
  *   return kit_failed(&report) ? 1 : 0;
  *
- * Blocks until all trials have come to an end; SIGINT ends those under way, and the report has the
- * rest as skipped. Scenarios are tried in the order of the table, `jobs` at a time.
+ * Blocks until all trials have come to an end; SIGINT and SIGTERM end those under way, and the
+ * report has the rest as skipped. Scenarios are tried in the order of the table, `jobs` at a time.
  */
 #pragma once
 
@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "ack/scenario.h"
+#include "ack/trial.h"
 #include "ack/verdict.h"
 #include "adapters/profile.h"
 #include "base/arena.h"
@@ -25,20 +26,30 @@
 struct kit_adapter {
     const char *name;
     const struct profile *profile;
-    const char *model;   /* of the command line or the environment; NULL: its own */
+    const char *model; /* of the command line or the environment; NULL: its own */
     bool available;
     const char *why_not; /* "claude is not in PATH: npm install -g …" */
     const char *version;
 };
 
+/* For who shows how it goes on; all may be NULL. */
 struct kit_watcher {
     void (*begin)(void *owner, size_t trials); /* how many there will be, skipped ones included */
     void (*start)(void *owner, const char *adapter, const struct scenario *s);
+    /* Also for what is skipped, which never starts; not when a flaky one is tried again. */
     void (*done)(void *owner, const struct verdict *v);
+    void (*tick)(void *owner); /* a few times a second */
     void *owner;
 };
 
+/* What tries a scenario: trial_start() and trial_free() of ack/trial.h, or a test's own. */
+struct kit_engine {
+    int (*start)(struct loop *l, const struct trial_opts *o, struct trial **ret, struct err *e);
+    struct trial *(*free)(struct trial *t);
+};
+
 struct kit_opts {
+    struct kit_engine engine;
     struct kit_adapter *adapters;
     size_t adapters_len;
     const char *const *adapter_dirs; /* NULL-terminated */
@@ -46,7 +57,9 @@ struct kit_opts {
     bool live;
     unsigned jobs;
     nsec timeout; /* of one scenario that has none of its own */
-    const char *dir;      /* where trials work; removed but for those that failed */
+    /* Where trials work: missing, or empty. Each has DIR/ADAPTER/SCENARIO, which is made before it
+     * starts and removed after, but for those that failed. */
+    const char *dir;
     bool keep;            /* all of them */
     const char *expected; /* file of expected failures; NULL: none */
     const char *const *environ;
@@ -58,11 +71,12 @@ struct kit_report {
     size_t adapters_len;
     const struct verdict *verdicts; /* adapter by adapter, in the order of the table */
     size_t len;
-    size_t count[VERDICT_FLAKY + 1];
+    size_t count[VERDICT_COUNT];
     nsec took;
     char started_at[32];
     bool interrupted;
-    /* Entries of the file of expected failures that name what does not exist. */
+    bool live;
+    /* Entries of the file of expected failures that match nothing that was asked for. */
     const char *const *stale;
     size_t stale_len;
 };
@@ -71,6 +85,7 @@ int kit_run(struct arena *a, const struct kit_opts *o, struct kit_report *ret,
             struct err *e) MUST_USE;
 bool kit_failed(const struct kit_report *r);
 
-/* Is the adapter's program here, and which version? Fills available, why_not and version. */
+/* Is the adapter's program here, and which version? Fills available, why_not and version. Blocks
+ * for at most 10 s, if the program does not answer to --version. */
 int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *environ,
               struct err *e) MUST_USE;

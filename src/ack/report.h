@@ -13,6 +13,9 @@ int report_junit(const struct kit_report *r, struct buf *out, struct err *e) MUS
 int report_html(const struct kit_report *r, struct buf *out, struct err *e) MUST_USE;
 
 /* docs/compatibility.md and its JSON: a row for each adapter and version of its harness, a column
- * for each capability: proven, failed, or skipped with the reason. */
-int report_compatibility(const struct kit_report *r, struct buf *markdown, struct buf *json,
-                         struct err *e) MUST_USE;
+ * for each capability. Proven: at least one scenario of it ran, and all that ran passed; failed:
+ * one did not (also when that is expected, or now and then); skipped: none ran, with the reason.
+ * `before` is the JSON of last time: rows of other adapters and versions stay, with their date;
+ * NULL: there is none. ERR_CONFIG when it is something else. */
+int report_compatibility(const struct kit_report *r, const struct json *before,
+                         struct buf *markdown, struct buf *json, struct err *e) MUST_USE;

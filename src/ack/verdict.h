@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/clock.h"
@@ -17,7 +18,8 @@ enum verdict_status {
     VERDICT_SKIPPED,  /* `why` is the true reason */
     VERDICT_EXPECTED, /* failed, and the file of expected failures says so */
     VERDICT_STALE,    /* passed, although it says so: counts as a failure */
-    VERDICT_FLAKY,    /* failed and passed in the same kit, and the file allows that */
+    VERDICT_FLAKY,    /* failed, once or in both tries, and the file allows that */
+    VERDICT_COUNT,
 };
 
 struct verdict {
@@ -25,9 +27,11 @@ struct verdict {
     const char *version; /* of the harness program; "" when not known */
     const struct scenario *scenario;
     enum verdict_status status;
-    const char *why; /* "" when passed; else one finding a line, each with what was wanted and found */
+    const char
+        *why; /* "" when passed; else one finding a line, each with what was wanted and found */
     nsec took;
     const char *dir; /* what is left of it; NULL: removed */
 };
 
 const char *verdict_word(enum verdict_status s); /* "passed", "failed", … */
+bool verdict_is_failure(enum verdict_status s);  /* the kit has failed because of it */

@@ -21,11 +21,11 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "cli/probe.h"
 #include "cli/request.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "proc/locate.h"
+#include "proc/probe.h"
 #include "proc/which.h"
 
 #define PROBE_TIME (5 * NSEC_PER_SEC)

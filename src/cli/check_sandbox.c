@@ -18,8 +18,8 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "cli/check.h"
-#include "cli/probe.h"
 #include "io/loop.h"
+#include "proc/probe.h"
 #include "proc/which.h"
 #include "sandbox/sandbox.h"
 

@@ -15,7 +15,7 @@
 
 #include "base/macro.h"
 #include "cli/check.h"
-#include "cli/probe.h"
+#include "proc/probe.h"
 
 static int ask(const char *script, nsec timeout, struct buf *out, struct err *e)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Asking a program one question, `git --version`, for doctor and adapters: started with an empty
- * standard input, its first output taken, ended if it takes too long. Blocks for at most the time
- * that is given.
+ * Asking a program one question, `git --version`, for doctor and the compatibility kit: started
+ * with an empty standard input, its first output taken, ended if it takes too long. Blocks for at
+ * most the time that is given.
  */
 #pragma once
 

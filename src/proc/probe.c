@@ -2,7 +2,7 @@
  *
  * A child with one pipe, watched with poll(2). Small questions only: runs go through proc.
  */
-#include "cli/probe.h"
+#include "proc/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>

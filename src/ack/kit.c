@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The schedule of the kit: a job for each scenario on each adapter, so many at a time on one loop.
+ * A job waits, runs, ends (its verdict is there, its trial is not yet freed) and is settled; only
+ * settle() writes a verdict that counts.
+ */
+#include "ack/kit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "ack/expected.h"
+#include "ack/kit_priv.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "io/loop.h"
+#include "io/sigwatch.h"
+#include "io/timer.h"
+
+#define TICK  (NSEC_PER_SEC / 5)
+#define GRACE (60 * NSEC_PER_SEC) /* beyond its own timeout, before a trial is given up */
+
+/* Of what a verdict says: it quotes foreign text, and goes into reports whole. */
+enum { WHY_MAX = 8192 };
+
+enum job_state { JOB_WAITS, JOB_RUNS, JOB_ENDS, JOB_SETTLED };
+
+struct job {
+    struct kit *kit;
+    const struct kit_adapter *adapter;
+    const struct scenario *scenario;
+    const struct expected_entry *entry; /* NULL: it must pass */
+    struct verdict *verdict;
+    enum job_state state;
+    struct trial *trial;
+    unsigned tries;
+    const char *first_dir, *first_why; /* of the first of two tries */
+    nsec started;
+};
+
+struct kit {
+    const struct kit_opts *opts;
+    struct arena *arena;
+    struct loop *loop;
+    struct timer *tick;
+    struct expected expected;
+    struct job *jobs;
+    size_t len, next;
+    unsigned running;
+    bool interrupted;
+};
+
+static void fill(struct kit *k);
+
+/* --- directories --- */
+
+/* A part of a path, whatever the adapter's name is ("exec:/x/y"). */
+static const char *dir_name(struct kit *k, const struct kit_adapter *adapter)
+{
+    char *name = arena_dup(k->arena, str_of(adapter->name));
+    bool changed = false;
+    for (char *p = name; *p != '\0'; p++) {
+        bool good = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+                    (*p >= '0' && *p <= '9') || *p == '-' || *p == '_' || (*p == '.' && p != name);
+        if (!good) {
+            *p = '_';
+            changed = true;
+        }
+    }
+    size_t index = (size_t)(adapter - k->opts->adapters);
+    return changed ? arena_printf(k->arena, "%zu-%.60s", index, name) : name;
+}
+
+static const char *job_dir(struct job *j)
+{
+    return arena_printf(j->kit->arena, "%s/%s/%s%s", j->kit->opts->dir,
+                        dir_name(j->kit, j->adapter), j->scenario->name,
+                        j->tries > 1 ? ".again" : "");
+}
+
+/* Returns what is left: NULL when it is gone. */
+static const char *remove_dir(const char *dir)
+{
+    return dir == NULL || file_remove_tree(AT_FDCWD, dir, NULL) == 0 ? NULL : dir;
+}
+
+static int prepare_dir(const struct kit_opts *o, bool *ret_made, struct err *e)
+{
+    bool empty = true;
+    *ret_made = !file_exists(AT_FDCWD, o->dir);
+    if (*ret_made) {
+        return file_mkdirs(AT_FDCWD, o->dir, 0700, e);
+    }
+    int r = file_dir_is_empty(AT_FDCWD, o->dir, &empty, e);
+    if (r == 0 && !empty) {
+        return ERR(e, ERR_EXISTS, "'%s' is not empty: name a directory that is, or a new one",
+                   o->dir);
+    }
+    return r;
+}
+
+/* What is empty goes; rmdir() leaves what has something in it. */
+static void tidy_dirs(struct kit *k, bool made)
+{
+    for (size_t i = 0; i < k->opts->adapters_len; i++) {
+        const struct kit_adapter *adapter = &k->opts->adapters[i];
+        (void)rmdir(arena_printf(k->arena, "%s/%s", k->opts->dir, dir_name(k, adapter)));
+    }
+    if (made) {
+        (void)rmdir(k->opts->dir);
+    }
+}
+
+/* --- verdicts --- */
+
+static const char *with_reason(struct job *j, const char *before, const char *why)
+{
+    return arena_printf(j->kit->arena, "%s (%s: %s)%s%s", before, j->entry->at, j->entry->reason,
+                        why[0] == '\0' ? "" : "\n", why);
+}
+
+static void judge_flaky(struct job *j)
+{
+    struct verdict *v = j->verdict;
+    if (j->first_why == NULL && v->status != VERDICT_FAILED) {
+        return; /* at the first try */
+    }
+    const char *how = j->first_why == NULL          ? "failed, not tried again"
+                      : v->status == VERDICT_FAILED ? "failed twice"
+                                                    : "failed, then passed";
+    const char *why = j->first_why == NULL ? v->why : j->first_why;
+    v->why = with_reason(j, how, why);
+    v->status = VERDICT_FLAKY;
+    if (j->first_dir != NULL && v->dir != j->first_dir) {
+        v->dir = j->kit->opts->keep ? v->dir : remove_dir(v->dir);
+        v->dir = j->first_dir;
+    }
+}
+
+/* What the file of expected failures makes of it. */
+static void judge(struct job *j)
+{
+    struct verdict *v = j->verdict;
+    if (j->entry == NULL || v->status == VERDICT_SKIPPED) {
+        return;
+    }
+    if (j->entry->flaky) {
+        judge_flaky(j);
+    } else if (v->status == VERDICT_FAILED) {
+        v->status = VERDICT_EXPECTED;
+        v->why = with_reason(j, "fails as expected", v->why);
+    } else if (v->status == VERDICT_PASSED) {
+        v->status = VERDICT_STALE;
+        v->why = with_reason(j, "passes, although it is listed to fail: remove the entry", "");
+    }
+}
+
+static void settle(struct job *j)
+{
+    struct verdict *v = j->verdict;
+    const struct kit_watcher *w = &j->kit->opts->watcher;
+    judge(j);
+    if (v->status != VERDICT_FAILED && v->status != VERDICT_FLAKY && !j->kit->opts->keep) {
+        v->dir = remove_dir(v->dir);
+    }
+    j->state = JOB_SETTLED;
+    if (w->done != NULL) {
+        w->done(w->owner, v);
+    }
+}
+
+static void settle_as(struct job *j, enum verdict_status status, const char *why)
+{
+    j->verdict->status = status;
+    j->verdict->why = why;
+    settle(j);
+}
+
+/* --- trials --- */
+
+static void end_trial(struct job *j)
+{
+    j->trial = j->kit->opts->engine.free(j->trial);
+    j->kit->running--;
+    if (j->kit->running == 0) {
+        timer_cancel(j->kit->tick);
+    }
+}
+
+static void start(struct job *j);
+
+/* From the loop, outside of the trial's own callback, so that it can be freed. */
+static void conclude(void *arg)
+{
+    struct job *j = arg;
+    struct kit *k = j->kit;
+    if (j->state != JOB_ENDS) {
+        return;
+    }
+    end_trial(j);
+    bool again = j->entry != NULL && j->entry->flaky && j->tries == 1 && !k->interrupted &&
+                 j->verdict->status == VERDICT_FAILED;
+    if (again) {
+        j->first_why = j->verdict->why;
+        j->first_dir = j->verdict->dir;
+        start(j);
+    } else {
+        settle(j);
+    }
+    fill(k);
+}
+
+static const char *copy_why(struct arena *a, const char *why)
+{
+    struct str all = str_of(why);
+    struct str some = str_slice(all, 0, WHY_MAX);
+    return some.len == all.len
+               ? arena_dup(a, all)
+               : arena_printf(a, "%.*s\n… and %zu bytes more", STR_ARG(some), all.len - some.len);
+}
+
+static void on_done(void *arg, const struct verdict *v)
+{
+    struct job *j = arg;
+    if (j->state != JOB_RUNS) {
+        return;
+    }
+    j->verdict->status = v->status;
+    j->verdict->why = copy_why(j->kit->arena, v->why);
+    j->verdict->took += clock_now() - j->started;
+    j->state = JOB_ENDS;
+    loop_post(j->kit->loop, conclude, j);
+}
+
+static void start(struct job *j)
+{
+    struct kit *k = j->kit;
+    const struct kit_opts *o = k->opts;
+    struct err e = { 0 };
+    j->tries++;
+    j->state = JOB_RUNS;
+    j->started = clock_now();
+    j->verdict->dir = job_dir(j);
+    struct trial_opts opts = {
+        .scenario = j->scenario,
+        .adapter = j->adapter->profile,
+        .adapter_name = j->adapter->name,
+        .adapter_dirs = o->adapter_dirs,
+        .model = j->adapter->model,
+        .live = o->live,
+        .dir = j->verdict->dir,
+        .timeout = j->scenario->timeout > 0 ? j->scenario->timeout : o->timeout,
+        .environ = o->environ,
+        .on_done = on_done,
+        .arg = j,
+    };
+    int r = file_mkdirs(AT_FDCWD, opts.dir, 0700, &e);
+    if (r == 0 && j->tries == 1 && o->watcher.start != NULL) {
+        o->watcher.start(o->watcher.owner, j->adapter->name, j->scenario);
+    }
+    if (r == 0) {
+        r = o->engine.start(k->loop, &opts, &j->trial, &e);
+    }
+    if (r < 0) {
+        settle_as(j, VERDICT_FAILED, arena_printf(k->arena, "it did not start: %s", e.msg));
+        return;
+    }
+    k->running++;
+    if (!timer_armed(k->tick)) {
+        timer_arm(k->tick, clock_now() + TICK);
+    }
+}
+
+static void fill(struct kit *k)
+{
+    while (!k->interrupted && k->next < k->len &&
+           k->running < (k->opts->jobs == 0 ? 1 : k->opts->jobs)) {
+        struct job *j = &k->jobs[k->next++];
+        const char *skip = kit_skip(k->arena, k->opts, j->adapter, j->scenario);
+        if (skip != NULL) {
+            settle_as(j, VERDICT_SKIPPED, skip);
+        } else {
+            start(j);
+        }
+    }
+}
+
+/* A trial has a timeout of its own; this is for one that does not keep it. */
+static void give_up(struct job *j)
+{
+    j->verdict->took += clock_now() - j->started;
+    end_trial(j);
+    settle_as(j, VERDICT_FAILED, "the trial came to no end, and was given up");
+}
+
+static void on_tick(void *arg)
+{
+    struct kit *k = arg;
+    const struct kit_watcher *w = &k->opts->watcher;
+    nsec now = clock_now();
+    for (size_t i = 0; i < k->next; i++) {
+        struct job *j = &k->jobs[i];
+        nsec timeout = j->scenario->timeout > 0 ? j->scenario->timeout : k->opts->timeout;
+        if (j->state == JOB_RUNS && now - j->started > timeout + GRACE) {
+            give_up(j);
+        }
+    }
+    if (w->tick != NULL) {
+        w->tick(w->owner);
+    }
+    fill(k);
+    if (k->running > 0) {
+        timer_arm(k->tick, now + TICK);
+    }
+}
+
+static void on_signal(void *arg, int signo)
+{
+    struct kit *k = arg;
+    if (k->interrupted) {
+        loop_stop(k->loop); /* twice: somebody has no patience */
+        return;
+    }
+    k->interrupted = true;
+    for (size_t i = 0; i < k->next; i++) {
+        struct job *j = &k->jobs[i];
+        if (j->state == JOB_RUNS) {
+            end_trial(j);
+            j->state = JOB_WAITS; /* settled when its processes are gone */
+        }
+    }
+}
+
+/* --- the whole --- */
+
+static void make_jobs(struct kit *k, struct kit_report *ret)
+{
+    const struct kit_opts *o = k->opts;
+    k->len = o->adapters_len * o->scenarios.len;
+    k->jobs = arena_array(k->arena, k->len, sizeof *k->jobs);
+    struct verdict *verdicts = arena_array(k->arena, k->len, sizeof *verdicts);
+    for (size_t i = 0; i < k->len; i++) {
+        const struct kit_adapter *adapter = &o->adapters[i / o->scenarios.len];
+        const struct scenario *s = o->scenarios.items[i % o->scenarios.len];
+        verdicts[i] = (struct verdict) {
+            .adapter = adapter->name,
+            .version = adapter->version == NULL ? "" : adapter->version,
+            .scenario = s,
+            .status = VERDICT_SKIPPED,
+            .why = "",
+        };
+        k->jobs[i] = (struct job) {
+            .kit = k,
+            .adapter = adapter,
+            .scenario = s,
+            .entry = expected_find(&k->expected, adapter->name, s->name),
+            .verdict = &verdicts[i],
+        };
+    }
+    ret->verdicts = verdicts;
+    ret->len = k->len;
+}
+
+static void list_stale(struct kit *k, struct kit_report *ret)
+{
+    const char **stale = arena_array(k->arena, k->expected.len, sizeof *stale);
+    for (size_t i = 0; i < k->expected.len; i++) {
+        const struct expected_entry *x = &k->expected.items[i];
+        bool used = false;
+        for (size_t j = 0; j < k->len && !used; j++) {
+            used = expected_matches(x, k->jobs[j].adapter->name, k->jobs[j].scenario->name);
+        }
+        if (!used) {
+            stale[ret->stale_len++] =
+                arena_printf(k->arena, "%s: %s, %s", x->at, x->adapter, x->scenario);
+        }
+    }
+    ret->stale = stale;
+}
+
+static int run_jobs(struct kit *k, struct err *e)
+{
+    static const int signals[] = { SIGINT, SIGTERM };
+    struct sigwatch *watches[ARRAY_LEN(signals)] = { NULL };
+    CLEANUP(loop) struct loop *loop = NULL;
+    int r = loop_new(&loop, e);
+    k->loop = loop;
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(signals); i++) {
+        r = sigwatch_new(loop, signals[i], on_signal, k, &watches[i], e);
+    }
+    if (r == 0) {
+        r = timer_new(loop, on_tick, k, &k->tick, e);
+    }
+    if (r == 0) {
+        fill(k);
+        loop_run(loop);
+    }
+    for (size_t i = 0; i < k->len; i++) {
+        struct job *j = &k->jobs[i];
+        if (r == 0 && j->state == JOB_RUNS) {
+            give_up(j);
+        } else if (r == 0 && j->state == JOB_ENDS) {
+            conclude(j);
+        } else if (r == 0 && j->state == JOB_WAITS) {
+            settle_as(j, VERDICT_SKIPPED, "interrupted");
+        }
+    }
+    k->tick = timer_free(k->tick);
+    for (size_t i = 0; i < ARRAY_LEN(watches); i++) {
+        watches[i] = sigwatch_free(watches[i]);
+    }
+    return r;
+}
+
+int kit_run(struct arena *a, const struct kit_opts *o, struct kit_report *ret, struct err *e)
+{
+    struct kit k = { .opts = o, .arena = a };
+    nsec began = clock_now();
+    bool made = false;
+    *ret = (struct kit_report) { .adapters = o->adapters,
+                                 .adapters_len = o->adapters_len,
+                                 .live = o->live };
+    (void)clock_iso(clock_wall(), ret->started_at);
+    int r = o->expected == NULL ? 0 : expected_load(a, o->expected, &k.expected, e);
+    if (r == 0) {
+        r = prepare_dir(o, &made, e);
+    }
+    if (r < 0) {
+        return r;
+    }
+    make_jobs(&k, ret);
+    list_stale(&k, ret);
+    if (o->watcher.begin != NULL) {
+        o->watcher.begin(o->watcher.owner, k.len);
+    }
+    r = run_jobs(&k, e);
+    tidy_dirs(&k, made);
+    for (size_t i = 0; i < ret->len; i++) {
+        ret->count[ret->verdicts[i].status]++;
+    }
+    ret->interrupted = k.interrupted;
+    ret->took = clock_now() - began;
+    return r;
+}
+
+bool kit_failed(const struct kit_report *r)
+{
+    size_t failed = 0;
+    for (enum verdict_status s = 0; s < VERDICT_COUNT; s++) {
+        failed += verdict_is_failure(s) ? r->count[s] : 0;
+    }
+    return failed > 0 || r->interrupted;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is there to be tried: the program of an adapter, its version, and what its profile declares.
+ * An adapter that is not here, or that does not say it can do a thing, is skipped with the reason,
+ * never failed.
+ */
+#include <stdlib.h>
+
+#include "ack/kit_priv.h"
+#include "adapters/driver.h"
+#include "proc/probe.h"
+#include "proc/which.h"
+
+#define PROBE_TIME (10 * NSEC_PER_SEC)
+
+enum { VERSION_LONGEST = 60 };
+
+const char *kit_variable(const char *const *environ, const char *name)
+{
+    struct str wanted = str_of(name);
+    for (size_t i = 0; environ != NULL && environ[i] != NULL; i++) {
+        struct str entry = str_of(environ[i]);
+        if (str_starts(entry, wanted) && entry.ptr[wanted.len] == '=') {
+            return entry.ptr + wanted.len + 1;
+        }
+    }
+    return NULL;
+}
+
+/* --- the program --- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* "codex-cli 0.166.0", "v1.2", "2.1.197 (Claude Code)": the word that is the number; else the whole
+ * line. What is no plain ASCII is left out: it goes into tables and names. */
+static const char *version_of(struct arena *a, struct str output)
+{
+    struct str rest = str_trim(output);
+    struct str line = str_trim(str_split(&rest, '\n'));
+    for (struct str words = line; words.len > 0;) {
+        struct str word = str_split(&words, ' ');
+        size_t v = word.len > 1 && word.ptr[0] == 'v' ? 1 : 0;
+        if (word.len > v && is_digit(word.ptr[v])) {
+            line = str_slice(word, v, word.len);
+            break;
+        }
+    }
+    char *version = arena_dup(a, str_slice(line, 0, VERSION_LONGEST));
+    size_t len = 0;
+    for (const char *p = version; *p != '\0'; p++) {
+        if (*p > ' ' && *p <= '~') {
+            version[len++] = *p;
+        }
+    }
+    version[len] = '\0';
+    return version;
+}
+
+static void ask_version(struct arena *a, struct kit_adapter *adapter, const char *program)
+{
+    CLEANUP(buf) struct buf output = BUF_INIT(4096);
+    const char *const argv[] = { program, "--version", NULL };
+    struct err e;
+    int r = probe_program(argv, PROBE_TIME, &output, &e);
+    if (r < 0) {
+        adapter->why_not = arena_dup(a, str_of(e.msg));
+    } else if (r > 0) {
+        adapter->why_not = arena_printf(a, "'%s --version' ends with status %d", program, r);
+    } else {
+        adapter->available = true;
+        adapter->version = version_of(a, buf_str(&output));
+    }
+}
+
+static void find_program(struct arena *a, struct kit_adapter *adapter, const char *const *environ)
+{
+    const struct json *candidates = adapter->profile->binary;
+    CLEANUP(buf) struct buf names = BUF_INIT(BUF_TEXT);
+    char program[PATH_MAX];
+    struct err e;
+    for (size_t i = 0; i < json_len(candidates); i++) {
+        const char *name = json_cstring(json_item(candidates, i), "");
+        if (which_find(name, kit_variable(environ, "PATH"), NULL, program, &e) < 0) {
+            buf_addf(&names, "%s%s", i == 0 ? "" : ", ", name);
+            continue;
+        }
+        /* A program that keeps the file contract need not know --version: it would begin a run. */
+        if (str_eqc(str_of(adapter->profile->driver), "contract")) {
+            adapter->available = true;
+            return;
+        }
+        ask_version(a, adapter, arena_dup(a, str_of(program)));
+        return;
+    }
+    bool path = json_len(candidates) == 1 && strchr(names.ptr, '/') != NULL;
+    adapter->why_not = path ? arena_dup(a, str_of(e.msg))
+                            : arena_printf(a, "not in PATH: %.*s", STR_ARG(buf_str(&names)));
+}
+
+int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *environ,
+              struct err *e)
+{
+    const struct profile *p = adapter->profile;
+    adapter->available = false;
+    adapter->version = "";
+    adapter->why_not = "";
+    if (driver_find(p->driver) == NULL) {
+        return ERR(e, ERR_UNAVAILABLE, "adapter '%s': this cinch has no driver '%s'", adapter->name,
+                   p->driver);
+    }
+    if (driver_is_internal(p)) {
+        adapter->available = true;
+        adapter->version = CINCH_VERSION;
+    } else if (json_len(p->binary) == 0) {
+        adapter->why_not = "takes its command from the task: write a profile with `binary` for it";
+    } else {
+        find_program(a, adapter, environ);
+    }
+    return 0;
+}
+
+/* --- what is skipped --- */
+
+static const char *lack_of(struct arena *a, const struct profile *p, const char *capability)
+{
+    const struct json *declared = json_get(p->doc, "capabilities");
+    for (size_t i = 0; i < json_len(declared); i++) {
+        if (str_eqc(json_str(json_item(declared, i), STR_EMPTY), capability)) {
+            return NULL;
+        }
+    }
+    const char *why = json_cstring(json_get(json_get(p->doc, "lacks"), capability), NULL);
+    return arena_printf(a, "%s: %s", capability, why == NULL ? "not declared by the profile" : why);
+}
+
+const char *kit_skip(struct arena *a, const struct kit_opts *o, const struct kit_adapter *adapter,
+                     const struct scenario *s)
+{
+    const char *key = adapter->profile->gateway.key;
+    if (!adapter->available) {
+        return adapter->why_not;
+    }
+    if (o->live && s->hermetic) {
+        return "holds for a scripted model only";
+    }
+    if (o->live && key != NULL && kit_variable(o->environ, key) == NULL) {
+        return arena_printf(a, "%s is not set: a real model needs it", key);
+    }
+    for (const char **c = s->capabilities; c != NULL && *c != NULL; c++) {
+        const char *lack = lack_of(a, adapter->profile, *c);
+        if (lack != NULL) {
+            return lack;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The schedule of the kit on trials that only pretend: what is tried, skipped, tried again, kept,
+ * and told. The name of a scenario says what its trial does.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ack/kit.h"
+#include "base/file.h"
+#include "io/loop.h"
+#include "io/timer.h"
+
+/* --- a trial that pretends --- */
+
+struct counts {
+    unsigned now, most, started, freed, seen_dirs;
+    size_t begun, starts, dones;
+    int raise_at; /* SIGINT when so many have started; 0: never */
+};
+
+struct trial {
+    struct trial_opts opts;
+    struct timer *timer;
+};
+
+static struct counts *counts_of(const struct trial_opts *o)
+{
+    return (struct counts *)(uintptr_t)strtoull(o->environ[0] + strlen("COUNTS="), NULL, 16);
+}
+
+static bool has(const struct trial_opts *o, const char *word)
+{
+    return strstr(o->scenario->name, word) != NULL;
+}
+
+static void on_timer(void *arg)
+{
+    struct trial *t = arg;
+    char why[64] = "";
+    bool again = str_ends(str_of(t->opts.dir), STR(".again"));
+    bool failed = has(&t->opts, "fail") || (has(&t->opts, "first") && !again);
+    if (failed) {
+        (void)snprintf(why, sizeof why, "wanted 1, found 2%s", again ? " again" : "");
+    }
+    const struct verdict v = { .status = failed ? VERDICT_FAILED : VERDICT_PASSED, .why = why };
+    counts_of(&t->opts)->now--;
+    t->opts.on_done(t->opts.arg, &v);
+    memset(why, 'x', sizeof why - 1); /* the kit must have its own copy */
+}
+
+static int fake_start(struct loop *l, const struct trial_opts *o, struct trial **ret, struct err *e)
+{
+    struct counts *c = counts_of(o);
+    if (has(o, "refuse")) {
+        return ERR(e, ERR_SYS, "no room");
+    }
+    struct trial *t = xcalloc(1, sizeof *t);
+    t->opts = *o;
+    c->seen_dirs += file_is_dir(AT_FDCWD, o->dir);
+    c->started++;
+    c->now++;
+    c->most = c->now > c->most ? c->now : c->most;
+    assert_int_equal(timer_new(l, on_timer, t, &t->timer, e), 0);
+    if (!has(o, "never")) {
+        timer_arm(t->timer, clock_now() + NSEC_PER_MS);
+    } else if (!has(o, "lost")) {
+        timer_arm(t->timer, clock_now() + 3600 * NSEC_PER_SEC);
+    }
+    if (c->raise_at > 0 && c->started == (unsigned)c->raise_at) {
+        assert_int_equal(kill(getpid(), SIGINT), 0);
+    }
+    *ret = t;
+    return 0;
+}
+
+static struct trial *fake_free(struct trial *t)
+{
+    counts_of(&t->opts)->freed++;
+    timer_free(t->timer);
+    free(t);
+    return NULL;
+}
+
+/* --- a kit of them --- */
+
+struct fixture {
+    struct arena *arena;
+    struct counts counts;
+    struct kit_adapter adapters[3];
+    struct scenario scenarios[8];
+    const struct scenario *items[8];
+    const char *environ[3];
+    struct kit_opts opts;
+    struct kit_report report;
+    char dir[64];
+};
+
+static void on_begin(void *owner, size_t trials)
+{
+    ((struct counts *)owner)->begun = trials;
+}
+
+static void on_start(void *owner, const char *adapter, const struct scenario *s)
+{
+    ((struct counts *)owner)->starts++;
+}
+
+static void on_done(void *owner, const struct verdict *v)
+{
+    ((struct counts *)owner)->dones++;
+    assert_non_null(v->why);
+}
+
+static struct profile *make_profile(struct arena *a, const char *doc)
+{
+    struct profile *p = ARENA_NEW(a, struct profile);
+    p->driver = "oneshot";
+    p->binary = json_array(a);
+    assert_int_equal(json_parse(a, str_of(doc), NULL, &p->doc, NULL), 0);
+    return p;
+}
+
+#define DECLARES "{\"capabilities\":[\"text_response\"],\"lacks\":{\"transcript\":\"it is mute\"}}"
+
+static void set_up(struct fixture *f, const char *const *names)
+{
+    *f = (struct fixture) { .arena = arena_new(), .dir = "/tmp/test_ack_XXXXXX" };
+    assert_non_null(mkdtemp(f->dir));
+    static const char *text[] = { "text_response", NULL };
+    for (; names[f->opts.scenarios.len] != NULL; f->opts.scenarios.len++) {
+        struct scenario *s = &f->scenarios[f->opts.scenarios.len];
+        *s = (struct scenario) { .name = names[f->opts.scenarios.len],
+                                 .tier = 1,
+                                 .capabilities = text };
+        f->items[f->opts.scenarios.len] = s;
+    }
+    f->adapters[0] = (struct kit_adapter) { .name = "one",
+                                            .profile = make_profile(f->arena, DECLARES),
+                                            .available = true,
+                                            .version = "1.0" };
+    f->environ[0] =
+        arena_printf(f->arena, "COUNTS=%llx", (unsigned long long)(uintptr_t)&f->counts);
+    f->opts.scenarios.items = f->items;
+    f->opts.engine = (struct kit_engine) { fake_start, fake_free };
+    f->opts.adapters = f->adapters;
+    f->opts.adapters_len = 1;
+    f->opts.jobs = 2;
+    f->opts.timeout = 120 * NSEC_PER_SEC;
+    f->opts.dir = arena_printf(f->arena, "%s/trials", f->dir);
+    f->opts.environ = f->environ;
+    f->opts.watcher = (struct kit_watcher) {
+        .begin = on_begin, .start = on_start, .done = on_done, .owner = &f->counts
+    };
+}
+
+static void run(struct fixture *f)
+{
+    struct err e = { 0 };
+    if (kit_run(f->arena, &f->opts, &f->report, &e) < 0) {
+        fail_msg("%s", e.msg);
+    }
+    assert_int_equal(f->counts.started, f->counts.freed);
+    assert_int_equal(f->counts.started, f->counts.seen_dirs);
+    assert_int_equal(f->counts.dones, f->report.len);
+    assert_int_equal(f->counts.begun, f->report.len);
+}
+
+static void tear_down(struct fixture *f)
+{
+    assert_int_equal(file_remove_tree(AT_FDCWD, f->dir, NULL), 0);
+    f->arena = arena_free(f->arena);
+}
+
+static bool is_left(struct fixture *f, const char *name)
+{
+    return file_exists(AT_FDCWD, arena_printf(f->arena, "%s/trials%s", f->dir, name));
+}
+
+static void expect_file(struct fixture *f, const char *text)
+{
+    f->opts.expected = arena_printf(f->arena, "%s/expected.yaml", f->dir);
+    assert_int_equal(file_write_atomic(AT_FDCWD, f->opts.expected, str_of(text), 0644, NULL), 0);
+}
+
+/* --- what is promised --- */
+
+static void test_passes(void **state)
+{
+    struct fixture f;
+    set_up(&f, (const char *const[]) { "pass_1", "pass_2", "pass_3", "pass_4", "pass_5", NULL });
+    f.adapters[1] = f.adapters[0];
+    f.adapters[1].name = "exec:/x/y";
+    f.opts.adapters_len = 2;
+    run(&f);
+    assert_false(kit_failed(&f.report));
+    assert_int_equal(f.report.count[VERDICT_PASSED], 10);
+    assert_int_equal(f.counts.most, 2);
+    assert_int_equal(f.counts.starts, 10);
+    assert_string_equal(f.report.verdicts[7].adapter, "exec:/x/y");
+    assert_string_equal(f.report.verdicts[7].scenario->name, "pass_3");
+    assert_string_equal(f.report.verdicts[7].version, "1.0");
+    assert_true(f.report.verdicts[7].took >= NSEC_PER_MS);
+    assert_false(is_left(&f, "")); /* nothing at all */
+    tear_down(&f);
+}
+
+static void test_failure_is_kept(void **state)
+{
+    struct fixture f;
+    set_up(&f, (const char *const[]) { "pass_1", "fail_2", "refuse_3", "pass_4", NULL });
+    run(&f);
+    assert_true(kit_failed(&f.report));
+    assert_int_equal(f.report.count[VERDICT_FAILED], 2);
+    assert_int_equal(f.report.count[VERDICT_PASSED], 2);
+    assert_string_equal(f.report.verdicts[1].why, "wanted 1, found 2");
+    assert_string_equal(f.report.verdicts[2].why, "it did not start: no room");
+    assert_true(is_left(&f, "/one/fail_2"));
+    assert_string_equal(f.report.verdicts[1].dir,
+                        arena_printf(f.arena, "%s/trials/one/fail_2", f.dir));
+    assert_false(is_left(&f, "/one/pass_1"));
+    assert_null(f.report.verdicts[0].dir);
+    tear_down(&f);
+}
+
+static void test_keep(void **state)
+{
+    struct fixture f;
+    set_up(&f, (const char *const[]) { "pass_1", NULL });
+    f.opts.keep = true;
+    run(&f);
+    assert_true(is_left(&f, "/one/pass_1"));
+    assert_non_null(f.report.verdicts[0].dir);
+    tear_down(&f);
+}
+
+static void test_skips(void **state)
+{
+    static const char *transcript[] = { "text_response", "transcript", NULL };
+    static const char *other[] = { "sandbox_policy", NULL };
+    struct fixture f;
+    set_up(&f, (const char *const[]) { "pass_1", "pass_2", "pass_3", NULL });
+    f.scenarios[1].capabilities = transcript;
+    f.scenarios[2].capabilities = other;
+    f.adapters[1] = f.adapters[0];
+    f.adapters[1].name = "two";
+    f.adapters[1].available = false;
+    f.adapters[1].why_not = "not in PATH: two";
+    f.opts.adapters_len = 2;
+    run(&f);
+    assert_false(kit_failed(&f.report)); /* skipped is never failed */
+    assert_int_equal(f.counts.started, 1);
+    assert_int_equal(f.report.count[VERDICT_SKIPPED], 5);
+    assert_string_equal(f.report.verdicts[1].why, "transcript: it is mute");
+    assert_string_equal(f.report.verdicts[2].why, "sandbox_policy: not declared by the profile");
+    assert_string_equal(f.report.verdicts[3].why, "not in PATH: two");
+    assert_null(f.report.verdicts[3].dir);
+    tear_down(&f);
+}
+
+static void test_live(void **state)
+{
+    struct fixture f;
+    struct profile *p;
+    set_up(&f, (const char *const[]) { "pass_1", "pass_2", NULL });
+    f.opts.live = true;
+    f.scenarios[1].hermetic = true;
+    p = make_profile(f.arena, DECLARES);
+    p->gateway.key = "SOME_API_KEY";
+    f.adapters[0].profile = p;
+    run(&f);
+    assert_int_equal(f.counts.started, 0);
+    assert_string_equal(f.report.verdicts[0].why, "SOME_API_KEY is not set: a real model needs it");
+    f.environ[1] = "SOME_API_KEY=x";
+    f.counts = (struct counts) { 0 };
+    run(&f);
+    assert_int_equal(f.counts.started, 1);
+    assert_int_equal(f.report.verdicts[0].status, VERDICT_PASSED);
+    assert_int_equal(f.report.verdicts[1].status, VERDICT_SKIPPED);
+    tear_down(&f);
+}
+
+static void test_expected(void **state)
+{
+    struct fixture f;
+    set_up(&f, (const char *const[]) { "fail_1", "pass_2", "pass_3", NULL });
+    expect_file(&f, "expected:\n"
+                    "  - {adapter: one, scenario: fail_1, reason: known}\n"
+                    "  - {adapter: 'o*', scenario: gone, reason: was once}\n");
+    run(&f);
+    assert_false(kit_failed(&f.report));
+    assert_int_equal(f.report.count[VERDICT_EXPECTED], 1);
+    assert_non_null(strstr(f.report.verdicts[0].why, "known"));
+    assert_non_null(strstr(f.report.verdicts[0].why, "wanted 1, found 2"));
+    assert_int_equal(f.report.stale_len, 1);
+    assert_non_null(strstr(f.report.stale[0], "expected.yaml:3:5: o*, gone"));
+    assert_false(is_left(&f, ""));
+    tear_down(&f);
+}
+
+static void test_stale(void **state)
+{
+    struct fixture f;
+    set_up(&f, (const char *const[]) { "pass_1", NULL });
+    expect_file(&f, "expected:\n  - {adapter: '*', scenario: pass_1, reason: known}\n");
+    run(&f);
+    assert_true(kit_failed(&f.report)); /* the list must not rot */
+    assert_int_equal(f.report.verdicts[0].status, VERDICT_STALE);
+    assert_non_null(strstr(f.report.verdicts[0].why, "remove the entry"));
+    assert_int_equal(f.report.stale_len, 0);
+    tear_down(&f);
+}
+
+static void test_flaky(void **state)
+{
+    struct fixture f;
+    set_up(&f, (const char *const[]) { "first_1", "fail_2", "pass_3", "first_4", NULL });
+    expect_file(&f, "flaky:\n"
+                    "  - {adapter: one, scenario: first_1, reason: shaky}\n"
+                    "  - {adapter: one, scenario: fail_2, reason: shaky}\n"
+                    "  - {adapter: one, scenario: pass_3, reason: shaky}\n");
+    run(&f);
+    assert_int_equal(f.counts.started, 6);
+    assert_int_equal(f.counts.starts, 4);
+    assert_int_equal(f.report.verdicts[0].status, VERDICT_FLAKY);
+    assert_non_null(strstr(f.report.verdicts[0].why, "failed, then passed"));
+    assert_non_null(strstr(f.report.verdicts[0].why, "wanted 1, found 2"));
+    assert_int_equal(f.report.verdicts[1].status, VERDICT_FLAKY);
+    assert_non_null(strstr(f.report.verdicts[1].why, "failed twice"));
+    assert_int_equal(f.report.verdicts[2].status, VERDICT_PASSED);
+    assert_int_equal(f.report.verdicts[3].status, VERDICT_FAILED); /* not listed: one try */
+    assert_true(is_left(&f, "/one/first_1"));
+    assert_false(is_left(&f, "/one/first_1.again"));
+    assert_false(is_left(&f, "/one/fail_2.again"));
+    tear_down(&f);
+}
+
+static void test_interrupt(void **state)
+{
+    struct fixture f;
+    set_up(&f, (const char *const[]) { "never_1", "never_2", "pass_3", "pass_4", NULL });
+    f.counts.raise_at = 2;
+    run(&f);
+    assert_true(f.report.interrupted);
+    assert_true(kit_failed(&f.report));
+    assert_int_equal(f.counts.started, 2);
+    assert_int_equal(f.report.count[VERDICT_SKIPPED], 4);
+    assert_string_equal(f.report.verdicts[0].why, "interrupted");
+    assert_string_equal(f.report.verdicts[3].why, "interrupted");
+    assert_false(is_left(&f, ""));
+    tear_down(&f);
+}
+
+static void test_dir_in_use(void **state)
+{
+    struct fixture f;
+    struct err e;
+    set_up(&f, (const char *const[]) { "pass_1", NULL });
+    f.opts.dir = arena_printf(f.arena, "%s/mine", f.dir);
+    assert_int_equal(file_mkdirs(AT_FDCWD, f.opts.dir, 0755, NULL), 0);
+    run(&f); /* empty: taken, and left where it is */
+    assert_true(file_is_dir(AT_FDCWD, f.opts.dir));
+    const char *file = arena_printf(f.arena, "%s/thesis.txt", f.opts.dir);
+    assert_int_equal(file_write_atomic(AT_FDCWD, file, STR("x"), 0644, NULL), 0);
+    assert_int_equal(kit_run(f.arena, &f.opts, &f.report, &e), -ERR_EXISTS);
+    assert_true(file_exists(AT_FDCWD, file));
+    tear_down(&f);
+}
+
+/* --- is it here? --- */
+
+static void probe(struct fixture *f, const char *script, struct kit_adapter *ret)
+{
+    const char *program = arena_printf(f->arena, "%s/agent", f->dir);
+    struct profile *p = make_profile(f->arena, "{}");
+    struct err e;
+    json_push(f->arena, p->binary, json_cstr(f->arena, "nobody-has-this"));
+    json_push(f->arena, p->binary, json_cstr(f->arena, "agent"));
+    f->environ[1] = arena_printf(f->arena, "PATH=/nonexistent:%s", f->dir);
+    if (script != NULL) {
+        assert_int_equal(file_write_atomic(AT_FDCWD, program, str_of(script), 0755, NULL), 0);
+    }
+    *ret = (struct kit_adapter) { .name = "agent", .profile = p };
+    assert_int_equal(kit_probe(f->arena, ret, f->environ, &e), 0);
+}
+
+static void test_probe(void **state)
+{
+    struct fixture f;
+    struct kit_adapter a;
+    set_up(&f, (const char *const[]) { NULL });
+    probe(&f, NULL, &a);
+    assert_false(a.available);
+    assert_string_equal(a.why_not, "not in PATH: nobody-has-this, agent");
+    probe(&f, "#!/bin/sh\n[ \"$1\" = --version ] && echo 'agent-cli v0.166.0 (x)'\n", &a);
+    assert_true(a.available);
+    assert_string_equal(a.version, "0.166.0");
+    probe(&f, "#!/bin/sh\nprintf '2.1.197 (Claude Code)\\nmore'\n", &a);
+    assert_string_equal(a.version, "2.1.197");
+    probe(&f, "#!/bin/sh\nprintf 'de\\033[31mv\\n'\n", &a);
+    assert_true(a.available);
+    assert_string_equal(a.version, "de[31mv");
+    probe(&f, "#!/bin/sh\nexit 3\n", &a);
+    assert_false(a.available);
+    assert_non_null(strstr(a.why_not, "ends with status 3"));
+    tear_down(&f);
+}
+
+static void test_probe_without_program(void **state)
+{
+    struct fixture f;
+    struct err e;
+    set_up(&f, (const char *const[]) { NULL });
+    struct profile *p = make_profile(f.arena, "{}");
+    struct kit_adapter a = { .name = "command", .profile = p };
+    assert_int_equal(kit_probe(f.arena, &a, f.environ, &e), 0);
+    assert_false(a.available);
+    assert_non_null(strstr(a.why_not, "takes its command from the task"));
+    p->driver = "api";
+    assert_int_equal(kit_probe(f.arena, &a, f.environ, &e), 0);
+    assert_true(a.available);
+    assert_string_equal(a.version, CINCH_VERSION);
+    p->driver = "telepathy";
+    assert_int_equal(kit_probe(f.arena, &a, f.environ, &e), -ERR_UNAVAILABLE);
+    tear_down(&f);
+}
+
+/* A program of the file contract is not asked: --version would begin a run. */
+static void test_probe_contract(void **state)
+{
+    struct fixture f;
+    struct err e;
+    set_up(&f, (const char *const[]) { NULL });
+    struct profile *p = make_profile(f.arena, "{}");
+    const char *program = arena_printf(f.arena, "%s/adapter", f.dir);
+    struct kit_adapter a = { .name = "exec:adapter", .profile = p };
+    p->driver = "contract";
+    json_push(f.arena, p->binary, json_cstr(f.arena, program));
+    assert_int_equal(kit_probe(f.arena, &a, f.environ, &e), 0);
+    assert_false(a.available);
+    assert_non_null(strstr(a.why_not, program));
+    assert_int_equal(file_write_atomic(AT_FDCWD, program, STR("#!/bin/sh\nexit 9\n"), 0755, NULL),
+                     0);
+    assert_int_equal(kit_probe(f.arena, &a, f.environ, &e), 0);
+    assert_true(a.available);
+    assert_string_equal(a.version, "");
+    tear_down(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_passes),         cmocka_unit_test(test_failure_is_kept),
+        cmocka_unit_test(test_keep),           cmocka_unit_test(test_skips),
+        cmocka_unit_test(test_live),           cmocka_unit_test(test_expected),
+        cmocka_unit_test(test_stale),          cmocka_unit_test(test_flaky),
+        cmocka_unit_test(test_interrupt),      cmocka_unit_test(test_dir_in_use),
+        cmocka_unit_test(test_probe),          cmocka_unit_test(test_probe_without_program),
+        cmocka_unit_test(test_probe_contract),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
