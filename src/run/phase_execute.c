@@ -368,15 +368,21 @@ static int launch(struct run *run, struct err *e)
     return proc_start(run->loop, &opts, &x->proc, e);
 }
 
+/* A driver that hands the tools over itself is told of them before it begins. */
+static void offer_tools(struct run *run)
+{
+    if (run->driver->offer != NULL) {
+        run->driver->offer(run->session, tools_offered(run));
+    }
+}
+
 /* Everything that the agent needs is there. */
 static void start(struct run *run)
 {
     struct execution *x = &run->exec;
     struct err e;
     if (run->cause.reason == REASON_NONE) {
-        if (run->driver->offer != NULL) {
-            run->driver->offer(run->session, tools_offered(run));
-        }
+        offer_tools(run);
         int r = run->driver->plan == NULL ? talk_start(run, &e) : launch(run, &e);
         if (r < 0) {
             run_fail_err(run, &e);
@@ -412,6 +418,7 @@ int execute_again(struct run *run, struct str prompt, struct err *e)
         return r;
     }
     run->session = run->driver->open(&x->spec, (struct entry_sink) { on_entry, run });
+    offer_tools(run);
     x->launched = false;
     x->ended = 0;
     x->exit = (struct engine_exit) { 0 };
