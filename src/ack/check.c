@@ -11,7 +11,7 @@
 #include "ack/check_priv.h"
 #include "base/file.h"
 
-enum { FILE_MAX = 64 << 20 };
+enum { FILE_MAX = 64 << 20, ALTERNATIVES_MAX = 64 << 10 };
 
 void finding(struct findings *f, const char *fmt, ...)
 {
@@ -155,8 +155,27 @@ static void check_record(const struct check_scene *s, const struct json *want)
     hold_files(s, "record", s->run->dir, want);
 }
 
+static void check_any_of(const struct check_scene *s, const struct json *want)
+{
+    CLEANUP(buf) struct buf all = BUF_INIT(ALTERNATIVES_MAX);
+    for (size_t i = 0; i < json_len(want); i++) {
+        struct findings here = { .text = BUF_INIT(ALTERNATIVES_MAX) };
+        struct check_scene scene = *s;
+        scene.findings = &here;
+        checks_apply(json_item(want, i), &scene);
+        int r = buf_printf(&all, NULL, "%s%.*s", i == 0 ? "" : "; or ",
+                           STR_ARG(buf_str(&here.text)));
+        (void)r;
+        buf_done(&here.text);
+        if (here.len == 0) {
+            return;
+        }
+    }
+    finding(s->findings, "any_of: %.*s", STR_ARG(buf_str(&all)));
+}
+
 /* What a check wants to be told, for reading time: keys that are no matchers. */
-enum want_kind { WANT_MATCHER, WANT_POINTERS, WANT_LIST, WANT_KEYS, WANT_LINK };
+enum want_kind { WANT_MATCHER, WANT_POINTERS, WANT_LIST, WANT_KEYS, WANT_LINK, WANT_LISTS };
 
 static const struct check {
     const char *name;
@@ -182,6 +201,7 @@ static const struct check {
     { "request", WANT_KEYS, "|number|any|none|last|text|where|count|", check_request },
     { "patch", WANT_KEYS, "|has|lacks|contains|empty|", check_patch },
     { "session", WANT_KEYS, "|slice|count|any|each|", check_session },
+    { "any_of", WANT_LISTS, NULL, check_any_of },
     { "link", WANT_LINK, NULL, check_link },
     { "same", WANT_KEYS, "|runs|what|", check_same },
 };
@@ -234,6 +254,15 @@ static int read_keys(const struct check *c, const struct json *want, const char 
     return 0;
 }
 
+static int read_lists(const struct json *lists, const char *file, struct err *e)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < json_len(lists); i++) {
+        r = checks_read(json_item(lists, i), file, e);
+    }
+    return r;
+}
+
 static int read_check(const struct json *item, const char *file, struct err *e)
 {
     char at[JSON_AT_LEN];
@@ -257,6 +286,8 @@ static int read_check(const struct json *item, const char *file, struct err *e)
         return json_get(m->value, "from") != NULL && json_get(m->value, "to") != NULL
                    ? 0
                    : ERR(e, ERR_CONFIG, "%s: 'link' wants from and to", json_at(file, item, at));
+    case WANT_LISTS:
+        return read_lists(m->value, file, e);
     case WANT_LIST:
         break;
     }

@@ -20,6 +20,7 @@
  *   usage: {input, output, …}              every answer of the model was counted with these
  *   link: {from, to}                       two events, {name, at}: what is there is the same
  *   visits: MATCHER                        how often the site was reached
+ *   any_of: [[CHECK …] …]                  all checks of at least one list hold
  *   same: {runs: [A, B], what: [events, transcript, patch, text]}
  *
  * A count that is not given means: at least one. A check that does not hold becomes a finding, one

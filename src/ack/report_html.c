@@ -99,7 +99,7 @@ static void add_row(struct buf *b, const struct kit_report *r, size_t row, size_
     const struct scenario *s = r->verdicts[row].scenario;
     if (row == 0 || r->verdicts[row - 1].scenario->tier != s->tier) {
         buf_addf(b, "<tr class=\"tier\"><th colspan=\"%zu\">tier %s</th></tr>\n",
-                 r->adapters_len + 1, scenario_tier_word(s->tier));
+                 r->adapters_len + 1, capability_tier_word(s->tier));
     }
     buf_adds(b, "<tr><th>");
     add(b, s->name);

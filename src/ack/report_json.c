@@ -48,7 +48,7 @@ static struct json *verdict_of(struct arena *a, const struct verdict *v)
     }
     json_setc(a, o, "adapter", json_cstr(a, v->adapter));
     json_setc(a, o, "scenario", json_cstr(a, v->scenario->name));
-    json_setc(a, o, "tier", json_cstr(a, scenario_tier_word(v->scenario->tier)));
+    json_setc(a, o, "tier", json_cstr(a, capability_tier_word(v->scenario->tier)));
     json_setc(a, o, "capabilities", capabilities);
     json_setc(a, o, "status", json_cstr(a, verdict_word(v->status)));
     json_setc(a, o, "why", lines_of(a, v->why));

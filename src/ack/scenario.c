@@ -38,7 +38,6 @@ static const struct shape run_shape[] = {
 static const struct shape scenario_shape[] = {
     { "name", SHAPE_STRING },
     { "summary", SHAPE_STRING },
-    { "tier", SHAPE_WORD, .words = "1|2|3|4|specific" },
     { "capability", SHAPE_TEXTS },
     { "base", SHAPE_STRING },
     { "git", SHAPE_BOOL },
@@ -62,29 +61,6 @@ static const struct shape file_shape[] = {
     { "scenarios", SHAPE_LIST, .inner = scenario_shape },
     { 0 },
 };
-
-/* --- tiers --- */
-
-static const char *const tier_words[] = {
-    [TIER_BASE] = "1",   [TIER_EVENTS] = "2",          [TIER_STRICT] = "3",
-    [TIER_GUARDS] = "4", [TIER_SPECIFIC] = "specific",
-};
-
-const char *scenario_tier_word(enum scenario_tier t)
-{
-    return tier_words[t];
-}
-
-bool scenario_tier_of(const char *word, enum scenario_tier *ret)
-{
-    for (int t = TIER_BASE; t <= TIER_SPECIFIC; t++) {
-        if (strcmp(word, tier_words[t]) == 0) {
-            *ret = (enum scenario_tier)t;
-            return true;
-        }
-    }
-    return false;
-}
 
 /* --- one scenario --- */
 
@@ -176,7 +152,12 @@ static int read_capabilities(const struct reading *rd, const struct json *v, str
     s->capabilities = arena_array(rd->arena, len + 1, sizeof *s->capabilities);
     for (size_t i = 0; i < len; i++) {
         const struct json *one = json_is(given, JSON_ARRAY) ? given->array.items[i] : given;
-        s->capabilities[i] = json_cstring(one, "");
+        enum capability c;
+        if (!capability_of(json_str(one, STR_EMPTY), &c)) {
+            return complain(rd, given, "there is no such capability", e);
+        }
+        s->capabilities[i] = capability_info(c)->name;
+        s->tier = i == 0 ? capability_info(c)->tier : s->tier;
     }
     return 0;
 }
@@ -211,9 +192,6 @@ static int read_scenario(const struct reading *rd, const struct json *own, struc
     };
     if (s->name == NULL || s->task == NULL || s->summary[0] == '\0') {
         return complain(rd, own, "a scenario has a name, a summary and a task", e);
-    }
-    if (!scenario_tier_of(json_cstring(json_get(v, "tier"), "1"), &s->tier)) {
-        return complain(rd, own, "no such tier", e);
     }
     int r = read_capabilities(rd, v, s, e);
     r = r < 0 ? r : read_runs(rd, v, s, e);
@@ -262,7 +240,7 @@ static void order_by_tier(struct arena *a, struct scenario_list *list)
 {
     const struct scenario **sorted = arena_array(a, list->len + 1, sizeof(struct scenario *));
     size_t n = 0;
-    for (int tier = TIER_BASE; tier <= TIER_SPECIFIC; tier++) {
+    for (int tier = TIER_BASIC; tier <= TIER_SPECIFIC; tier++) {
         for (size_t i = 0; i < list->len; i++) {
             if ((int)list->items[i]->tier == tier) {
                 sorted[n++] = list->items[i];

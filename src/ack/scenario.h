@@ -16,18 +16,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "adapters/capability.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
-
-enum scenario_tier {
-    TIER_BASE = 1,     /* 1: what every adapter must do */
-    TIER_EVENTS = 2,   /* 2: it can be watched */
-    TIER_STRICT = 3,   /* 3: transactions, limits, disclosure */
-    TIER_GUARDS = 4,   /* 4: policies, feedback, completion */
-    TIER_SPECIFIC = 5, /* what not every harness has */
-};
 
 /* To whom a signal goes. */
 enum signal_target { SIGNAL_NONE, SIGNAL_CINCH, SIGNAL_HARNESS };
@@ -57,8 +50,8 @@ struct scenario_run {
 struct scenario {
     const char *name;
     const char *summary; /* one sentence */
-    enum scenario_tier tier;
-    const char **capabilities; /* all must be declared; NULL-terminated */
+    enum capability_tier tier; /* of its first capability */
+    const char **capabilities; /* names; all must be declared; NULL-terminated */
     bool git;                  /* the workspace is a repository with one commit */
     bool hermetic;             /* asks no model that could be a real one: not in live mode */
     struct json *workspace;    /* path → content */
@@ -83,6 +76,3 @@ int scenario_parse(struct arena *a, struct str text, const char *file, struct sc
                    struct err *e) MUST_USE;
 int scenario_load_all(struct arena *a, struct scenario_list *ret, struct err *e) MUST_USE;
 const struct scenario *scenario_find(const struct scenario_list *list, const char *name);
-
-const char *scenario_tier_word(enum scenario_tier t); /* "1" … "4", "specific" */
-bool scenario_tier_of(const char *word, enum scenario_tier *ret);

@@ -41,7 +41,8 @@ static void fill_one(const struct stage *st, struct str name, struct buf *out)
                   { "outside", st->outside },
                   { "dir", st->dir },
                   { "adapter", st->adapter },
-                  { "site", st->site } };
+                  { "site", st->site },
+                  { "format", st->format } };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (str_eqc(name, known[i].name)) {
             buf_adds(out, known[i].value);

@@ -8,8 +8,8 @@
  *   dir/home        the home of who calls cinch: stays empty
  *   dir/runs/NAME   one record per run
  *
- * In all texts of a scenario %{workspace}, %{outside}, %{dir}, %{adapter}, %{site} (ack/site.h) and
- * %{fill:N} (N bytes of words) are filled in.
+ * In all texts of a scenario %{workspace}, %{outside}, %{dir}, %{adapter}, %{site} (ack/site.h),
+ * %{format} (of the adapter's model requests) and %{fill:N} (N bytes of words) are filled in.
  */
 #pragma once
 
@@ -21,6 +21,7 @@ struct stage {
     const char *dir, *workspace, *outside, *home, *runs;
     const char *adapter;
     const char *site;
+    const char *format; /* of the adapter's requests */
     struct str before; /* what workspace and outside hold */
 };
 

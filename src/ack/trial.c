@@ -414,6 +414,7 @@ static int start_attempt(struct trial *t, struct attempt *x, struct err *e)
         .path = argv[0],
         .envp = make_env(t),
         .cwd = t->stage.dir,
+        .stdin_mode = PROC_STDIN_PIPE, /* open, and nobody writes */
         .deadline = clock_now() + t->timeout,
         .grace = 10 * NSEC_PER_SEC,
         .port = { .on_started = on_started, .on_output = on_output, .on_done = on_done, .arg = x },
@@ -481,6 +482,7 @@ int trial_start(struct loop *l, const struct trial_opts *o, struct trial **ret, 
     int r = timer_new(l, on_watch, t, &t->watch, e);
     r = r < 0 ? r : site_open(l, &t->site, e);
     t->stage = (struct stage) { .arena = a, .dir = o->dir, .adapter = o->adapter_name };
+    t->stage.format = o->adapter->gateway.format != NULL ? o->adapter->gateway.format : "anthropic";
     t->stage.site = r < 0 ? "" : site_address(t->site);
     r = r < 0 ? r : stage_set(&t->stage, o->scenario, e);
     if (r < 0) {

@@ -44,6 +44,23 @@ static const struct capability_info table[CAPABILITY_COUNT] = {
                                     "It reads and writes only what the policy names." },
     [CAPABILITY_SKILL_INSTALLATION] = { "skill_installation", TIER_SPECIFIC,
                                         "Skills of the task are put where it finds them." },
+    [CAPABILITY_CANCELLATION] = { "cancellation", TIER_SPECIFIC, "It ends when cinch is told to, with what was done." },
+    [CAPABILITY_CRASH_DETECTION] = { "crash_detection", TIER_SPECIFIC, "Its death in the midst of a turn is a failure that keeps what was done." },
+    [CAPABILITY_HANG_AFTER_RESULT] = { "hang_after_result", TIER_SPECIFIC, "Who has answered and does not go is ended, and the answer stands." },
+    [CAPABILITY_PROVIDER_FAULTS] = { "provider_faults", TIER_SPECIFIC, "Refusals, errors and broken streams of the provider are survived or told." },
+    [CAPABILITY_OPEN_STDIN] = { "open_stdin", TIER_SPECIFIC, "It does not wait for input that nobody gives." },
+    [CAPABILITY_PLAIN_DIRECTORY] = { "plain_directory", TIER_SPECIFIC, "It works in a directory that is no repository." },
+    [CAPABILITY_OUTPUT_FLOOD] = { "output_flood", TIER_SPECIFIC, "Output without end disturbs neither it nor the record." },
+    [CAPABILITY_CHILD_REAPING] = { "child_reaping", TIER_SPECIFIC, "What it starts and forgets does not outlive it." },
+    [CAPABILITY_USAGE_TRUTH] = { "usage_truth", TIER_SPECIFIC, "What it says it used is what went over the wire." },
+    [CAPABILITY_SUBAGENT_USAGE] = { "subagent_usage", TIER_SPECIFIC, "Tokens of its sub-agents are counted, too." },
+    [CAPABILITY_REPLAY] = { "replay", TIER_SPECIFIC, "A recorded run can be replayed without a model." },
+    [CAPABILITY_RESUME] = { "resume", TIER_SPECIFIC, "A later run goes on with the conversation." },
+    [CAPABILITY_PARALLEL_RUNS] = { "parallel_runs", TIER_SPECIFIC, "Several of it at a time do not disturb each other." },
+    [CAPABILITY_LONG_PROMPT] = { "long_prompt", TIER_SPECIFIC, "A prompt of a megabyte reaches the model whole." },
+    [CAPABILITY_UNICODE_TEXT] = { "unicode_text", TIER_SPECIFIC, "All characters arrive, both ways." },
+    [CAPABILITY_SLOW_TOOLS] = { "slow_tools", TIER_SPECIFIC, "A tool may take half a minute." },
+    [CAPABILITY_MANY_TOOLS] = { "many_tools", TIER_SPECIFIC, "Fifty tools are offered, and the last can be called." },
 };
 
 const struct capability_info *capability_info(enum capability c)

@@ -478,6 +478,16 @@ const char *confine_user(const struct run *run)
     return run->confine.policy.mode == SANDBOX_OFF ? NULL : sandbox_user_name(run->arena);
 }
 
+/* What nobody could answer: names that were looked up, hosts that were called without the proxy. */
+static void note_strays(struct run *run)
+{
+    int64_t n = sandbox_strays(run->confine.box);
+    if (n > 0) {
+        confine_denied(run, arena_printf(run->arena, "%lld connections or datagrams to where nothing is",
+                                         (long long)n));
+    }
+}
+
 bool confine_close(struct run *run, void (*then)(struct run *run))
 {
     struct confinement *c = &run->confine;
@@ -490,6 +500,7 @@ bool confine_close(struct run *run, void (*then)(struct run *run))
         return false;
     }
     c->closing = true;
+    note_strays(run);
     /* Who is gone cannot change anything; that the mounts are still there disturbs nobody. */
     c->then = sandbox_busy(c->box) ? then : NULL;
     sandbox_close(c->box);

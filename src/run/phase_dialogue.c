@@ -79,6 +79,16 @@ static void judge(void *arg)
     rounds_judge(run, &report, next_turn);
 }
 
+static void tell_turn(struct run *run)
+{
+    struct json *context = json_object(run->arena);
+    json_setc(run->arena, context, "round", json_integer(run->arena, run->exec.round));
+    events_emit(&run->record.events, &(struct event) { .level = EVENT_DEBUG,
+                                                       .logger = "cinch.prompt",
+                                                       .event = "prompt.turn.complete",
+                                                       .context = context });
+}
+
 static void on_turn(void *owner, const struct driver_turn *turn)
 {
     struct run *run = owner;
@@ -86,6 +96,7 @@ static void on_turn(void *owner, const struct driver_turn *turn)
     if (d == NULL || d->stage != STAGE_TALKING) {
         return; /* a second result of the same turn */
     }
+    tell_turn(run);
     d->settle = turn->settle;
     d->stage = STAGE_SETTLING;
     if (d->settle > 0) {

@@ -30,6 +30,7 @@
 #include "sandbox/cgroup.h"
 #include "sandbox/compose.h"
 #include "sandbox/loss.h"
+#include "sandbox/sandbox_priv.h"
 
 /* Programs in a sandbox at a time; as many as the holder takes. */
 #define MEMBERS_MAX 64
@@ -598,6 +599,14 @@ struct sandbox *sandbox_free(struct sandbox *s)
     s->cgroup = cgroup_free(s->cgroup);
     loop_retire(s->loop, destroy, s);
     return NULL;
+}
+
+int64_t sandbox_strays(const struct sandbox *s)
+{
+    if (s->opts.policy->net == SANDBOX_NET_OPEN) {
+        return 0;
+    }
+    return s->holder == NULL || child_exited(s->holder) ? -1 : strays_count(child_pid(s->holder));
 }
 
 bool sandbox_ready(const struct sandbox *s)

@@ -145,6 +145,10 @@ struct sandbox *sandbox_free(struct sandbox *s);
 /* For proc_opts.place; valid until sandbox_free(). layer NULL: the view as it is. */
 struct proc_place sandbox_place(struct sandbox *s, const char *layer);
 
+/* How often programs inside tried to reach what has no way there, while the network is none or
+ * goes through the proxy; 0 where it is open, -1 when it is not known. */
+int64_t sandbox_strays(const struct sandbox *s);
+
 bool sandbox_ready(const struct sandbox *s);
 /* Is any program inside, or on its way? */
 bool sandbox_busy(const struct sandbox *s);

@@ -279,10 +279,11 @@ class Faults(Case):
         self.assertEqual(r.result["outcome"], "failure")
 
     def test_nobody_there(self):
-        path = self.write("task.yaml", "prompt: do it\ngateway: {upstream: 'http://127.0.0.1:1,format=anthropic'}\n")
+        path = self.write("task.yaml", "prompt: do it\ngateway: {routes: [{model: '*', upstream: 'http://127.0.0.1:1', "
+                          "format: anthropic}]}\n")
         r = self.run_cinch("--adapter", "claude-code", "--timeout", "100s", path)
-        self.assertEqual(r.result["outcome"], "failure")
-        self.assertNotEqual(r.reason, "timeout", r.stderr)
+        self.assertEqual(r.reason, "failure", r.stderr)
+        self.assertIn("127.0.0.1:1", r.manifest["error"])
 
     def test_hang(self):
         r = self.claude("steps: [{say: half of it, fault: {hang: 300}}]", options=("--timeout", "15s"))
