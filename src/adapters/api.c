@@ -267,15 +267,37 @@ static void add_usage(struct api *p)
     p->usage = LLM_USAGE_NONE;
 }
 
-static void tell_call(struct api *p, const struct llm_call *c)
+static struct json *call_detail(struct arena *a, const struct llm_call *c)
+{
+    struct json *detail = json_object(a);
+    json_setc(a, detail, "tool_name", json_string(a, c->name));
+    json_setc(a, detail, "tool_call_id", json_string(a, c->id));
+    return detail;
+}
+
+/* After the words of the same answer: they lead up to the calls. */
+static void tell_calls(struct api *p, const struct llm_part *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct llm_call *c = &parts[i].call;
+        if (parts[i].kind != LLM_PART_CALL) {
+            continue;
+        }
+        struct arena *a = arena_new();
+        struct json *detail = call_detail(a, c);
+        json_setc(a, detail, "input",
+                  c->input != NULL ? json_copy(a, c->input) : json_string(a, c->text));
+        p->sink.entry(p->sink.owner, "tool_use", detail, STR_EMPTY);
+        arena_free(a);
+    }
+}
+
+static void tell_result(struct api *p, const struct llm_call *c, struct str text, bool is_error)
 {
     struct arena *a = arena_new();
-    struct json *detail = json_object(a);
-    json_setc(a, detail, "id", json_string(a, c->id));
-    json_setc(a, detail, "name", json_string(a, c->name));
-    json_setc(a, detail, "input",
-              c->input != NULL ? json_copy(a, c->input) : json_string(a, c->text));
-    p->sink.entry(p->sink.owner, "tool_use", detail, STR_EMPTY);
+    struct json *detail = call_detail(a, c);
+    json_setc(a, detail, is_error ? "error" : "output", json_string(a, text));
+    p->sink.entry(p->sink.owner, "tool_result", detail, STR_EMPTY);
     arena_free(a);
 }
 
@@ -303,7 +325,6 @@ static size_t settle_pieces(struct api *p, struct llm_part *parts)
             c->text = parts[i].text;
             c->input = c->custom ? NULL : input_of(p->arena, c->text);
             parts[i].text = STR_EMPTY;
-            tell_call(p, c);
             calls++;
         } else if (from->part.kind == LLM_PART_TEXT) {
             keep(p, &p->text, parts[i].text);
@@ -346,7 +367,12 @@ static void settle(struct api *p)
         finish(p);
         return;
     }
-    if (p->report.usage.turns >= TURNS_MAX) {
+    bool limit = p->report.usage.turns >= TURNS_MAX;
+    if (p->text.len > 0 && !limit) { /* the last one is told with the report */
+        add_entry(p, "assistant_message", "text", buf_str(&p->text));
+    }
+    tell_calls(p, parts, n);
+    if (limit) {
         fail(p, arena_printf(p->arena, "no end after %d turns", TURNS_MAX));
         return;
     }
@@ -355,9 +381,6 @@ static void settle(struct api *p)
         p->next_call = 0;
         p->results = arena_array(p->arena, calls, sizeof *p->results);
         p->n_results = 0;
-    }
-    if (p->text.len > 0) { /* the last one is told with the report */
-        add_entry(p, "assistant_message", "text", buf_str(&p->text));
     }
 }
 
@@ -432,7 +455,7 @@ static void api_result(void *self, struct str text, bool is_error)
         .parts = text_part(p->arena, text),
         .n_parts = 1,
     };
-    add_entry(p, "tool_result", is_error ? "error" : "output", text);
+    tell_result(p, c, text, is_error);
     p->next_call++;
 }
 

@@ -334,10 +334,11 @@ void execute_entry(void *owner, const char *source, const char *type, const stru
                    struct str raw)
 {
     struct run *run = owner;
-    struct transcript_entry entry = { .type = ENTRY_UNKNOWN, .source = source, .raw = raw };
+    struct transcript_entry entry = { .type = ENTRY_UNKNOWN, .source = source };
     struct arena *a = arena_new();
     (void)entry_type_find(str_of(type), &entry.type);
     entry.detail = json_copy(a, detail);
+    entry.raw = raw.len > 0 ? raw : (struct str) { 0 }; /* empty: there is none */
     transcript_add(&run->record.transcript, &entry);
     arena_free(a);
 }

@@ -200,14 +200,16 @@ static void test_loop_of_calls(void **state)
     assert_true(str_eqc(f->report.text, "3"));
     assert_int_equal(f->report.usage.api_calls, 2);
     assert_int_equal(f->report.usage.output, 14);
-    assert_string_equal(f->entries.ptr,
-                        "tool_use {\"id\":\"t1\",\"name\":\"add\",\"input\":{\"a\":1}}\n"
-                        "tool_use {\"id\":\"t2\",\"name\":\"unknown\",\"input\":{}}\n"
-                        "tool_use {\"id\":\"t3\",\"name\":\"add\",\"input\":{}}\n"
-                        "assistant_message {\"text\":\"I add.\"}\n"
-                        "tool_result {\"output\":\"2\"}\n"
-                        "tool_result {\"error\":\"no such tool\"}\n"
-                        "tool_result {\"error\":\"bad\"}\n");
+    assert_string_equal(
+        f->entries.ptr,
+        "assistant_message {\"text\":\"I add.\"}\n"
+        "tool_use {\"tool_name\":\"add\",\"tool_call_id\":\"t1\",\"input\":{\"a\":1}}\n"
+        "tool_use {\"tool_name\":\"unknown\",\"tool_call_id\":\"t2\",\"input\":{}}\n"
+        "tool_use {\"tool_name\":\"add\",\"tool_call_id\":\"t3\",\"input\":{}}\n"
+        "tool_result {\"tool_name\":\"add\",\"tool_call_id\":\"t1\",\"output\":\"2\"}\n"
+        "tool_result {\"tool_name\":\"unknown\",\"tool_call_id\":\"t2\",\"error\":\"no such "
+        "tool\"}\n"
+        "tool_result {\"tool_name\":\"add\",\"tool_call_id\":\"t3\",\"error\":\"bad\"}\n");
 }
 
 static void test_failures(void **state)
