@@ -68,7 +68,8 @@ static bool manifest_agrees(struct oracle *o, const struct json *manifest, int f
 {
     o->about = MANIFEST;
     if (manifest == NULL) {
-        oracle_find(o, ORACLE_BUNDLE, 0, "it is missing, or no JSON object");
+        oracle_find(o, ORACLE_BUNDLE, 0,
+                    "it is missing or damaged ('cinch recover' closes a dead run)");
         return false;
     }
     const struct json *files = json_get(manifest, "files");
@@ -112,13 +113,13 @@ static void same(struct oracle *o, const struct json *context, const char *key, 
 static void call_is_told(struct oracle *o, const struct json *context)
 {
     struct str id = json_str(json_get(context, "call_id"), STR_EMPTY);
+    struct str name = json_str(json_get(context, "name"), STR_EMPTY);
     /* Some adapters tell no calls at all. */
     if (o->report.summary.by_type[ENTRY_TOOL_USE] > 0 && id.len > 0 && !is_redacted(id) &&
-        !oracle_call_known(o, id)) {
+        !oracle_call_told(o, id, name)) {
         oracle_find(o, ORACLE_BUNDLE, o->line,
                     "the transcript does not tell of call '%.*s' of '%.*s'",
-                    STR_ARG(oracle_short(id)),
-                    STR_ARG(oracle_short(json_str(json_get(context, "name"), STR_EMPTY))));
+                    STR_ARG(oracle_short(id)), STR_ARG(oracle_short(name)));
     }
 }
 

@@ -69,10 +69,58 @@ static struct oracle_call *find(const struct oracle *o, struct str key)
     return at == NULL ? NULL : *at;
 }
 
-bool oracle_call_known(const struct oracle *o, struct str id)
+/* --- names --- */
+
+/* Harnesses put prefixes before the names of bridged tools: mcp__cinch__add. */
+static bool is_name_of(struct str name, struct str tool)
 {
-    return find(o, oracle_key(o->scratch, id)) != NULL;
+    return str_ends(name, tool) &&
+           (name.len == tool.len || name.ptr[name.len - tool.len - 1] == '_');
 }
+
+static bool is_wanted(const struct oracle *o, struct str name)
+{
+    return o->opts.tool != NULL && is_name_of(name, str_of(o->opts.tool));
+}
+
+enum { TOOLS_MAX = 1000 }; /* finding one costs their number */
+
+static void count_tool(struct oracle *o, struct str name)
+{
+    struct oracle_tool *t = o->tools;
+    name = oracle_key(o->scratch, name);
+    while (t != NULL && !str_eq(t->name, name)) {
+        t = t->next;
+    }
+    if (t == NULL && o->n_tools < TOOLS_MAX) {
+        t = ARENA_NEW(o->keep, struct oracle_tool);
+        *t = (struct oracle_tool) { .name = arena_str(o->keep, name), .next = o->tools };
+        o->tools = t;
+        o->n_tools++;
+    }
+    if (t != NULL) {
+        t->left++;
+    }
+}
+
+static bool take_tool(struct oracle *o, struct str tool)
+{
+    for (struct oracle_tool *t = o->tools; t != NULL; t = t->next) {
+        if (t->left > 0 && is_name_of(t->name, tool)) {
+            t->left--;
+            return true;
+        }
+    }
+    return o->n_tools == TOOLS_MAX;
+}
+
+bool oracle_call_told(struct oracle *o, struct str id, struct str tool)
+{
+    bool by_name = take_tool(o, tool);
+    return by_name || find(o, oracle_key(o->scratch, id)) != NULL;
+}
+
+/* --- calls --- */
 
 /* Of this conversation; NULL when there are too many, which sources tell. */
 static struct oracle_call *call_of(struct oracle *o, struct str id)
@@ -96,15 +144,6 @@ static struct oracle_call *call_of(struct oracle *o, struct str id)
     return c;
 }
 
-static bool is_wanted(const struct oracle *o, struct str name)
-{
-    struct str tool = str_of(o->opts.tool);
-    if (o->opts.tool == NULL || !str_ends(name, tool)) {
-        return false;
-    }
-    return name.len == tool.len || name.ptr[name.len - tool.len - 1] == '_';
-}
-
 static void answered(struct oracle *o)
 {
     o->tool_answered = o->tool_answered == 0 ? o->line : o->tool_answered;
@@ -114,7 +153,9 @@ void oracle_tool_use(struct oracle *o, const struct oracle_line *l, struct oracl
 {
     const struct json *detail = json_get(l->fields, "detail");
     struct str id = first_of(detail, use_ids);
-    bool wanted = is_wanted(o, first_of(detail, names));
+    struct str name = first_of(detail, names);
+    bool wanted = is_wanted(o, name);
+    count_tool(o, name);
     if (wanted && o->tool_used == 0) {
         o->tool_used = o->line;
     }
@@ -157,7 +198,7 @@ void oracle_tool_result(struct oracle *o, const struct oracle_line *l, struct or
     struct str name = first_of(detail, names);
     struct str id = first_of(detail, result_ids);
     struct str own = json_str(json_get(detail, "id"), STR_EMPTY);
-    if (id.len == 0 && own.len > 0 && oracle_call_known(o, own)) {
+    if (id.len == 0 && own.len > 0 && find(o, oracle_key(o->scratch, own)) != NULL) {
         id = own;
     }
     struct oracle_call *c = id.len == 0 ? NULL : call_of(o, id);

@@ -40,6 +40,13 @@ struct oracle_call {
     bool wanted; /* of opts.tool */
 };
 
+/* How often a tool was called, by the name the harness has for it; for events.jsonl. */
+struct oracle_tool {
+    struct str name;
+    int64_t left;
+    struct oracle_tool *next;
+};
+
 struct oracle {
     struct oracle_opts opts;
     const char *about; /* file that findings are in; NULL: the transcript */
@@ -68,6 +75,8 @@ struct oracle {
     size_t n_keys;
     bool told_keys;
     struct oracle_source *first_source, *last_source;
+    struct oracle_tool *tools;
+    size_t n_tools;
 
     /* "source #number type" of each entry, for agent.log; only with a directory. What does not fit
      * is not compared. */
@@ -100,5 +109,6 @@ void oracle_envelope(struct oracle *o, const struct oracle_line *l);
 void oracle_tool_use(struct oracle *o, const struct oracle_line *l, struct oracle_source *s);
 void oracle_tool_result(struct oracle *o, const struct oracle_line *l, struct oracle_source *s);
 void oracle_calls_end(struct oracle *o);
-/* Whether an entry told of this call. */
-bool oracle_call_known(const struct oracle *o, struct str id);
+/* Whether an entry told of this call: by its id, or, where the harness did not pass its id on, one
+ * of this tool that no other event took. */
+bool oracle_call_told(struct oracle *o, struct str id, struct str tool);
