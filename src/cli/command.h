@@ -29,6 +29,7 @@
     X(run)              \
     X(demo)             \
     X(show)             \
+    X(transcript)       \
     X(diff)             \
     X(apply)            \
     X(task)             \

@@ -263,6 +263,16 @@ class Case(unittest.TestCase):
             self.skipTest("python3-jsonschema is not installed")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr +
                          result.stderr.decode(errors="replace"))
+        self.assert_transcript(result)
+
+    def assert_transcript(self, result, *options):
+        """The transcript keeps its promises. Without options all but the order of calls, which some tests have
+        their programs break."""
+        checks = options or [f"--check={name}" for name in
+                             ("envelope", "canonical_types", "sequence", "adapter_label", "bracketing", "bundle")]
+        done = subprocess.run([CINCH, "transcript", "check", *checks, result.output], env=self.env,
+                              capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def assert_not_in_tree(self, needle, directory):
         """The bytes appear in no file below the directory, nor in a file's name."""

@@ -35,6 +35,13 @@ static bool is_plain(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(name);
 }
 
+/* A value may be a word of a file format, as the record and its JSON have them. */
+static bool is_word(const char *name)
+{
+    return name[0] != '\0' && name[0] != '-' &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == strlen(name);
+}
+
 static bool is_phrase(const char *text)
 {
     size_t n = strlen(text);
@@ -53,7 +60,7 @@ static void check_option(const struct option *o, const char *where)
           o->name);
     CHECK((o->words != NULL) == (o->kind == OPTION_ENUM), where, o->name);
     for (const char *const *w = o->words; w != NULL && *w != NULL; w++) {
-        CHECK(is_plain(*w), where, *w);
+        CHECK(is_word(*w), where, *w);
     }
     CHECK((o->min == 0 && o->max == 0) || (o->kind == OPTION_INT && o->min <= o->max), where,
           o->name);

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cinch transcript: reading what was said and done in a run, and whether that can be relied on.
+ */
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/text.h"
+#include "record/oracle.h"
+
+enum { FINDINGS = 1 }; /* exit status */
+
+static const char *const actions[] = { "check", "show", NULL };
+
+static const char *const check_words[] = {
+#define X(check, word, holds) word,
+    ORACLE_LIST(X)
+#undef X
+        NULL,
+};
+
+static const struct option options[] = {
+    { "check", 'c', OPTION_ENUM, .words = check_words, .flags = OPTION_REPEAT, .value = "NAME",
+      .shown = "all", .help = "check: look for this only" },
+    { "adapter", 'a', OPTION_STRING, .value = "NAME", .complete = COMPLETE_ADAPTER,
+      .help = "check: the adapter that all lines must name" },
+    { "tool", 't', OPTION_STRING, .value = "NAME",
+      .help = "check: a tool that must have been called and answered" },
+    { 0 },
+};
+
+static const struct positional positionals[] = {
+    { "ACTION", "check or show", .complete = COMPLETE_WORDS, .words = actions },
+    { "PATH", "a run directory, or a transcript.jsonl", .complete = COMPLETE_FILE },
+    { 0 },
+};
+
+/* --- check --- */
+
+static struct json *finding_json(struct arena *a, const struct oracle_finding *f)
+{
+    struct json *o = json_object(a);
+    json_setc(a, o, "check", json_cstr(a, oracle_check_word(f->check)));
+    json_setc(a, o, "file", json_cstr(a, f->file));
+    json_setc(a, o, "line", f->line == 0 ? json_null(a) : json_integer(a, (int64_t)f->line));
+    json_setc(a, o, "sentence", json_cstr(a, f->sentence));
+    return o;
+}
+
+static struct json *summary_json(struct arena *a, const struct oracle_summary *s)
+{
+    struct json *o = json_object(a);
+    struct json *types = json_object(a);
+    for (size_t i = 0; i < ENTRY_TYPE_MAX; i++) {
+        if (s->by_type[i] > 0) {
+            json_setc(a, types, entry_type_word((enum entry_type)i),
+                      json_integer(a, s->by_type[i]));
+        }
+    }
+    json_setc(a, o, "adapter", json_cstr(a, s->adapter));
+    json_setc(a, o, "prompt_name", json_cstr(a, s->prompt_name));
+    json_setc(a, o, "conversations", json_integer(a, s->conversations));
+    json_setc(a, o, "total_entries", json_integer(a, s->entries));
+    json_setc(a, o, "entries_by_source", json_copy(a, s->by_source));
+    json_setc(a, o, "entries_by_type", types);
+    json_setc(a, o, "first_timestamp", json_cstr(a, s->first));
+    json_setc(a, o, "last_timestamp", json_cstr(a, s->last));
+    return o;
+}
+
+static void print_json(struct cli *cli, const struct oracle_report *r)
+{
+    struct arena *a = cli->arena;
+    struct json *o = json_object(a);
+    struct json *list = json_array(a);
+    for (size_t i = 0; i < r->n_findings; i++) {
+        json_push(a, list, finding_json(a, &r->findings[i]));
+    }
+    json_setc(a, o, "clean", json_boolean(a, r->n_findings == 0));
+    json_setc(a, o, "findings", list);
+    json_setc(a, o, "left_out", json_integer(a, (int64_t)r->left_out));
+    json_setc(a, o, "summary", summary_json(a, &r->summary));
+    cli_print_json(cli, o);
+}
+
+/* "out/transcript.jsonl:4: sequence: …", as compilers do: editors jump there. */
+static void add_finding(struct buf *out, const char *path, bool is_dir,
+                        const struct oracle_finding *f)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    size_t len = strlen(path);
+    buf_adds(&text, path);
+    if (is_dir) {
+        buf_addf(&text, "%s%s", len > 0 && path[len - 1] == '/' ? "" : "/",
+                 f->file != NULL ? f->file : "transcript.jsonl");
+    }
+    if (f->line > 0) {
+        buf_addf(&text, ":%zu", f->line);
+    }
+    buf_addf(&text, ": %s: %s", oracle_check_word(f->check), f->sentence);
+    text_clean(out, buf_str(&text), TEXT_LINE);
+    buf_adds(out, "\n");
+}
+
+static void print_text(struct cli *cli, const char *path, const struct oracle_report *r)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    bool is_dir = file_is_dir(AT_FDCWD, path);
+    for (size_t i = 0; i < r->n_findings; i++) {
+        add_finding(&out, path, is_dir, &r->findings[i]);
+    }
+    if (r->left_out > 0) {
+        buf_addf(&out, "and %zu more\n", r->left_out);
+    }
+    if (r->n_findings == 0) {
+        buf_addf(&out, "clean: %lld entr%s in %lld conversation%s\n", (long long)r->summary.entries,
+                 r->summary.entries == 1 ? "y" : "ies", (long long)r->summary.conversations,
+                 r->summary.conversations == 1 ? "" : "s");
+    }
+    cli_print(cli, &out);
+}
+
+static int check(struct cli *cli, const struct options *opt, struct err *e)
+{
+    CLEANUP(oracle) struct oracle *o = NULL;
+    const char *path = options_arg(opt, 1);
+    struct oracle_opts what = {
+        .adapter = options_string(opt, "adapter", NULL),
+        .tool = options_string(opt, "tool", NULL),
+    };
+    for (const char *const *word = options_list(opt, "check"); *word != NULL; word++) {
+        enum oracle_check c;
+        if (oracle_check_find(str_of(*word), &c)) {
+            what.checks |= 1u << c;
+        }
+    }
+    int r = oracle_look(path, &what, &o, e);
+    if (r < 0) {
+        return r;
+    }
+    const struct oracle_report *report = oracle_report(o);
+    if (cli->format == CLI_JSON) {
+        print_json(cli, report);
+    } else if (cli->format == CLI_TEXT) {
+        print_text(cli, path, report);
+    }
+    return report->n_findings == 0 ? 0 : FINDINGS;
+}
+
+/* --- show --- */
+
+struct showing {
+    struct cli *cli;
+    struct json *list;
+};
+
+static void show_entry(void *arg, size_t line, const struct json *fields)
+{
+    struct showing *s = arg;
+    if (s->cli->format == CLI_JSON) {
+        json_push(s->cli->arena, s->list, json_copy(s->cli->arena, fields));
+        return;
+    }
+    CLEANUP(buf) struct buf text = BUF_INIT(SIZE_MAX);
+    CLEANUP(buf) struct buf clean = BUF_INIT(SIZE_MAX);
+    transcript_render(fields, &text);
+    text_clean(&clean, buf_str(&text), TEXT_BLOCK);
+    cli_print(s->cli, &clean);
+}
+
+static int show(struct cli *cli, const struct options *opt, struct err *e)
+{
+    CLEANUP(oracle) struct oracle *o = NULL;
+    struct showing s = { .cli = cli, .list = json_array(cli->arena) };
+    struct oracle_opts what = { .checks = 1u << ORACLE_ENVELOPE, .entry = show_entry, .arg = &s };
+    int r = oracle_look(options_arg(opt, 1), &what, &o, e);
+    if (r == 0 && cli->format == CLI_JSON) {
+        struct json *out = summary_json(cli->arena, &oracle_report(o)->summary);
+        json_setc(cli->arena, out, "entries", s.list);
+        cli_print_json(cli, out);
+    }
+    return r;
+}
+
+static int run_transcript(struct cli *cli, const struct options *opt, struct err *e)
+{
+    const char *action = options_arg(opt, 0);
+    if (strcmp(action, "check") == 0) {
+        return check(cli, opt, e);
+    }
+    if (strcmp(action, "show") == 0) {
+        return show(cli, opt, e);
+    }
+    return ERR(e, ERR_USAGE, "unknown action '%.80s'; there are check and show", action);
+}
+
+static const char *const description[] = {
+    "The transcript of a run tells what was said and done, in one form for all agents. 'check' "
+    "holds it to what it promises and prints each fault as 'file:line: check: sentence'; it exits "
+    "with 0 when there is none, with 1 when there is one, and with 65 when the file is no "
+    "transcript. 'show' prints the entries for reading.",
+    "Checks: envelope (each line is whole and has its fields), canonical_types (nine types of "
+    "entries), sequence (numbered from 1 without gaps, per source), adapter_label (the same "
+    "adapter everywhere), causal_order (calls before their results, each once), bracketing "
+    "(between a start and a stop that counts them), and bundle, for run directories only: "
+    "manifest, events and agent.log tell of the same transcript.",
+    "Log records that carry transcript entries in their context, as WINK writes them, are read, "
+    "too.",
+    NULL,
+};
+
+static const struct command_example examples[] = {
+    { "cinch transcript check out", "hold a run's transcript to all of it" },
+    { "cinch transcript check -c sequence -c bracketing transcript.jsonl", "or to some of it" },
+    { "cinch transcript show out | less", "read what happened" },
+    { 0 },
+};
+
+const struct command cmd_transcript = {
+    .name = "transcript",
+    .summary = "check or read the transcript of a run",
+    .minor = true,
+    .description = description,
+    .examples = examples,
+    .options = options,
+    .positionals = positionals,
+    .run = run_transcript,
+};

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls of tools and their results. Adapters name a call in their own ways (and those that only
+ * pass on what a program prints may not name it at all): the id is looked for where they put it,
+ * and a result without one takes any call of its source that is still open.
+ */
+#include <search.h>
+#include <stdlib.h>
+
+#include "record/oracle_priv.h"
+
+/* Best first. What a detail calls plainly `id` may, in a result, be its own. */
+static const char *const use_ids[] = {
+    "/tool_call_id",
+    "/tool_use_id",
+    "/call_id",
+    "/callId",
+    "/toolCallId",
+    "/id",
+    "/sdk_entry/id",
+    "/sdk_entry/tool_use_id",
+    "/notification/callId",
+    "/notification/item/id",
+    NULL,
+};
+static const char *const result_ids[] = {
+    "/tool_call_id",
+    "/tool_use_id",
+    "/call_id",
+    "/callId",
+    "/toolCallId",
+    "/sdk_entry/tool_use_id",
+    "/notification/callId",
+    "/notification/item/id",
+    NULL,
+};
+static const char *const names[] = {
+    "/tool_name",
+    "/name",
+    "/tool",
+    "/sdk_entry/name",
+    "/sdk_entry/tool_name",
+    "/notification/tool",
+    "/notification/tool_name",
+    "/notification/name",
+    NULL,
+};
+
+static struct str first_of(const struct json *detail, const char *const *pointers)
+{
+    for (; *pointers != NULL; pointers++) {
+        struct str s = json_str(json_pointer(detail, str_of(*pointers)), STR_EMPTY);
+        if (s.len > 0) {
+            return s;
+        }
+    }
+    return STR_EMPTY;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return str_cmp(((const struct oracle_call *)a)->key, ((const struct oracle_call *)b)->key);
+}
+
+static struct oracle_call *find(const struct oracle *o, struct str key)
+{
+    struct oracle_call probe = { .key = key };
+    struct oracle_call **at = tfind(&probe, (void *const *)&o->calls, by_key);
+    return at == NULL ? NULL : *at;
+}
+
+/* --- names --- */
+
+/* Harnesses put prefixes before the names of bridged tools: mcp__cinch__add. */
+static bool is_name_of(struct str name, struct str tool)
+{
+    return str_ends(name, tool) &&
+           (name.len == tool.len || name.ptr[name.len - tool.len - 1] == '_');
+}
+
+static bool is_wanted(const struct oracle *o, struct str name)
+{
+    return o->opts.tool != NULL && is_name_of(name, str_of(o->opts.tool));
+}
+
+enum { TOOLS_MAX = 1000 }; /* finding one costs their number */
+
+static void count_tool(struct oracle *o, struct str name)
+{
+    struct oracle_tool *t = o->tools;
+    name = oracle_key(o->scratch, name);
+    while (t != NULL && !str_eq(t->name, name)) {
+        t = t->next;
+    }
+    if (t == NULL && o->n_tools < TOOLS_MAX) {
+        t = ARENA_NEW(o->keep, struct oracle_tool);
+        *t = (struct oracle_tool) { .name = arena_str(o->keep, name), .next = o->tools };
+        o->tools = t;
+        o->n_tools++;
+    }
+    if (t != NULL) {
+        t->left++;
+    }
+}
+
+static bool take_tool(struct oracle *o, struct str tool)
+{
+    for (struct oracle_tool *t = o->tools; t != NULL; t = t->next) {
+        if (t->left > 0 && is_name_of(t->name, tool)) {
+            t->left--;
+            return true;
+        }
+    }
+    return o->n_tools == TOOLS_MAX;
+}
+
+bool oracle_call_told(struct oracle *o, struct str id, struct str tool)
+{
+    bool by_name = take_tool(o, tool);
+    return by_name || find(o, oracle_key(o->scratch, id)) != NULL;
+}
+
+/* --- calls --- */
+
+/* Of this conversation; NULL when there are too many, which sources tell. */
+static struct oracle_call *call_of(struct oracle *o, struct str id)
+{
+    struct str key = oracle_key(o->scratch, id);
+    struct oracle_call *c = find(o, key);
+    if (c == NULL) {
+        if (o->n_keys >= ORACLE_KEYS_MAX) {
+            return NULL;
+        }
+        c = ARENA_NEW(o->keep, struct oracle_call);
+        c->key = arena_str(o->keep, key);
+        o->n_keys++;
+        if (tsearch(c, &o->calls, by_key) == NULL) {
+            abort(); /* out of memory, as everywhere */
+        }
+    }
+    if (c->conversation != o->conversation) {
+        *c = (struct oracle_call) { .key = c->key, .conversation = o->conversation };
+    }
+    return c;
+}
+
+static void answered(struct oracle *o)
+{
+    o->tool_answered = o->tool_answered == 0 ? o->line : o->tool_answered;
+}
+
+void oracle_tool_use(struct oracle *o, const struct oracle_line *l, struct oracle_source *s)
+{
+    const struct json *detail = json_get(l->fields, "detail");
+    struct str id = first_of(detail, use_ids);
+    struct str name = first_of(detail, names);
+    bool wanted = is_wanted(o, name);
+    count_tool(o, name);
+    if (wanted && o->tool_used == 0) {
+        o->tool_used = o->line;
+    }
+    s->uses++;
+    struct oracle_call *c = id.len == 0 ? NULL : call_of(o, id);
+    if (c == NULL) {
+        s->anonymous++;
+        return;
+    }
+    struct str key = oracle_short(c->key);
+    if (c->use != 0) {
+        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "call '%.*s' was told in line %zu already",
+                    STR_ARG(key), c->use);
+        s->uses--;
+    } else if (c->result != 0) {
+        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line,
+                    "call '%.*s' comes after its result in line %zu", STR_ARG(key), c->result);
+    }
+    c->use = c->use != 0 ? c->use : o->line;
+    c->source = s;
+    c->wanted = c->wanted || wanted;
+}
+
+/* A result that does not say of which call. */
+static void anonymous_result(struct oracle *o, struct oracle_source *s, bool wanted)
+{
+    if (s->results >= s->uses) {
+        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "a result, but no call of '%.*s' is open",
+                    STR_ARG(oracle_short(s->key)));
+    }
+    s->results++;
+    if (wanted && o->tool_used != 0) {
+        answered(o);
+    }
+}
+
+void oracle_tool_result(struct oracle *o, const struct oracle_line *l, struct oracle_source *s)
+{
+    const struct json *detail = json_get(l->fields, "detail");
+    struct str name = first_of(detail, names);
+    struct str id = first_of(detail, result_ids);
+    struct str own = json_str(json_get(detail, "id"), STR_EMPTY);
+    if (id.len == 0 && own.len > 0 && find(o, oracle_key(o->scratch, own)) != NULL) {
+        id = own;
+    }
+    struct oracle_call *c = id.len == 0 ? NULL : call_of(o, id);
+    if (c == NULL || (c->use == 0 && s->anonymous > 0)) {
+        anonymous_result(o, s, name.len == 0 || is_wanted(o, name));
+        return;
+    }
+    struct str key = oracle_short(c->key);
+    if (c->use == 0) {
+        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "result of call '%.*s', which nobody made",
+                    STR_ARG(key));
+    } else if (c->result != 0) {
+        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line,
+                    "call '%.*s' has its result in line %zu already", STR_ARG(key), c->result);
+    } else if (c->source != s) {
+        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "result of call '%.*s', which '%.*s' made",
+                    STR_ARG(key), STR_ARG(oracle_short(c->source->key)));
+    }
+    s->results += c->use != 0 && c->result == 0;
+    c->result = c->result != 0 ? c->result : o->line;
+    if (c->wanted) {
+        answered(o);
+    }
+}
+
+void oracle_calls_end(struct oracle *o)
+{
+    if (o->opts.tool == NULL) {
+        return;
+    }
+    if (o->tool_used == 0) {
+        oracle_find(o, ORACLE_CAUSAL_ORDER, 0, "'%.80s' was never called", o->opts.tool);
+    } else if (o->tool_answered == 0) {
+        oracle_find(o, ORACLE_CAUSAL_ORDER, o->tool_used, "this call of '%.80s' has no result",
+                    o->opts.tool);
+    }
+}
