@@ -39,6 +39,7 @@
     X(gateway)          \
     X(mcp)              \
     X(adapters)         \
+    X(ack)              \
     X(doctor)           \
     X(completion)       \
     X(help)             \
