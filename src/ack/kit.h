@@ -86,6 +86,6 @@ int kit_run(struct arena *a, const struct kit_opts *o, struct kit_report *ret,
 bool kit_failed(const struct kit_report *r);
 
 /* Is the adapter's program here, and which version? Fills available, why_not and version. Blocks
- * for at most 10 s, if the program does not answer to --version. */
+ * for at most a minute, if the program does not answer to --version. */
 int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *environ,
               struct err *e) MUST_USE;

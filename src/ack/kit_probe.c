@@ -11,7 +11,8 @@
 #include "proc/probe.h"
 #include "proc/which.h"
 
-#define PROBE_TIME (10 * NSEC_PER_SEC)
+/* Node programs take half a minute to say who they are on a machine that is busy with a kit. */
+#define PROBE_TIME (60 * NSEC_PER_SEC)
 
 enum { VERSION_LONGEST = 60 };
 
@@ -124,16 +125,13 @@ int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *e
 
 /* --- what is skipped --- */
 
-static const char *lack_of(struct arena *a, const struct profile *p, const char *capability)
+/* NULL: the profile declares it. */
+static const char *lack_of(struct arena *a, const struct profile *p, const char *name)
 {
-    const struct json *declared = json_get(p->doc, "capabilities");
-    for (size_t i = 0; i < json_len(declared); i++) {
-        if (str_eqc(json_str(json_item(declared, i), STR_EMPTY), capability)) {
-            return NULL;
-        }
-    }
-    const char *why = json_cstring(json_get(json_get(p->doc, "lacks"), capability), NULL);
-    return arena_printf(a, "%s: %s", capability, why == NULL ? "not declared by the profile" : why);
+    enum capability c;
+    const char *why = capability_of(str_of(name), &c) ? capability_lack(&p->capabilities, c)
+                                                      : "there is no such capability";
+    return why == NULL ? NULL : arena_printf(a, "%s: %s", name, why);
 }
 
 const char *kit_skip(struct arena *a, const struct kit_opts *o, const struct kit_adapter *adapter,

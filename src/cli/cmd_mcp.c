@@ -316,6 +316,7 @@ static const struct command_example examples[] = {
 
 const struct command cmd_mcp = {
     .name = "mcp",
+    .minor = true,
     .summary = "MCP servers: reach one, pin its tools",
     .usage = usage,
     .description = description,

@@ -40,6 +40,7 @@
     X(gateway)          \
     X(mcp)              \
     X(adapters)         \
+    X(ack)              \
     X(doctor)           \
     X(completion)       \
     X(help)             \

@@ -68,16 +68,22 @@ static void write_out(struct progress *p, const struct buf *b)
     (void)fflush(p->terminal->stream);
 }
 
-static void draw(struct progress *p, const struct progress_view *v, nsec now)
+/* One column less: in the last one many terminals wrap, and a wrapped line cannot be redrawn. */
+static size_t line_width(const struct progress *p)
 {
-    if (!terminal_ready(p->terminal)) {
-        return;
-    }
+    return terminal_width(p->terminal) - 1;
+}
+
+static bool is_due(const struct progress *p, nsec now)
+{
+    return !p->on_screen || now - p->drawn_at >= REDRAW_EVERY;
+}
+
+static void draw(struct progress *p, const struct buf *line, nsec now)
+{
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
     buf_adds(&out, "\r");
-    /* One column less: in the last one many terminals wrap, and a wrapped line cannot be redrawn.
-     */
-    progress_format(v, terminal_width(p->terminal) - 1, &out);
+    buf_add(&out, buf_str(line));
     buf_adds(&out, ERASE_REST);
     write_out(p, &out);
     p->on_screen = true;
@@ -108,8 +114,21 @@ void progress_update(struct progress *p, const struct progress_view *v, nsec now
         if (changed) {
             write_plain(p, v);
         }
-    } else if (!p->on_screen || now - p->drawn_at >= REDRAW_EVERY) {
-        draw(p, v, now);
+    } else if (is_due(p, now) && terminal_ready(p->terminal)) {
+        CLEANUP(buf) struct buf line = BUF_INIT(BUF_TEXT);
+        progress_format(v, line_width(p), &line);
+        draw(p, &line, now);
+    }
+}
+
+void progress_line(struct progress *p, struct str text, nsec now)
+{
+    if (p->mode == PROGRESS_AUTO && is_due(p, now) && terminal_ready(p->terminal)) {
+        CLEANUP(buf) struct buf clean = BUF_INIT(BUF_TEXT);
+        CLEANUP(buf) struct buf line = BUF_INIT(BUF_TEXT);
+        text_clean(&clean, text, TEXT_LINE);
+        text_cut(&line, buf_str(&clean), line_width(p));
+        draw(p, &line, now);
     }
 }
 

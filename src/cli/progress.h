@@ -50,6 +50,9 @@ struct progress {
 
 void progress_init(struct progress *p, struct terminal *t, enum progress_mode mode);
 void progress_update(struct progress *p, const struct progress_view *v, nsec now);
+/* For who has a line of his own in place of a view: drawn on a terminal, as often as
+ * progress_update() would; nothing elsewhere. It is cleaned, and cut at the width. */
+void progress_line(struct progress *p, struct str line, nsec now);
 void progress_message(struct progress *p, const char *text);
 void progress_done(struct progress *p);
 

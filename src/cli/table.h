@@ -24,7 +24,7 @@
 struct arena;
 struct table_line;
 
-enum { TABLE_COLUMNS = 6 };
+enum { TABLE_COLUMNS = 8 };
 
 struct table {
     struct arena *arena; /* cells live here */

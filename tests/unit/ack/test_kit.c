@@ -129,6 +129,9 @@ static struct profile *make_profile(struct arena *a, const char *doc)
     p->driver = "oneshot";
     p->binary = json_array(a);
     assert_int_equal(json_parse(a, str_of(doc), NULL, &p->doc, NULL), 0);
+    assert_int_equal(capability_read(json_get(p->doc, "capabilities"), json_get(p->doc, "lacks"),
+                                     "doc", &p->capabilities, NULL),
+                     0);
     return p;
 }
 
@@ -263,7 +266,8 @@ static void test_skips(void **state)
     assert_int_equal(f.counts.started, 1);
     assert_int_equal(f.report.count[VERDICT_SKIPPED], 5);
     assert_string_equal(f.report.verdicts[1].why, "transcript: it is mute");
-    assert_string_equal(f.report.verdicts[2].why, "sandbox_policy: not declared by the profile");
+    assert_string_equal(f.report.verdicts[2].why,
+                        "sandbox_policy: its profile does not declare it");
     assert_string_equal(f.report.verdicts[3].why, "not in PATH: two");
     assert_null(f.report.verdicts[3].dir);
     tear_down(&f);

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Choosing adapters and scenarios; see ack_choice.h.
+ */
+#include "cli/ack_choice.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapters/driver.h"
+#include "base/file.h"
+#include "cli/request.h"
+
+#define EXEC_PREFIX "exec:"
+
+/* Of the seed that the scenarios come from; an adapter without one has ACK_MODEL_<NAME>. */
+static const struct {
+    const char *adapter, *variable;
+} model_variables[] = {
+    { "claude-code", "CLAUDE_AGENT_SDK_TEST_MODEL" },
+    { "codex", "CODEX_APP_SERVER_TEST_MODEL" },
+    { "gemini", "GEMINI_ACP_TEST_MODEL" },
+    { "opencode", "OPENCODE_ACP_TEST_MODEL" },
+};
+
+static const char *model_of(struct arena *a, const char *adapter)
+{
+    for (size_t i = 0; i < ARRAY_LEN(model_variables); i++) {
+        if (strcmp(model_variables[i].adapter, adapter) == 0) {
+            const char *model = getenv(model_variables[i].variable);
+            return model == NULL || model[0] == '\0' ? NULL : model;
+        }
+    }
+    char *variable = arena_printf(a, "ACK_MODEL_%s", adapter);
+    for (char *p = variable; *p != '\0'; p++) {
+        *p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+    }
+    const char *model = getenv(variable);
+    return model == NULL || model[0] == '\0' ? NULL : model;
+}
+
+/* --- adapters --- */
+
+struct choice {
+    struct cli *cli;
+    const struct profile_list *list;
+    struct kit_opts *opts;
+    size_t cap;
+};
+
+static bool is_chosen(const struct kit_opts *o, const char *name)
+{
+    for (size_t i = 0; i < o->adapters_len; i++) {
+        if (strcmp(o->adapters[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Trials have a working directory of their own: what is said relative to ours is made absolute. */
+static const char *absolute(struct arena *a, const char *path)
+{
+    char out[PATH_MAX];
+    return path_absolute(path, out, sizeof out, NULL) < 0 ? path : arena_dup(a, str_of(out));
+}
+
+static int choose(struct choice *c, const char *name, struct err *e)
+{
+    struct arena *a = c->cli->arena;
+    struct kit_opts *o = c->opts;
+    const struct profile *p;
+    if (str_starts(str_of(name), STR(EXEC_PREFIX))) {
+        name = arena_printf(a, EXEC_PREFIX "%s", absolute(a, name + strlen(EXEC_PREFIX)));
+    }
+    if (is_chosen(o, name)) {
+        return 0;
+    }
+    int r = profile_require(c->list, str_of(name), &p, e);
+    if (r < 0) {
+        cli_hint(c->cli, "'cinch adapters' lists them");
+        return r;
+    }
+    if (o->adapters_len == c->cap) {
+        c->cap = c->cap == 0 ? 16 : c->cap * 2;
+        struct kit_adapter *more = arena_array(a, c->cap, sizeof *more);
+        if (o->adapters_len > 0) {
+            memcpy(more, o->adapters, o->adapters_len * sizeof *more);
+        }
+        o->adapters = more;
+    }
+    o->adapters[o->adapters_len++] =
+        (struct kit_adapter) { .name = name, .profile = p, .model = model_of(a, name) };
+    return 0;
+}
+
+static int choose_by_environment(struct choice *c, const char *names, struct err *e)
+{
+    int r = 0;
+    for (struct str rest = str_of(names); r == 0 && rest.len > 0;) {
+        struct str name = str_trim(str_split(&rest, ','));
+        r = name.len == 0 ? 0 : choose(c, arena_dup(c->cli->arena, name), e);
+    }
+    return r < 0 ? err_wrap(e, "ACK_ADAPTERS") : 0;
+}
+
+/* Those that say themselves what is to be started. */
+static int choose_all(struct choice *c, struct err *e)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < c->list->len; i++) {
+        const struct profile *p = c->list->items[i];
+        if (json_len(p->binary) > 0 || driver_is_internal(p)) {
+            r = choose(c, p->name, e);
+        }
+    }
+    return r;
+}
+
+static const char *const *absolute_dirs(struct arena *a, const char *const *dirs)
+{
+    size_t n = 0;
+    while (dirs[n] != NULL) {
+        n++;
+    }
+    const char **ret = arena_array(a, n + 1, sizeof *ret);
+    for (size_t i = 0; i < n; i++) {
+        ret[i] = absolute(a, dirs[i]);
+    }
+    return ret;
+}
+
+int ack_choose_adapters(struct cli *cli, const struct options *opt, struct kit_opts *ret,
+                        struct err *e)
+{
+    struct profile_list *list = ARENA_NEW(cli->arena, struct profile_list);
+    struct choice c = { .cli = cli, .list = list, .opts = ret };
+    const char *const *names = options_list(opt, "adapter");
+    const char *const *programs = options_list(opt, "adapter-exec");
+    const char *variable = getenv("ACK_ADAPTERS");
+    bool said = variable != NULL && str_trim(str_of(variable)).len > 0;
+    ret->adapter_dirs = absolute_dirs(cli->arena, request_adapter_dirs(cli->arena, opt));
+    int r = profile_load_all(cli->arena, ret->adapter_dirs, list, e);
+    for (; r == 0 && *names != NULL; names++) {
+        r = choose(&c, *names, e);
+    }
+    for (; r == 0 && *programs != NULL; programs++) {
+        r = choose(&c, arena_printf(cli->arena, EXEC_PREFIX "%s", *programs), e);
+    }
+    if (r == 0 && ret->adapters_len == 0) {
+        r = said ? choose_by_environment(&c, variable, e) : choose_all(&c, e);
+    }
+    return r;
+}
+
+/* --- scenarios --- */
+
+static bool has_capability(const struct scenario *s, const char *name)
+{
+    for (const char **c = s->capabilities; c != NULL && *c != NULL; c++) {
+        if (strcmp(*c, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool fits_name(const struct scenario *s, const char *glob)
+{
+    return str_glob(str_of(glob), str_of(s->name), false);
+}
+
+static bool fits_tier(const struct scenario *s, const char *word)
+{
+    return strcmp(capability_tier_word(s->tier), word) == 0;
+}
+
+static const struct filter {
+    const char *option;
+    bool (*fits)(const struct scenario *s, const char *value);
+} filters[] = {
+    { "scenario", fits_name },
+    { "tier", fits_tier },
+    { "capability", has_capability },
+};
+
+/* One of the values is enough; without any, all fit. */
+static bool fits(const struct filter *f, const struct options *opt, const struct scenario *s)
+{
+    const char *const *values = options_list(opt, f->option);
+    bool any = *values == NULL;
+    for (; !any && *values != NULL; values++) {
+        any = f->fits(s, *values);
+    }
+    return any;
+}
+
+/* A value that fits no scenario at all is a mistake. */
+static int check_filter(const struct filter *f, const struct options *opt,
+                        const struct scenario_list *all, struct err *e)
+{
+    for (const char *const *v = options_list(opt, f->option); *v != NULL; v++) {
+        bool any = false;
+        for (size_t i = 0; i < all->len && !any; i++) {
+            any = f->fits(all->items[i], *v);
+        }
+        if (!any) {
+            return ERR(e, ERR_USAGE, "--%s: there is no scenario for '%.80s'", f->option, *v);
+        }
+    }
+    return 0;
+}
+
+int ack_choose_scenarios(struct cli *cli, const struct options *opt, struct scenario_list *ret,
+                         struct err *e)
+{
+    struct scenario_list all;
+    int r = scenario_load_all(cli->arena, &all, e);
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(filters); i++) {
+        r = check_filter(&filters[i], opt, &all, e);
+    }
+    if (r < 0) {
+        cli_hint(cli, "'cinch ack --list' shows all scenarios");
+        return r;
+    }
+    const struct scenario **items = arena_array(cli->arena, all.len + 1, sizeof *items);
+    *ret = (struct scenario_list) { .items = items };
+    for (size_t i = 0; i < all.len; i++) {
+        bool fit = true;
+        for (size_t f = 0; f < ARRAY_LEN(filters); f++) {
+            fit = fit && fits(&filters[f], opt, all.items[i]);
+        }
+        if (fit) {
+            items[ret->len++] = all.items[i];
+        }
+    }
+    return ret->len > 0 ? 0 : ERR(e, ERR_USAGE, "no scenario fits all that was asked for");
+}
+
+int ack_choose_timeout(const struct options *opt, nsec *ret, struct err *e)
+{
+    const char *variable = getenv("ACK_TIMEOUT");
+    *ret = options_duration(opt, "timeout", 120 * NSEC_PER_SEC);
+    if (options_given(opt, "timeout") || variable == NULL || variable[0] == '\0') {
+        return 0;
+    }
+    if (!str_to_duration(str_of(variable), ret) || *ret == 0) {
+        return ERR(e, ERR_USAGE, "ACK_TIMEOUT must be a time such as 120 or 2m, not '%.80s'",
+                   variable);
+    }
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What `cinch ack` is to try: adapters and scenarios, by options and environment.
+ */
+#pragma once
+
+#include "ack/kit.h"
+#include "cli/cli.h"
+#include "cli/option.h"
+
+/* Those of --adapter and --adapter-exec; else of ACK_ADAPTERS (names with commas between); else all
+ * that can be tried without more being said. Not yet probed. Also fills adapter_dirs, as absolute
+ * paths. ERR_UNAVAILABLE for a name that nobody knows. */
+int ack_choose_adapters(struct cli *cli, const struct options *opt, struct kit_opts *ret,
+                        struct err *e) MUST_USE;
+
+/* Those that fit --scenario, --tier and --capability. ERR_USAGE when one of these fits nothing. */
+int ack_choose_scenarios(struct cli *cli, const struct options *opt, struct scenario_list *ret,
+                         struct err *e) MUST_USE;
+
+/* --timeout, or ACK_TIMEOUT, or 120 s. */
+int ack_choose_timeout(const struct options *opt, nsec *ret, struct err *e) MUST_USE;

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cinch ack: the adapter compatibility kit. Tries every scenario on every adapter that is here, and
+ * says what each keeps of its word.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ack/report.h"
+#include "ack/trial.h"
+#include "base/file.h"
+#include "cli/ack_choice.h"
+#include "cli/ack_screen.h"
+#include "cli/command.h"
+#include "cli/table.h"
+
+#define TABLE_MAX ((size_t)16 << 20)
+
+static const char *const modes[] = { "script", "live", NULL };
+static const char *const tiers[] = { "1", "2", "3", "4", "specific", NULL };
+
+static const struct option options[] = {
+    { "adapter", 'a', OPTION_STRING, .value = "NAME", .section = "What is tried",
+      .help = "this adapter", .shown = "$ACK_ADAPTERS, or all", .flags = OPTION_REPEAT,
+      .complete = COMPLETE_ADAPTER },
+    { "adapter-exec", 0, OPTION_PATH, .value = "PATH", .flags = OPTION_REPEAT,
+      .help = "a program that is an adapter itself; the same as --adapter exec:PATH" },
+    { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "more adapter profiles",
+      .flags = OPTION_REPEAT, .complete = COMPLETE_DIRECTORY },
+    { "scenario", 's', OPTION_STRING, .value = "GLOB", .help = "only scenarios of such a name",
+      .flags = OPTION_REPEAT },
+    { "tier", 0, OPTION_ENUM, .words = tiers, .help = "only those of this tier",
+      .flags = OPTION_REPEAT },
+    { "capability", 0, OPTION_STRING, .value = "NAME", .help = "only those of this capability",
+      .flags = OPTION_REPEAT },
+    { "list", 'l', OPTION_FLAG, .help = "list the scenarios, try nothing" },
+    { "mode", 0, OPTION_ENUM, .words = modes, .section = "How", .shown = "script",
+      .help = "what answers the agents: a script, or their real models" },
+    { "jobs", 'j', OPTION_INT, .value = "N", .help = "so many at a time", .shown = "number of CPUs",
+      .min = 1, .max = 64 },
+    { "timeout", 't', OPTION_DURATION, .value = "TIME", .shown = "$ACK_TIMEOUT, or 120",
+      .help = "for a scenario that has none of its own", .flags = OPTION_POSITIVE },
+    { "expected-failures", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
+      .help = "what may fail, or is flaky, and why" },
+    { "dir", 0, OPTION_PATH, .value = "DIR", .complete = COMPLETE_DIRECTORY,
+      .help = "where scenarios work: new, or empty", .shown = "a temporary one" },
+    { "keep", 0, OPTION_FLAG, .help = "keep what scenarios left, also of those that passed" },
+    { "json", 0, OPTION_PATH, .value = "FILE", .section = "Reports",
+      .help = "write a report for programs" },
+    { "junit", 0, OPTION_PATH, .value = "FILE", .help = "write a report for CI" },
+    { "html", 0, OPTION_PATH, .value = "FILE", .help = "write a report as one page" },
+    { "publish", 0, OPTION_FLAG,
+      .help = "write compatibility.md and compatibility.json: what each adapter can" },
+    { "publish-dir", 0, OPTION_PATH, .value = "DIR", .shown = "docs",
+      .help = "where --publish writes", .complete = COMPLETE_DIRECTORY },
+    { 0 },
+};
+
+/* --- list --- */
+
+static void list_json(struct cli *cli, const struct scenario_list *list)
+{
+    struct arena *a = cli->arena;
+    struct json *items = json_array(a);
+    struct json *root = json_object(a);
+    for (size_t i = 0; i < list->len; i++) {
+        const struct scenario *s = list->items[i];
+        struct json *o = json_object(a);
+        struct json *capabilities = json_array(a);
+        for (const char **c = s->capabilities; c != NULL && *c != NULL; c++) {
+            json_push(a, capabilities, json_cstr(a, *c));
+        }
+        json_setc(a, o, "name", json_cstr(a, s->name));
+        json_setc(a, o, "tier", json_cstr(a, capability_tier_word(s->tier)));
+        json_setc(a, o, "capabilities", capabilities);
+        json_setc(a, o, "summary", json_cstr(a, s->summary));
+        json_setc(a, o, "live", json_boolean(a, !s->hermetic));
+        json_push(a, items, o);
+    }
+    json_setc(a, root, "scenarios", items);
+    cli_print_json(cli, root);
+}
+
+static void list_text(struct cli *cli, const struct scenario_list *list)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    struct table t = {
+        .arena = cli->arena,
+        .head = true,
+        .columns = { { "scenario" }, { "tier" }, { "capability", .max = 44 }, { "summary" } },
+    };
+    for (size_t i = 0; i < list->len; i++) {
+        const struct scenario *s = list->items[i];
+        CLEANUP(buf) struct buf names = BUF_INIT(BUF_TEXT);
+        for (const char **c = s->capabilities; c != NULL && *c != NULL; c++) {
+            buf_addf(&names, "%s%s", c == s->capabilities ? "" : ", ", *c);
+        }
+        table_cell(&t, STYLE_NAME, s->name);
+        table_cell(&t, STYLE_PLAIN, capability_tier_word(s->tier));
+        table_cell_str(&t, STYLE_DIM, buf_str(&names));
+        table_cell(&t, STYLE_PLAIN, s->summary);
+    }
+    table_write(&t, terminal_width(&cli->out), cli->out.color, &out);
+    cli_print(cli, &out);
+}
+
+static void list_names(struct cli *cli, const struct scenario_list *list)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    for (size_t i = 0; i < list->len; i++) {
+        buf_addf(&out, "%s\n", list->items[i]->name);
+    }
+    cli_print(cli, &out);
+}
+
+static int list(struct cli *cli, const struct scenario_list *scenarios)
+{
+    switch (cli->format) {
+    case CLI_JSON:
+        list_json(cli, scenarios);
+        break;
+    case CLI_QUIET:
+        list_names(cli, scenarios);
+        break;
+    case CLI_TEXT:
+        list_text(cli, scenarios);
+        break;
+    }
+    return 0;
+}
+
+/* --- reports --- */
+
+typedef int report_fn(const struct kit_report *r, struct buf *out, struct err *e);
+
+static int write_reports(const struct options *opt, const struct kit_report *r, struct err *e)
+{
+    static const struct {
+        const char *option;
+        report_fn *make;
+    } forms[] = { { "json", report_json }, { "junit", report_junit }, { "html", report_html } };
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < ARRAY_LEN(forms); i++) {
+        CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+        const char *path = options_string(opt, forms[i].option, NULL);
+        if (path != NULL) {
+            result = forms[i].make(r, &text, e);
+            result =
+                result < 0 ? result : file_write_atomic(AT_FDCWD, path, buf_str(&text), 0644, e);
+        }
+    }
+    return result;
+}
+
+static int publish(struct arena *a, const char *dir, const struct kit_report *r, struct err *e)
+{
+    CLEANUP(buf) struct buf old = BUF_INIT(TABLE_MAX);
+    CLEANUP(buf) struct buf markdown = BUF_INIT(BUF_TEXT);
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    const char *path = arena_printf(a, "%s/compatibility.json", dir);
+    struct json *before = NULL;
+    int result = file_mkdirs(AT_FDCWD, dir, 0755, e);
+    if (result == 0 && file_exists(AT_FDCWD, path)) {
+        result = file_read(AT_FDCWD, path, TABLE_MAX, &old, e);
+        result = result < 0 ? result : json_parse(a, buf_str(&old), NULL, &before, e);
+    }
+    result = result < 0 ? result : report_compatibility(r, before, &markdown, &text, e);
+    if (result < 0) {
+        return err_wrap(e, "%s", path);
+    }
+    result = file_write_atomic(AT_FDCWD, path, buf_str(&text), 0644, e);
+    path = arena_printf(a, "%s/compatibility.md", dir);
+    return result < 0 ? result : file_write_atomic(AT_FDCWD, path, buf_str(&markdown), 0644, e);
+}
+
+static bool wants_table(const struct options *opt)
+{
+    return options_given(opt, "publish") || options_given(opt, "publish-dir");
+}
+
+/* What only some scenarios say is not proven. */
+static int check_publish(const struct options *opt, struct err *e)
+{
+    static const char *const filters[] = { "scenario", "tier", "capability" };
+    for (size_t i = 0; wants_table(opt) && i < ARRAY_LEN(filters); i++) {
+        if (options_given(opt, filters[i])) {
+            return ERR(e, ERR_USAGE, "--publish needs all scenarios: leave out --%s", filters[i]);
+        }
+    }
+    return 0;
+}
+
+static int report(struct cli *cli, const struct options *opt, const struct kit_report *r,
+                  struct err *e)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    int result = write_reports(opt, r, e);
+    if (result == 0 && wants_table(opt) && !r->interrupted) {
+        result = publish(cli->arena, options_string(opt, "publish-dir", "docs"), r, e);
+    }
+    if (result == 0 && cli->format == CLI_JSON) {
+        result = report_json(r, &out, e);
+    } else if (cli->format == CLI_TEXT) {
+        ack_screen_report(cli->arena, r, &cli->out, &out);
+    }
+    cli_print(cli, &out);
+    return result < 0 ? result : kit_failed(r);
+}
+
+/* --- the command --- */
+
+static int make_dir(struct cli *cli, const struct options *opt, struct kit_opts *o, struct err *e)
+{
+    const char *given = options_string(opt, "dir", NULL);
+    const char *base = getenv("TMPDIR");
+    char path[PATH_MAX];
+    int r = path_absolute(given != NULL                    ? given
+                          : base != NULL && base[0] == '/' ? base
+                                                           : "/tmp",
+                          path, sizeof path, e);
+    if (r < 0 || given != NULL) {
+        o->dir = r < 0 ? NULL : arena_dup(cli->arena, str_of(path));
+        return r;
+    }
+    char *template = arena_printf(cli->arena, "%s/cinch-ack-XXXXXX", path);
+    o->dir = mkdtemp(template);
+    return o->dir == NULL ? ERR_SYS_AS(e, ERR_OUTPUT, "make '%s'", template) : 0;
+}
+
+static int probe_all(struct cli *cli, struct ack_screen *screen, struct kit_opts *o, struct err *e)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < o->adapters_len; i++) {
+        const char *note = arena_printf(cli->arena, "asking for versions: %s", o->adapters[i].name);
+        ack_screen_note(screen, note);
+        r = kit_probe(cli->arena, &o->adapters[i], o->environ, e);
+    }
+    return r;
+}
+
+static unsigned cpu_count(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > 64 ? 64 : (unsigned)n;
+}
+
+static int try_all(struct cli *cli, const struct options *opt, struct kit_opts *o,
+                   struct kit_report *ret, struct err *e)
+{
+    struct ack_screen screen;
+    ack_screen_init(&screen, cli);
+    o->watcher = ack_screen_watcher(&screen);
+    int r = probe_all(cli, &screen, o, e);
+    r = r < 0 ? r : make_dir(cli, opt, o, e);
+    r = r < 0 ? r : kit_run(cli->arena, o, ret, e);
+    if (!options_given(opt, "dir") && o->dir != NULL) {
+        (void)rmdir(o->dir); /* unless something was kept */
+    }
+    ack_screen_done(&screen);
+    return r;
+}
+
+static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
+{
+    struct kit_report found;
+    struct kit_opts o = {
+        .engine = { trial_start, trial_free },
+        .live = strcmp(options_string(opt, "mode", "script"), "live") == 0,
+        .jobs = (unsigned)options_int(opt, "jobs", cpu_count()),
+        .keep = options_flag(opt, "keep", false),
+        .expected = options_string(opt, "expected-failures", NULL),
+        .environ = (const char *const *)environ,
+    };
+    int r = ack_choose_scenarios(cli, opt, &o.scenarios, e);
+    if (r == 0 && options_given(opt, "list")) {
+        return list(cli, &o.scenarios);
+    }
+    r = r < 0 ? r : check_publish(opt, e);
+    r = r < 0 ? r : ack_choose_timeout(opt, &o.timeout, e);
+    r = r < 0 ? r : ack_choose_adapters(cli, opt, &o, e);
+    r = r < 0 ? r : try_all(cli, opt, &o, &found, e);
+    return r < 0 ? r : report(cli, opt, &found, e);
+}
+
+static const char *const usage[] = { "[OPTIONS]", NULL };
+
+static const char *const description[] = {
+    "The adapter compatibility kit: tries scenarios on adapters, and says which keep their word. "
+    "Agents are the real programs; their model is a script, so nothing needs a key or the network. "
+    "With `--mode live` they ask their real models.",
+    "An adapter whose program is not here, and what its profile does not declare, is skipped with "
+    "the reason. Each scenario has a directory and a session of its own; that of a failure is kept "
+    "and named. The exit status is 1 if something failed.",
+    "--expected-failures names a YAML file with two lists, `expected` and `flaky`, of entries "
+    "{adapter, scenario, reason}. What is expected to fail and passes is stale, and counts as a "
+    "failure; what is flaky is tried twice, and counts never.",
+    "--publish adds to the table that is there: rows of other adapters and versions stay.",
+    "Variables: ACK_ADAPTERS (names with commas between), ACK_TIMEOUT (seconds), and for the model "
+    "of an adapter CLAUDE_AGENT_SDK_TEST_MODEL, CODEX_APP_SERVER_TEST_MODEL, "
+    "GEMINI_ACP_TEST_MODEL, OPENCODE_ACP_TEST_MODEL; ACK_MODEL_QWEN and so on for all others.",
+    NULL,
+};
+
+static const struct command_example examples[] = {
+    { "cinch ack", "all scenarios on all adapters that are here" },
+    { "cinch ack --list", "what they are" },
+    { "cinch ack -a codex --tier 1 --tier 2 --junit ack.xml", "some of them, for CI" },
+    { "cinch ack --adapter-dir . -a mine --keep", "a profile of your own" },
+    { 0 },
+};
+
+const struct command cmd_ack = {
+    .name = "ack",
+    .summary = "try what adapters promise",
+    .usage = usage,
+    .description = description,
+    .examples = examples,
+    .options = options,
+    .run = run_ack,
+};

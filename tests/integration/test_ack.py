@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""`cinch ack` as a command: what is tried, skipped, kept and told. Uses api-direct, which needs no program, and an
+adapter of the user's own that breaks its word."""
+
+FILE_TIMEOUT = 600
+
+import glob
+import json
+import os
+import signal
+import subprocess
+import unittest
+import xml.etree.ElementTree
+
+import jsonschema
+
+import harness
+
+LIAR = """\
+name: liar
+driver: oneshot
+binary: [liar]
+argv: ["{binary}", "{prompt_file}"]
+capabilities: [text_response, transcript]
+lacks: {tool_invocation: it has no hands}
+"""
+LIES = """\
+#!/bin/sh
+[ "$1" = --version ] && { echo "liar 6.6.6"; exit 0; }
+echo "something else <\\033[31m&>"
+"""
+
+
+class Ack(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.env["TMPDIR"] = self.make_dir("tmp")
+
+    def ack(self, *arguments, **environment):
+        done = subprocess.run([harness.CINCH, "ack", *arguments], env={**self.env, **environment}, cwd=self.dir,
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=harness.PATIENCE * 2)
+        return done
+
+    def report(self, *arguments, **environment):
+        done = self.ack("--format", "json", *arguments, **environment)
+        report = json.loads(done.stdout)
+        with open(os.path.join(harness.ROOT, "schema", "ack-report.schema.json"), encoding="utf-8") as f:
+            jsonschema.Draft202012Validator(json.load(f)).validate(report)
+        self.assertEqual(done.returncode, 1 if report["failed"] else 0)
+        return report
+
+    def add_liar(self):
+        profiles, programs = self.make_dir("profiles"), self.make_dir("bin")
+        with open(os.path.join(profiles, "liar.yaml"), "w", encoding="utf-8") as f:
+            f.write(LIAR)
+        path = os.path.join(programs, "liar")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(LIES)
+        os.chmod(path, 0o755)
+        self.env["PATH"] = programs + ":" + self.env["PATH"]
+        return ["--adapter-dir", "profiles", "--adapter", "liar"]
+
+    def left(self):
+        return sorted(os.path.relpath(p, self.env["TMPDIR"]) for p in glob.glob(self.env["TMPDIR"] + "/cinch-ack-*/*/*"))
+
+    # --- what is tried ---
+
+    def test_list(self):
+        text = self.ack("--list")
+        self.assertEqual(text.returncode, 0, text.stderr)
+        self.assertRegex(text.stdout, r"(?m)^test_returns_text_response +1 +text_response +\S")
+        every = json.loads(self.ack("--list", "--format", "json").stdout)["scenarios"]
+        self.assertGreaterEqual(len(every), 41)
+        self.assertTrue(all(s["summary"] and s["capabilities"] for s in every))
+        some = self.ack("--list", "--quiet", "--tier", "4", "--capability", "task_completion", "--scenario", "*early*")
+        self.assertEqual(some.stdout, "test_task_completion_blocks_early_stop\n")
+
+    def test_passes(self):
+        report = self.report("-a", "api-direct", "-s", "test_returns_text_response", "-s", "test_tool_result*")
+        self.assertEqual([(v["scenario"], v["status"]) for v in report["verdicts"]],
+                         [("test_returns_text_response", "passed"), ("test_tool_result_is_correct", "passed")])
+        self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
+
+    def test_text(self):
+        done = self.ack("-a", "api-direct", "-s", "test_returns_text_response")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^api-direct +\S+ +1/1$")
+        self.assertRegex(done.stdout, r"(?m)^1 passed in ")
+        self.assertRegex(done.stderr, r"(?m)^passed +api-direct +test_returns_text_response ")
+
+    def test_skips_say_why(self):
+        report = self.report("-a", "api-direct", "-a", "qwen", "-s", "test_native_tool*", PATH="/nonexistent")
+        first, second = report["verdicts"]
+        self.assertEqual((first["status"], first["why"]),
+                         ("skipped", ["native_tools: there is no harness that could have tools of its own"]))
+        self.assertEqual((second["status"], second["why"]), ("skipped", ["not in PATH: qwen"]))
+
+    def test_adapters_by_environment(self):
+        chosen = ["-s", "test_native_tool_emits_tool_invoked"]
+        report = self.report(*chosen, ACK_ADAPTERS="api-direct, codex", PATH="/nonexistent")
+        self.assertEqual([a["name"] for a in report["adapters"]], ["api-direct", "codex"])
+        report = self.report(*chosen, ACK_ADAPTERS="", PATH="/nonexistent")
+        names = [a["name"] for a in report["adapters"]]
+        self.assertIn("claude-code", names)
+        self.assertFalse({"command", "contract", "acp"} & set(names))
+
+    def test_model_by_environment(self):
+        variables = {"CODEX_APP_SERVER_TEST_MODEL": "m1", "ACK_MODEL_API_DIRECT": "m2", "ACK_MODEL_CODEX": "no"}
+        report = self.report("-a", "codex", "-a", "api-direct", "-a", "qwen", "-s", "test_native_tool_emits*",
+                             PATH="/nonexistent", **variables)
+        self.assertEqual([a["model"] for a in report["adapters"]], ["m1", "m2", None])
+
+    # --- failures ---
+
+    def test_failure_is_told_and_kept(self):
+        liar = self.add_liar()
+        done = self.ack(*liar, "-s", "test_returns_text_response", "--json", "r.json", "--junit", "r.xml", "--html", "r.html")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("something else", " ".join(done.stdout.split()))
+        self.assertNotIn("\033", done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^liar +6\.6\.6 +0/1$")
+        kept = [line.split("kept: ")[1] for line in done.stdout.splitlines() if "kept: " in line]
+        self.assertEqual(len(kept), 1)
+        self.assertTrue(os.listdir(kept[0]))
+        with open(os.path.join(self.dir, "r.json"), encoding="utf-8") as f:
+            report = json.load(f)
+        self.assertEqual(report["verdicts"][0]["dir"], kept[0])
+        suite = xml.etree.ElementTree.parse(os.path.join(self.dir, "r.xml")).getroot()
+        self.assertEqual(suite.get("failures"), "1")
+        with open(os.path.join(self.dir, "r.html"), encoding="utf-8") as f:
+            self.assertIn('class="failed"', f.read())
+
+    def test_expected_failures(self):
+        liar = self.add_liar()
+        with open(os.path.join(self.dir, "known.yaml"), "w", encoding="utf-8") as f:
+            f.write("expected:\n"
+                    "  - {adapter: 'l*', scenario: test_returns_text_response, reason: it lies}\n"
+                    "  - {adapter: api-direct, scenario: test_returns_text_response, reason: wrong}\n"
+                    "  - {adapter: liar, scenario: test_gone, reason: long ago}\n")
+        arguments = ["--expected-failures", "known.yaml", "-s", "test_returns_text_response"]
+        report = self.report(*liar, *arguments)
+        self.assertEqual(report["verdicts"][0]["status"], "expected")
+        self.assertEqual(len(report["unmatched"]), 2)
+        self.assertEqual(self.left(), [])
+        report = self.report(*liar, "-a", "api-direct", *arguments)
+        self.assertEqual([v["status"] for v in report["verdicts"]], ["expected", "stale"])
+        self.assertTrue(report["failed"])
+
+    def test_keep_and_dir(self):
+        self.report("-a", "api-direct", "-s", "test_returns_text_response", "--dir", "mine", "--keep")
+        self.assertTrue(os.listdir(os.path.join(self.dir, "mine/api-direct/test_returns_text_response")))
+        again = self.ack("-a", "api-direct", "-s", "test_returns_text_response", "--dir", "mine")
+        self.assertEqual(again.returncode, 73)
+        self.assertIn("is not empty", again.stderr)
+
+    def test_interrupt(self):
+        ack = subprocess.Popen([harness.CINCH, "ack", "-a", "api-direct", "--tier", "1", "--tier", "2", "-j", "1", "--json", "r.json"],
+                               env=self.env, cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for line in ack.stderr:
+            if line.startswith("passed"):
+                ack.send_signal(signal.SIGINT)
+                break
+        out, _ = ack.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(ack.returncode, 1)
+        self.assertIn("interrupted", out)
+        with open(os.path.join(self.dir, "r.json"), encoding="utf-8") as f:
+            report = json.load(f)
+        self.assertTrue(report["interrupted"])
+        self.assertIn(["interrupted"], [v["why"] for v in report["verdicts"]])
+        self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
+
+    # --- the table ---
+
+    def test_publish(self):
+        profiles = self.add_liar()
+        done = self.ack(*profiles, "--publish-dir", "table", PATH="/nonexistent")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.dir, "table/compatibility.json"), encoding="utf-8") as f:
+            rows = json.load(f)["rows"]
+        self.assertEqual(rows[0]["capabilities"]["transcript"], {"state": "skipped", "reason": "not in PATH: liar"})
+        with open(os.path.join(self.dir, "table/compatibility.json"), "w", encoding="utf-8") as f:
+            f.write("[]")
+        done = self.ack(*profiles, "--publish-dir", "table", PATH="/nonexistent")
+        self.assertEqual(done.returncode, 65)
+        self.assertIn("table/compatibility.json", done.stderr)
+
+    # --- mistakes ---
+
+    def test_mistakes(self):
+        with open(os.path.join(self.dir, "bad.yaml"), "w", encoding="utf-8") as f:
+            f.write("expectd: []\n")
+        for code, words, arguments, environment in [
+                (64, "no scenario for 'test_nothing'", ["-s", "test_nothing"], {}),
+                (64, "no scenario for 'telepathy'", ["--capability", "telepathy"], {}),
+                (64, "no scenario fits", ["--tier", "1", "--capability", "transcript"], {}),
+                (64, "ACK_TIMEOUT", ["-a", "api-direct"], {"ACK_TIMEOUT": "soon"}),
+                (64, "leave out --tier", ["--publish", "--tier", "1"], {}),
+                (64, "--tier", ["--tier", "5"], {}),
+                (69, "api-direkt", ["-a", "api-direkt"], {}),
+                (69, "api-direkt", [], {"ACK_ADAPTERS": "api-direkt"}),
+                (65, "bad.yaml:1:1: unknown key 'expectd'", ["-a", "api-direct", "--expected-failures", "bad.yaml"], {}),
+                (66, "none.yaml", ["-a", "api-direct", "--expected-failures", "none.yaml"], {}),
+        ]:
+            with self.subTest(words=words):
+                done = self.ack(*arguments, **environment)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(words, done.stderr)
+        self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
