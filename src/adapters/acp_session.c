@@ -42,7 +42,7 @@ void acp_start(struct acp *p)
     json_setc(a, fs, "readTextFile", json_boolean(a, p->quirks->fs));
     json_setc(a, fs, "writeTextFile", json_boolean(a, p->quirks->fs));
     json_setc(a, capabilities, "fs", fs);
-    json_setc(a, capabilities, "terminal", json_boolean(a, false));
+    json_setc(a, capabilities, "terminal", json_boolean(a, p->quirks->terminal));
     acp_set(p, info, "name", STR("cinch"));
     acp_set(p, info, "title", STR("cinch"));
     acp_set(p, info, "version", STR(CINCH_VERSION));

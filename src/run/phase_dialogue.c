@@ -11,6 +11,7 @@
 #include "io/timer.h"
 #include "proc/proc.h"
 #include "run/agent_files.h"
+#include "run/agent_terminals.h"
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
 #include "tools/feedback.h"
@@ -263,6 +264,16 @@ static void ask_file(struct run *run, const struct driver_ask *ask)
     reply(p, r == 0, r == 0 ? buf_str(&text) : str_of(e.msg), STR_EMPTY);
 }
 
+static void on_terminal(void *arg, const struct driver_reply *r)
+{
+    const struct pending *p = arg;
+    struct run *run = p->run;
+    if (run->exec.dialogue == p->dialogue && run->exec.proc != NULL) {
+        run_alive(run);
+        run->driver->reply(run->session, r);
+    }
+}
+
 static void on_ask(void *owner, const struct driver_ask *ask)
 {
     struct run *run = owner;
@@ -280,6 +291,9 @@ static void on_ask(void *owner, const struct driver_ask *ask)
     case ASK_READ:
     case ASK_WRITE:
         ask_file(run, ask);
+        break;
+    case ASK_TERMINAL:
+        agent_terminals_ask(run, ask, on_terminal, pend(run, ask->id));
         break;
     }
 }
