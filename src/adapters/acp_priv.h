@@ -94,6 +94,7 @@ struct acp {
     int64_t request; /* id of ours that waits for its answer; 0: none does */
     int64_t requests;
     bool interrupted;
+    bool hushed; /* what was said before is being told: nothing is asked until that is over */
     bool offers_http, offers_load, offers_resume;
     struct json *auth_methods, *modes, *models; /* as offered; NULL: not */
     struct json *options;
@@ -144,6 +145,7 @@ void acp_set(struct acp *p, struct json *object, const char *key, struct str tex
 /* --- acp_session.c --- */
 
 void acp_start(struct acp *p);
+void acp_go_on(struct acp *p); /* it has told all that was said before */
 void acp_answer(struct acp *p, const struct jsonrpc_message *m);
 const char *acp_stage_name(enum acp_stage stage); /* "session/new" … */
 

@@ -30,6 +30,7 @@
  *   port.turn(&turn)                it has said what it had to say and waits:
  *       → say(self, text)           there is more to do (completion, feedback), or
  *       → finish(self)              that was all: it shall end
+ *   port.pause(quiet) → go_on(self) nothing has come for so long: it can be spoken to
  *   interrupt(self)                 no time is left: the turn shall end; a turn or nothing follows
  *
  * Any of these may come from inside of feed() and of each other, but for turn(), which is always
@@ -150,6 +151,8 @@ struct driver_port {
      * sink gets it. */
     void (*entry)(void *owner, const char *source, const char *type, const struct json *detail,
                   struct str raw);
+    /* go_on() shall come when nothing has been heard for so long. NULL: nobody can wait. */
+    void (*pause)(void *owner, nsec quiet);
     void *owner;
 };
 
@@ -221,6 +224,7 @@ struct driver {
     /* --- dialogue; begin NULL: there is none --- */
     void (*begin)(void *self);
     void (*reply)(void *self, const struct driver_reply *reply);
+    void (*go_on)(void *self); /* after port.pause; NULL where that is not called */
     void (*interrupt)(void *self);
     void (*finish)(void *self);
 };

@@ -103,6 +103,7 @@ struct profile_acp {
     const char *governed_mode; /* the same when policies are to be asked about its tools */
     enum acp_model model;
     int64_t settle_ms;             /* words may come for so long after the end of a turn */
+    int64_t load_settle_ms;        /* so long must it be silent after it loaded a session */
     bool fs;                       /* it may read and write files through us */
     bool terminal;                 /* it may have us run programs */
     const char *tool_id_separator; /* ids of calls are NAME, this, and more; NULL: they are not */
@@ -143,7 +144,11 @@ struct profile {
     struct profile_mcp mcp;
     struct profile_acp acp;
     struct profile_sandbox sandbox;
-    struct json *output; /* mapping, see mapping.h; never NULL */
+    struct json *session_files; /* patterns of files below the home that a conversation needs to go
+                                   on in another run; NULL: none */
+    bool session_anywhere;      /* it does so in another directory, too */
+    const char *session_from, *session_to; /* beginning of their names, when they come back */
+    struct json *output;                   /* mapping, see mapping.h; never NULL */
     struct json *capabilities;
     struct json *doc; /* the whole file, for `cinch adapters show` */
 };

@@ -24,6 +24,7 @@
 
 enum stage {
     STAGE_TALKING,
+    STAGE_PAUSED,   /* the driver waits for silence */
     STAGE_SETTLING, /* the turn is over, but more may come */
     STAGE_JUDGING,  /* is there another? */
     STAGE_ENDING,   /* it was told to end */
@@ -96,10 +97,28 @@ static void on_turn(void *owner, const struct driver_turn *turn)
     }
 }
 
+static void on_pause(void *owner, nsec quiet)
+{
+    struct run *run = owner;
+    struct dialogue *d = run->exec.dialogue;
+    if (d != NULL && d->stage == STAGE_TALKING) {
+        d->stage = STAGE_PAUSED;
+        d->settle = quiet;
+        timer_arm(d->timer, clock_now() + quiet);
+    }
+}
+
+static void end_pause(struct dialogue *d)
+{
+    d->stage = STAGE_TALKING;
+    d->run->driver->go_on(d->run->session);
+}
+
 void dialogue_fed(struct run *run)
 {
     struct dialogue *d = run->exec.dialogue;
-    if (d->stage == STAGE_SETTLING && d->settle > 0) {
+    bool waits = d->stage == STAGE_SETTLING || d->stage == STAGE_PAUSED;
+    if (waits && d->settle > 0) {
         timer_arm(d->timer, clock_now() + d->settle);
     }
 }
@@ -110,6 +129,9 @@ static void on_timer(void *arg)
     switch (d->stage) {
     case STAGE_SETTLING:
         judge(d);
+        break;
+    case STAGE_PAUSED:
+        end_pause(d);
         break;
     case STAGE_TALKING: /* it did not listen */
         execute_stop(d->run, "deadline");
@@ -126,6 +148,9 @@ static void on_timer(void *arg)
 bool dialogue_interrupt(struct run *run)
 {
     struct dialogue *d = run->exec.dialogue;
+    if (d->stage == STAGE_PAUSED) {
+        d->stage = STAGE_TALKING; /* go_on() will not come any more */
+    }
     if (d->stage != STAGE_TALKING || d->interrupted || run->driver->interrupt == NULL) {
         return false;
     }
@@ -305,8 +330,14 @@ static void on_observed(void *owner, const struct native_call *call)
 
 struct driver_port dialogue_port(struct run *run)
 {
-    return (struct driver_port) { on_send, on_close_input, on_ask, on_observed,
-                                  on_turn, execute_entry,  run };
+    return (struct driver_port) { .send = on_send,
+                                  .close_input = on_close_input,
+                                  .ask = on_ask,
+                                  .observed = on_observed,
+                                  .turn = on_turn,
+                                  .entry = execute_entry,
+                                  .pause = on_pause,
+                                  .owner = run };
 }
 
 /* --- life --- */

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "record/redact.h"
+#include "run/harness_session.h"
 #include "run/run_error.h"
 #include "run/run_priv.h"
 #include "run/run_session.h"
@@ -133,6 +134,7 @@ int phase_collect(struct run *run, struct err *e)
     transcript_stop(&run->record.transcript);
     record_reclaim(&run->record);
     run_session_save(run);
+    harness_session_keep(run);
     output_collect(run);
     run_collect_workspace(run);
     /* The private home held the agent's own files, some of which may hold what no record should. */

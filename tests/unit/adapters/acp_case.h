@@ -109,6 +109,11 @@ static inline void on_turn(void *owner, const struct driver_turn *turn)
     }
 }
 
+static inline void on_pause(void *owner, nsec quiet)
+{
+    buf_addf(&((struct talk *)owner)->log, "pause %lld\n", (long long)(quiet / NSEC_PER_MS));
+}
+
 static inline void talk_init(struct talk *t, const char *sections)
 {
     struct err e = { 0 };
@@ -127,6 +132,7 @@ static inline void talk_init(struct talk *t, const char *sections)
                   .ask = on_ask,
                   .observed = on_observed,
                   .turn = on_turn,
+                  .pause = on_pause,
                   .owner = t },
     };
 }
