@@ -289,7 +289,9 @@ static void acp_end(void *self, struct agent_report *ret)
     }
     p->report.overlong_lines = p->lines.overlong;
     p->report.text = buf_str(&p->said);
-    p->report.model = buf_str(&p->used_model);
+    /* An agent that was told by other means may know its model by another name. */
+    bool told = p->quirks->model == ACP_MODEL_NONE && p->model.len > 0;
+    p->report.model = told ? p->model : buf_str(&p->used_model);
     p->report.result_seen = p->answered && !p->report.failed;
     p->report.told = true;
     *ret = p->report;
