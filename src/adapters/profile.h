@@ -104,6 +104,7 @@ struct profile_acp {
     enum acp_model model;
     int64_t settle_ms;             /* words may come for so long after the end of a turn */
     int64_t load_settle_ms;        /* so long must it be silent after it loaded a session */
+    bool stays;                    /* the end of its input is no end for it: a signal is */
     bool fs;                       /* it may read and write files through us */
     bool terminal;                 /* it may have us run programs */
     const char *tool_id_separator; /* ids of calls are NAME, this, and more; NULL: they are not */

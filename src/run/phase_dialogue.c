@@ -19,7 +19,7 @@
 
 /* After an interrupt, until the signal; part of the grace period. */
 #define INTERRUPT_TIME (2 * NSEC_PER_SEC)
-/* For going after the last turn; some agents stay whatever they are told (codex-acp 0.16). */
+/* For going after the last turn. */
 #define END_TIME (1 * NSEC_PER_SEC)
 
 enum stage {
@@ -46,6 +46,11 @@ static void end_it(struct dialogue *d)
     nsec grace = run->settings.grace;
     d->stage = STAGE_ENDING;
     run->driver->finish(run->session);
+    if (run->settings.profile->acp.stays) {
+        run->exec.let_go = true;
+        execute_stop(run, "finished");
+        return;
+    }
     timer_arm(d->timer, clock_now() + (grace < END_TIME ? grace : END_TIME));
 }
 

@@ -113,6 +113,7 @@ class Agent:
         self.assertEqual(len(said), 2, said)
         self.assertIn("hello.txt", said[1]["text"])
         self.assertTrue(r.result["session_id"])
+        self.assertEqual(r.manifest["warnings"], [])  # it also ended as it should
 
     def test_answer(self):
         """Feedback reaches the model with the result of a tool; the answer fits its schema."""
