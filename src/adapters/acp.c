@@ -289,7 +289,9 @@ static void acp_end(void *self, struct agent_report *ret)
     }
     p->report.overlong_lines = p->lines.overlong;
     p->report.text = buf_str(&p->said);
-    p->report.model = buf_str(&p->used_model);
+    /* An agent that was told by other means may know its model by another name. */
+    bool told = p->quirks->model == ACP_MODEL_NONE && p->model.len > 0;
+    p->report.model = told ? p->model : buf_str(&p->used_model);
     p->report.result_seen = p->answered && !p->report.failed;
     p->report.told = true;
     *ret = p->report;
@@ -325,6 +327,14 @@ static void acp_say(void *self, struct str text)
     leave(p);
 }
 
+static void acp_resumed(void *self)
+{
+    struct acp *p = self;
+    enter(p);
+    acp_go_on(p);
+    leave(p);
+}
+
 /* What was asked of us is given up first: an agent waits for that before it ends its turn. */
 static void acp_interrupt(void *self)
 {
@@ -337,6 +347,10 @@ static void acp_interrupt(void *self)
         acp_set(p, params, "sessionId", p->report.session_id);
         acp_send_notification(p, "session/cancel", params);
         acp_cancel_asks(p);
+    } else if (first && p->hushed) {
+        p->hushed = false;
+        p->stage = ACP_OVER; /* nothing was asked yet */
+        acp_end_turn(p, "interrupted");
     }
     leave(p);
 }
@@ -362,6 +376,7 @@ const struct driver driver_acp = {
     .begin = acp_begin,
     .reply = acp_replied,
     .say = acp_say,
+    .go_on = acp_resumed,
     .interrupt = acp_interrupt,
     .finish = acp_finish,
 };

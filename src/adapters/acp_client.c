@@ -6,13 +6,9 @@
  */
 #include "adapters/acp_priv.h"
 
-/* The protocol's code for a file that is not there, and for what may not be read. */
-enum { RESOURCE_NOT_FOUND = -32002 };
-
 /* --- questions that wait --- */
 
-/* NULL: too many wait. */
-static struct acp_ask *new_ask(struct acp *p, enum driver_ask_kind kind, const struct json *rpc_id)
+struct acp_ask *acp_ask_new(struct acp *p, enum driver_ask_kind kind, const struct json *rpc_id)
 {
     for (size_t i = 0; i < ACP_ASKS_MAX; i++) {
         struct acp_ask *q = &p->asks[i];
@@ -26,6 +22,12 @@ static struct acp_ask *new_ask(struct acp *p, enum driver_ask_kind kind, const s
         }
     }
     return NULL;
+}
+
+void acp_ask_done(struct acp_ask *q)
+{
+    arena_free(q->arena);
+    *q = (struct acp_ask) { 0 };
 }
 
 static struct acp_ask *find_ask(struct acp *p, uint64_t id)
@@ -90,7 +92,7 @@ static void ask_permission(struct acp *p, const struct jsonrpc_message *m)
         decide(p, m->id, best_option(p->scratch, options, "allow_once", "allow_always"));
         return;
     }
-    struct acp_ask *q = new_ask(p, ASK_PERMISSION, m->id);
+    struct acp_ask *q = acp_ask_new(p, ASK_PERMISSION, m->id);
     if (q == NULL) {
         decide(p, m->id, STR_EMPTY);
         return;
@@ -118,7 +120,7 @@ static void ask_file(struct acp *p, const struct jsonrpc_message *m, enum driver
         acp_send_error(p, m->id, JSONRPC_INVALID_PARAMS, STR("'path' and 'content' must be text"));
         return;
     }
-    struct acp_ask *q = new_ask(p, kind, m->id);
+    struct acp_ask *q = acp_ask_new(p, kind, m->id);
     if (q == NULL) {
         acp_send_error(p, m->id, JSONRPC_INTERNAL_ERROR, STR("too many requests at once"));
         return;
@@ -144,7 +146,7 @@ void acp_request(struct acp *p, const struct jsonrpc_message *m)
         ask_file(p, m, ASK_READ);
     } else if (p->quirks->fs && str_eqc(m->method, "fs/write_text_file")) {
         ask_file(p, m, ASK_WRITE);
-    } else {
+    } else if (!p->quirks->terminal || !acp_terminal_request(p, m)) {
         acp_send_error(
             p, m->id, JSONRPC_METHOD_NOT_FOUND,
             str_of(arena_printf(p->scratch, "cinch does not offer '%.*s'", STR_ARG(m->method))));
@@ -155,7 +157,7 @@ static void answer_file(struct acp *p, const struct acp_ask *q, const struct dri
 {
     struct json *result = json_object(p->scratch);
     if (!reply->ok) {
-        acp_send_error(p, q->rpc_id, RESOURCE_NOT_FOUND, reply->text);
+        acp_send_error(p, q->rpc_id, ACP_NOT_FOUND, reply->text);
         return;
     }
     if (q->kind == ASK_READ) {
@@ -168,7 +170,7 @@ static void answer_file(struct acp *p, const struct acp_ask *q, const struct dri
  * prompt. */
 void acp_ask_feedback(struct acp *p, const struct native_call *call)
 {
-    struct acp_ask *q = new_ask(p, ASK_FEEDBACK, NULL);
+    struct acp_ask *q = acp_ask_new(p, ASK_FEEDBACK, NULL);
     if (q == NULL) {
         return;
     }
@@ -203,6 +205,10 @@ void acp_reply(struct acp *p, const struct driver_reply *reply)
         keep_feedback(p, reply->text);
     } else if (p->stage == ACP_OVER) {
         /* nobody listens */
+    } else if (q.kind == ASK_PERMISSION && q.create != NULL) {
+        acp_terminal_decided(p, &q, reply);
+    } else if (q.kind == ASK_TERMINAL) {
+        acp_terminal_reply(p, &q, reply);
     } else if (q.kind == ASK_PERMISSION) {
         decide(p, q.rpc_id, reply->ok ? q.allow : q.reject);
     } else {
@@ -215,10 +221,14 @@ void acp_cancel_asks(struct acp *p)
 {
     for (size_t i = 0; i < ACP_ASKS_MAX; i++) {
         struct acp_ask *q = &p->asks[i];
-        if (q->id != 0 && q->kind == ASK_PERMISSION) {
-            decide(p, q->rpc_id, STR_EMPTY);
-            arena_free(q->arena);
-            *q = (struct acp_ask) { 0 };
+        if (q->id == 0 || q->kind != ASK_PERMISSION) {
+            continue;
         }
+        if (q->create != NULL) {
+            acp_send_error(p, q->rpc_id, JSONRPC_INTERNAL_ERROR, STR("the turn is over"));
+        } else {
+            decide(p, q->rpc_id, STR_EMPTY);
+        }
+        acp_ask_done(q);
     }
 }

@@ -3,7 +3,7 @@
  * What the files of driver `acp` share. acp.c is the driver: lines in, messages told apart, life
  * and report. acp_session.c asks: initialize … model. acp_turn.c prompts. acp_update.c reads what
  * the agent says about its turn. acp_call.c follows its tool calls. acp_client.c answers what the
- * agent asks of us.
+ * agent asks of us, acp_terminal.c what it asks about programs that we run for it.
  */
 #pragma once
 
@@ -16,6 +16,8 @@
 #define ACP_VERSION 1
 /* Name of the server with our tools, in the agent's list. */
 #define ACP_SERVER "cinch"
+/* The protocol's code for a file or a terminal that is not there, and for what may not be read. */
+#define ACP_NOT_FOUND (-32002)
 /* Questions of the agent that wait for an answer at the same time; more are refused. */
 #define ACP_ASKS_MAX 64
 /* Tool calls that are under way at the same time; the oldest is given up for one more. */
@@ -23,6 +25,10 @@
 /* Kept of a call's arguments (else they are unknown) and of its output (the rest is cut). */
 #define ACP_INPUT_MAX  ((size_t)1 << 20)
 #define ACP_OUTPUT_MAX ((size_t)64 << 10)
+/* Programs that we run for the agent at the same time, and bytes of output that are kept of one. */
+#define ACP_TERMINALS_MAX       32
+#define ACP_TERMINAL_OUTPUT     ((size_t)1 << 20)
+#define ACP_TERMINAL_OUTPUT_MAX ((size_t)8 << 20)
 /* Kept of the final text: its end. */
 #define ACP_TEXT_MAX ((size_t)4 << 20)
 /* Longer names and ids are cut; they are for people and for comparing. */
@@ -49,8 +55,11 @@ struct acp_ask {
     uint64_t id; /* ours; 0: free */
     enum driver_ask_kind kind;
     struct arena *arena;
-    const struct json *rpc_id; /* the agent's */
-    struct str allow, reject;  /* options; empty: there is none of the kind */
+    const struct json *rpc_id;     /* the agent's */
+    struct str allow, reject;      /* options; empty: there is none of the kind */
+    const struct json *create;     /* PERMISSION: of this terminal; NULL: of a tool call */
+    enum terminal_action terminal; /* TERMINAL: what was asked */
+    uint64_t number;               /* TERMINAL: of which */
 };
 
 /* A tool call that the agent has told of. */
@@ -85,6 +94,7 @@ struct acp {
     int64_t request; /* id of ours that waits for its answer; 0: none does */
     int64_t requests;
     bool interrupted;
+    bool hushed; /* what was said before is being told: nothing is asked until that is over */
     bool offers_http, offers_load, offers_resume;
     struct json *auth_methods, *modes, *models; /* as offered; NULL: not */
     struct json *options;
@@ -93,6 +103,8 @@ struct acp {
 
     struct acp_ask asks[ACP_ASKS_MAX];
     uint64_t ask_ids;
+    uint64_t terminals[ACP_TERMINALS_MAX]; /* numbers of those that are not released; 0: free */
+    uint64_t terminal_numbers;
     struct acp_call *calls;
     size_t n_calls, calls_cap;
     uint64_t nameless; /* calls without an id so far */
@@ -133,6 +145,7 @@ void acp_set(struct acp *p, struct json *object, const char *key, struct str tex
 /* --- acp_session.c --- */
 
 void acp_start(struct acp *p);
+void acp_go_on(struct acp *p); /* it has told all that was said before */
 void acp_answer(struct acp *p, const struct jsonrpc_message *m);
 const char *acp_stage_name(enum acp_stage stage); /* "session/new" … */
 
@@ -161,8 +174,19 @@ void acp_calls_free(struct acp *p);
 struct json *acp_call_arguments(struct acp *p, const struct acp_call *c,
                                 const struct json *update); /* in scratch; never NULL */
 
+/* --- acp_terminal.c --- */
+
+/* False: it is no request about terminals. */
+bool acp_terminal_request(struct acp *p, const struct jsonrpc_message *m);
+/* Whether the terminal may be made is decided. */
+void acp_terminal_decided(struct acp *p, const struct acp_ask *q, const struct driver_reply *reply);
+void acp_terminal_reply(struct acp *p, const struct acp_ask *q, const struct driver_reply *reply);
+
 /* --- acp_client.c --- */
 
+/* A question to the run; rpc_id NULL: the agent waits for no answer. NULL: too many wait. */
+struct acp_ask *acp_ask_new(struct acp *p, enum driver_ask_kind kind, const struct json *rpc_id);
+void acp_ask_done(struct acp_ask *q);
 void acp_request(struct acp *p, const struct jsonrpc_message *m);
 void acp_reply(struct acp *p, const struct driver_reply *reply);
 void acp_ask_feedback(struct acp *p, const struct native_call *call);

@@ -42,7 +42,7 @@ void acp_start(struct acp *p)
     json_setc(a, fs, "readTextFile", json_boolean(a, p->quirks->fs));
     json_setc(a, fs, "writeTextFile", json_boolean(a, p->quirks->fs));
     json_setc(a, capabilities, "fs", fs);
-    json_setc(a, capabilities, "terminal", json_boolean(a, false));
+    json_setc(a, capabilities, "terminal", json_boolean(a, p->quirks->terminal));
     acp_set(p, info, "name", STR("cinch"));
     acp_set(p, info, "title", STR("cinch"));
     acp_set(p, info, "version", STR(CINCH_VERSION));
@@ -300,7 +300,20 @@ static void opened(struct acp *p, const struct json *result)
     }
     acp_learn_options(p, json_get(result, "configOptions"));
     acp_event(p, "session", "session_id", json_string(p->scratch, id));
+    if (p->resume.len > 0 && p->quirks->load_settle_ms > 0 && p->port.pause != NULL) {
+        p->hushed = true;
+        p->port.pause(p->port.owner, p->quirks->load_settle_ms * NSEC_PER_MS);
+        return;
+    }
     advance(p);
+}
+
+void acp_go_on(struct acp *p)
+{
+    if (p->hushed && p->stage == ACP_SESSION) {
+        p->hushed = false;
+        advance(p);
+    }
 }
 
 /* --- errors --- */
@@ -376,6 +389,12 @@ static void refused(struct acp *p, const struct jsonrpc_message *m)
         prompt_failed(p, text);
         break;
     case ACP_SESSION:
+        if (m->code == JSONRPC_METHOD_NOT_FOUND && p->offers_resume && p->offers_load &&
+            p->resume.len > 0) {
+            p->offers_resume = false; /* offered, and not there (qwen 0.15) */
+            open_session(p);
+            break;
+        }
         session_failed(p, m, text);
         break;
     case ACP_MODE:

@@ -30,6 +30,7 @@
  *   port.turn(&turn)                it has said what it had to say and waits:
  *       → say(self, text)           there is more to do (completion, feedback), or
  *       → finish(self)              that was all: it shall end
+ *   port.pause(quiet) → go_on(self) nothing has come for so long: it can be spoken to
  *   interrupt(self)                 no time is left: the turn shall end; a turn or nothing follows
  *
  * Any of these may come from inside of feed() and of each other, but for turn(), which is always
@@ -73,6 +74,32 @@ enum driver_ask_kind {
     ASK_FEEDBACK,   /* it has used a tool of its own: is there anything to say about it? */
     ASK_READ,       /* a file of the workspace */
     ASK_WRITE,
+    ASK_TERMINAL, /* start a program for it, or say how one is doing */
+};
+
+/* A program that we run for the agent. Its number is the driver's: CREATE gives it, RELEASE is the
+ * last word about it. */
+enum terminal_action {
+    TERMINAL_CREATE,
+    TERMINAL_OUTPUT,
+    TERMINAL_WAIT, /* the answer comes when it has ended */
+    TERMINAL_KILL,
+    TERMINAL_RELEASE,
+};
+
+struct driver_terminal_ask {
+    enum terminal_action action;
+    uint64_t number;
+    const struct json *argv; /* CREATE: strings, at least one */
+    const struct json *env;  /* CREATE: names to strings; NULL: no more than others have */
+    size_t limit;            /* CREATE: bytes of output that are kept, the last ones */
+};
+
+/* How one is doing; its output is the text of the reply. */
+struct driver_terminal {
+    bool ended, truncated;
+    int exit_code;      /* -1: it was ended by a signal, or was not started */
+    const char *signal; /* "SIGTERM"; NULL: none */
 };
 
 /* Borrowed until ask() returns; `id` is the driver's own and comes back with the answer. */
@@ -83,9 +110,12 @@ struct driver_ask {
     const struct json *arguments; /* an object; NULL: not known */
     struct str call_id;           /* empty: none */
     bool success;                 /* FEEDBACK: how it ended */
-    struct str path;              /* READ, WRITE: as the harness wrote it, usually absolute */
-    struct str text;              /* WRITE */
-    int64_t line, limit;          /* READ: from which line (1 is the first), how many; 0: all */
+    /* READ, WRITE: as the harness wrote it, usually absolute; TERMINAL: where the program works,
+     * empty: in the workspace */
+    struct str path;
+    const struct driver_terminal_ask *terminal;
+    struct str text;     /* WRITE */
+    int64_t line, limit; /* READ: from which line (1 is the first), how many; 0: all */
 };
 
 /* Borrowed until reply() returns. */
@@ -94,6 +124,7 @@ struct driver_reply {
     bool ok;             /* allowed; carried out without an error; read; written */
     struct str text;     /* why not; result; feedback (empty: none); content */
     struct str feedback; /* TOOL: beside the result; empty: none */
+    const struct driver_terminal *terminal; /* OUTPUT, WAIT that are ok; else NULL */
 };
 
 /* A tool of the harness' own that has ended. Names as docs/run-record.md says. */
@@ -120,6 +151,8 @@ struct driver_port {
      * sink gets it. */
     void (*entry)(void *owner, const char *source, const char *type, const struct json *detail,
                   struct str raw);
+    /* go_on() shall come when nothing has been heard for so long. NULL: nobody can wait. */
+    void (*pause)(void *owner, nsec quiet);
     void *owner;
 };
 
@@ -191,6 +224,7 @@ struct driver {
     /* --- dialogue; begin NULL: there is none --- */
     void (*begin)(void *self);
     void (*reply)(void *self, const struct driver_reply *reply);
+    void (*go_on)(void *self); /* after port.pause; NULL where that is not called */
     void (*interrupt)(void *self);
     void (*finish)(void *self);
 };

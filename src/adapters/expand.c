@@ -24,18 +24,24 @@ bool placeholder_has_value(const struct placeholder *p)
     return p != NULL && (p->value.len > 0 || json_len(p->list) > 0);
 }
 
-/* Length of "{name}" at the start of s, or 0. */
-static size_t match(struct str s, struct str *ret_name)
+/* Length of "{name}" or "{name|otherwise}" at the start of s, or 0. */
+static size_t match(struct str s, struct str *ret_name, struct str *ret_otherwise)
 {
     size_t i = 1;
     while (i < s.len && ((s.ptr[i] >= 'a' && s.ptr[i] <= 'z') || s.ptr[i] == '_')) {
         i++;
     }
-    if (i == 1 || i >= s.len || s.ptr[i] != '}') {
+    if (i == 1 || i >= s.len || (s.ptr[i] != '}' && s.ptr[i] != '|')) {
         return 0;
     }
+    const char *end = memchr(s.ptr + i, '}', s.len - i);
+    if (end == NULL) {
+        return 0;
+    }
+    size_t len = (size_t)(end - s.ptr);
     *ret_name = str_slice(s, 1, i);
-    return i + 1;
+    *ret_otherwise = s.ptr[i] == '|' ? str_slice(s, i + 1, len) : STR_EMPTY;
+    return len + 1;
 }
 
 int expand_text(struct arena *a, struct str text, const struct placeholders *vars, bool strict,
@@ -52,13 +58,16 @@ int expand_text(struct arena *a, struct str text, const struct placeholders *var
             break;
         }
         struct str name;
-        size_t len = match(str_slice(text, i, text.len), &name);
+        struct str otherwise;
+        size_t len = match(str_slice(text, i, text.len), &name, &otherwise);
         const struct placeholder *p = len == 0 ? NULL : placeholder_find(vars, name);
         if (p == NULL && len > 0 && strict) {
             return ERR(e, ERR_CONFIG, "unknown placeholder {%.*s}", STR_ARG(name));
         }
         len = p == NULL ? 1 : len;
-        buf_add(&out, p == NULL ? STR("{") : p->value);
+        struct str value = p != NULL && p->value.len == 0 ? otherwise : STR_EMPTY;
+        value = p != NULL && p->value.len > 0 ? p->value : value;
+        buf_add(&out, p == NULL ? STR("{") : value);
         i += len;
     }
     *ret = arena_str(a, buf_str(&out));

@@ -2,6 +2,7 @@
  *
  * Placeholders in arguments and environment values: {model}, {prompt_file}, … and, for lists,
  * {command...} and {args...}, which stand alone and become as many arguments as the list has.
+ * {model|gpt-5} is gpt-5 where there is no model.
  *
  * Text of a profile is strict: an unknown {name} is an error. Text of a request (the user's own
  * command) is lenient: what is not a known placeholder stays as it is, so that '{"a": 1}' survives.

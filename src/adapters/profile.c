@@ -104,11 +104,26 @@ static const struct shape acp_shape[] = {
     { "governed_mode", SHAPE_STRING },
     { "model", SHAPE_WORD, .words = "auto|config_option|set_model|none" },
     { "settle_ms", SHAPE_INT },
+    { "load_settle_ms", SHAPE_INT },
+    { "stays", SHAPE_BOOL },
     { "fs", SHAPE_BOOL },
+    { "terminal", SHAPE_BOOL },
     { "tool_id_separator", SHAPE_STRING },
     { "tool_name", SHAPE_STRINGS },
     { "tool_server", SHAPE_STRINGS },
     { "noise", SHAPE_STRINGS },
+    { 0 },
+};
+
+static const struct shape rename_shape[] = {
+    { "from", SHAPE_STRING },
+    { "to", SHAPE_STRING },
+    { 0 },
+};
+static const struct shape session_shape[] = {
+    { "files", SHAPE_STRINGS },
+    { "anywhere", SHAPE_BOOL },
+    { "rename", SHAPE_OBJECT, .inner = rename_shape },
     { 0 },
 };
 
@@ -133,6 +148,7 @@ static const struct shape profile_shape[] = {
     { "mcp", SHAPE_OBJECT, .inner = mcp_shape },
     { "acp", SHAPE_OBJECT, .inner = acp_shape },
     { "sandbox", SHAPE_OBJECT, .inner = sandbox_shape },
+    { "session", SHAPE_OBJECT, .inner = session_shape },
     { "output", SHAPE_OBJECT, .inner = output_shape },
     { "capabilities", SHAPE_STRINGS },
     { "lacks", SHAPE_MAP },
@@ -255,6 +271,31 @@ static int read_files(struct arena *a, struct profile *p, const char *file, stru
     return 0;
 }
 
+static int read_session(struct profile *p, const char *file, struct err *e)
+{
+    const struct json *s = json_get(p->doc, "session");
+    const struct json *rename = json_get(s, "rename");
+    p->session_files = json_get(s, "files");
+    p->session_anywhere = json_bool(json_get(s, "anywhere"), false);
+    p->session_from = json_cstring(json_get(rename, "from"), NULL);
+    p->session_to = json_cstring(json_get(rename, "to"), NULL);
+    if (rename != NULL &&
+        (p->session_from == NULL || p->session_to == NULL || strchr(p->session_to, '/') != NULL)) {
+        char at[JSON_AT_LEN];
+        return ERR(e, ERR_CONFIG, "%s: 'rename' needs 'from' and 'to', beginnings of names",
+                   json_at(file, rename, at));
+    }
+    for (size_t i = 0; i < json_len(p->session_files); i++) {
+        const struct json *item = json_item(p->session_files, i);
+        char at[JSON_AT_LEN];
+        if (!path_stays_below(json_str(item, STR_EMPTY))) {
+            return ERR(e, ERR_CONFIG, "%s: a file of 'session' must stay below the home",
+                       json_at(file, item, at));
+        }
+    }
+    return 0;
+}
+
 /* A section may only fill in files that the profile has. */
 static int check_section(const struct profile *p, const char *section, const struct json *files,
                          const char *file, struct err *e)
@@ -324,7 +365,10 @@ static void read_acp(struct profile *p)
         .mode = json_cstring(json_get(c, "mode"), NULL),
         .governed_mode = json_cstring(json_get(c, "governed_mode"), NULL),
         .settle_ms = json_int(json_get(c, "settle_ms"), 0),
+        .load_settle_ms = json_int(json_get(c, "load_settle_ms"), 0),
+        .stays = json_bool(json_get(c, "stays"), false),
         .fs = json_bool(json_get(c, "fs"), true),
+        .terminal = json_bool(json_get(c, "terminal"), false),
         .tool_id_separator = json_cstring(json_get(c, "tool_id_separator"), NULL),
         .tool_name = json_get(c, "tool_name"),
         .tool_server = json_get(c, "tool_server"),
@@ -413,6 +457,7 @@ int profile_parse(struct arena *a, struct str text, const char *file, struct pro
         return r;
     }
     r = read_files(a, p, file, e);
+    r = r < 0 ? r : read_session(p, file, e);
     if (r < 0) {
         return r;
     }

@@ -104,7 +104,10 @@ struct profile_acp {
     const char *governed_mode; /* the same when policies are to be asked about its tools */
     enum acp_model model;
     int64_t settle_ms;             /* words may come for so long after the end of a turn */
+    int64_t load_settle_ms;        /* so long must it be silent after it loaded a session */
+    bool stays;                    /* the end of its input is no end for it: a signal is */
     bool fs;                       /* it may read and write files through us */
+    bool terminal;                 /* it may have us run programs */
     const char *tool_id_separator; /* ids of calls are NAME, this, and more; NULL: they are not */
     struct json *tool_name;        /* pointers to the name of a tool, in what tells of a call */
     struct json *tool_server;      /* the same for the MCP server that has it */
@@ -143,6 +146,10 @@ struct profile {
     struct profile_mcp mcp;
     struct profile_acp acp;
     struct profile_sandbox sandbox;
+    struct json *session_files; /* patterns of files below the home that a conversation needs to go
+                                   on in another run; NULL: none */
+    bool session_anywhere;      /* it does so in another directory, too */
+    const char *session_from, *session_to; /* beginning of their names, when they come back */
     struct json *output; /* mapping, see mapping.h; never NULL */
     struct capability_set capabilities;
     const char *tried;      /* version of the harness that the profile was tried with; NULL: none */

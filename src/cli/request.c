@@ -50,6 +50,8 @@ static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
       .help = "what stays of the workspace after the run", .shown = "keep-on-failure" }, \
     { "output", 'o', OPTION_PATH, .value = "DIR", .help = "where the record goes; new or empty", \
       .shown = "a new directory below ~/.local/state/cinch/runs", .complete = COMPLETE_DIRECTORY }, \
+    { "resume", 0, OPTION_PATH, .value = "DIR", .help = "go on with the conversation of an earlier run's record", \
+      .complete = COMPLETE_DIRECTORY }, \
     { "config", 'c', OPTION_PATH, .value = "FILE", .help = "evaluation settings (tier_id, test_id, api_keys, ...)" }, \
     { "set", 0, OPTION_PAIR, .value = "KEY=VALUE", .help = "any setting by its dotted key; VALUE is YAML", \
       .flags = OPTION_REPEAT }, \
@@ -144,6 +146,7 @@ static const struct {
     { "ref", "workspace", "ref", OPTION_STRING },
     { "keep-workspace", "workspace", "keep", OPTION_STRING },
     { "output", "output", "dir", OPTION_STRING },
+    { "resume", "session", "resume", OPTION_STRING },
     { "output-schema", "output", "schema", OPTION_STRING },
     { "timeout", "limits", "timeout", OPTION_DURATION },
     { "first-output-timeout", "limits", "first_output", OPTION_DURATION },

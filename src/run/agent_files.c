@@ -91,6 +91,24 @@ bool agent_files_exist(void *arg, struct str path)
     return fd >= 0;
 }
 
+int agent_files_dir(struct run *run, struct str path, char ret[PATH_MAX], struct err *e)
+{
+    char inner[PATH_MAX] = ".";
+    struct err why = { 0 };
+    struct stat st;
+    int root = agent_files_root(run);
+    int r = root < 0 ? ERR(e, ERR_INPUT, "there is no workspace") : 0;
+    if (r == 0 && inner_path(run, path, inner, &why) < 0 && why.code != ERR_INPUT) {
+        return ERR(e, why.code, "%s", why.msg); /* ERR_INPUT: it is the workspace itself */
+    }
+    CLEANUP(fd) int fd = r < 0 ? -1 : open_below(root, inner, O_PATH | O_DIRECTORY, 0);
+    if (r == 0 && (fd < 0 || fstat(fd, &st) < 0)) {
+        r = errno == EXDEV ? ERR(e, ERR_DENIED, "'%s' leads out of the workspace", inner)
+                           : ERR_SYS_AS(e, ERR_INPUT, "open '%s'", inner);
+    }
+    return r < 0 ? r : path_join(run->settings.workspace, inner, ret, PATH_MAX, e);
+}
+
 /* --- reading --- */
 
 /* Lines `line` to `line + limit`, with their ends. */

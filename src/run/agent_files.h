@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,6 +28,9 @@ int agent_files_read(struct run *run, struct str path, int64_t line, int64_t lim
                      struct err *e) MUST_USE;
 /* Directories on the way are made. ERR_DENIED outside, and where the sandbox only reads. */
 int agent_files_write(struct run *run, struct str path, struct str text, struct err *e) MUST_USE;
+/* A directory of the workspace as the agent names it (empty: all of it), as its programs find it.
+ * ERR_DENIED outside, ERR_INPUT where there is none. */
+int agent_files_dir(struct run *run, struct str path, char ret[PATH_MAX], struct err *e) MUST_USE;
 bool agent_files_exist(void *run, struct str path);
 /* The tree that it works in, as we reach it; -1: there is none. Stays the run's. */
 int agent_files_root(struct run *run);

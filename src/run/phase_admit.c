@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "proc/which.h"
+#include "run/harness_session.h"
 #include "run/run_priv.h"
 #include "run/run_session.h"
 #include "run/support.h"
@@ -166,6 +167,9 @@ int phase_admit(struct run *run, struct err *e)
     }
     if (r == 0) {
         r = find_driver(run, e);
+    }
+    if (r == 0) {
+        r = harness_session_admit(run, e);
     }
     if (r == 0) {
         r = tools_admit(run, e);

@@ -11,6 +11,7 @@
 #include "io/timer.h"
 #include "proc/proc.h"
 #include "run/agent_files.h"
+#include "run/agent_terminals.h"
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
 #include "tools/feedback.h"
@@ -18,11 +19,12 @@
 
 /* After an interrupt, until the signal; part of the grace period. */
 #define INTERRUPT_TIME (2 * NSEC_PER_SEC)
-/* For going after the last turn; some agents stay whatever they are told (codex-acp 0.16). */
+/* For going after the last turn. */
 #define END_TIME (1 * NSEC_PER_SEC)
 
 enum stage {
     STAGE_TALKING,
+    STAGE_PAUSED,   /* the driver waits for silence */
     STAGE_SETTLING, /* the turn is over, but more may come */
     STAGE_JUDGING,  /* is there another? */
     STAGE_ENDING,   /* it was told to end */
@@ -44,6 +46,11 @@ static void end_it(struct dialogue *d)
     nsec grace = run->settings.grace;
     d->stage = STAGE_ENDING;
     run->driver->finish(run->session);
+    if (run->settings.profile->acp.stays) {
+        run->exec.let_go = true;
+        execute_stop(run, "finished");
+        return;
+    }
     timer_arm(d->timer, clock_now() + (grace < END_TIME ? grace : END_TIME));
 }
 
@@ -106,10 +113,28 @@ static void on_turn(void *owner, const struct driver_turn *turn)
     }
 }
 
+static void on_pause(void *owner, nsec quiet)
+{
+    struct run *run = owner;
+    struct dialogue *d = run->exec.dialogue;
+    if (d != NULL && d->stage == STAGE_TALKING) {
+        d->stage = STAGE_PAUSED;
+        d->settle = quiet;
+        timer_arm(d->timer, clock_now() + quiet);
+    }
+}
+
+static void end_pause(struct dialogue *d)
+{
+    d->stage = STAGE_TALKING;
+    d->run->driver->go_on(d->run->session);
+}
+
 void dialogue_fed(struct run *run)
 {
     struct dialogue *d = run->exec.dialogue;
-    if (d->stage == STAGE_SETTLING && d->settle > 0) {
+    bool waits = d->stage == STAGE_SETTLING || d->stage == STAGE_PAUSED;
+    if (waits && d->settle > 0) {
         timer_arm(d->timer, clock_now() + d->settle);
     }
 }
@@ -120,6 +145,9 @@ static void on_timer(void *arg)
     switch (d->stage) {
     case STAGE_SETTLING:
         judge(d);
+        break;
+    case STAGE_PAUSED:
+        end_pause(d);
         break;
     case STAGE_TALKING: /* it did not listen */
         execute_stop(d->run, "deadline");
@@ -136,6 +164,9 @@ static void on_timer(void *arg)
 bool dialogue_interrupt(struct run *run)
 {
     struct dialogue *d = run->exec.dialogue;
+    if (d->stage == STAGE_PAUSED) {
+        d->stage = STAGE_TALKING; /* go_on() will not come any more */
+    }
     if (d->stage != STAGE_TALKING || d->interrupted || run->driver->interrupt == NULL) {
         return false;
     }
@@ -274,6 +305,16 @@ static void ask_file(struct run *run, const struct driver_ask *ask)
     reply(p, r == 0, r == 0 ? buf_str(&text) : str_of(e.msg), STR_EMPTY);
 }
 
+static void on_terminal(void *arg, const struct driver_reply *r)
+{
+    const struct pending *p = arg;
+    struct run *run = p->run;
+    if (run->exec.dialogue == p->dialogue && run->exec.proc != NULL) {
+        run_alive(run);
+        run->driver->reply(run->session, r);
+    }
+}
+
 static void on_ask(void *owner, const struct driver_ask *ask)
 {
     struct run *run = owner;
@@ -292,6 +333,9 @@ static void on_ask(void *owner, const struct driver_ask *ask)
     case ASK_WRITE:
         ask_file(run, ask);
         break;
+    case ASK_TERMINAL:
+        agent_terminals_ask(run, ask, on_terminal, pend(run, ask->id));
+        break;
     }
 }
 
@@ -302,8 +346,14 @@ static void on_observed(void *owner, const struct native_call *call)
 
 struct driver_port dialogue_port(struct run *run)
 {
-    return (struct driver_port) { on_send, on_close_input, on_ask, on_observed,
-                                  on_turn, execute_entry,  run };
+    return (struct driver_port) { .send = on_send,
+                                  .close_input = on_close_input,
+                                  .ask = on_ask,
+                                  .observed = on_observed,
+                                  .turn = on_turn,
+                                  .entry = execute_entry,
+                                  .pause = on_pause,
+                                  .owner = run };
 }
 
 /* --- life --- */

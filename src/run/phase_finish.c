@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "record/redact.h"
+#include "run/harness_session.h"
 #include "run/run_error.h"
 #include "run/run_priv.h"
 #include "run/run_session.h"
@@ -24,7 +25,9 @@ static void judge_exit(struct run *run)
         run_fail(run, REASON_FAILURE, "the agent reported a failure%s%.*s", why.len > 0 ? ": " : "",
                  STR_ARG(str_slice(why, 0, 400)));
     } else if (run->exec.let_go && run->report.result_seen) {
-        run_warn(run, "the agent gave a valid result and did not end: it was stopped");
+        if (!run->settings.profile->acp.stays) {
+            run_warn(run, "the agent gave a valid result and did not end: it was stopped");
+        }
     } else if (exit->end == ENGINE_SIGNALLED) {
         run_fail(run, REASON_FAILURE, "the agent was killed by signal %d", exit->value);
     } else if (exit->end == ENGINE_EXITED && exit->value != 0) {
@@ -133,6 +136,7 @@ int phase_collect(struct run *run, struct err *e)
     transcript_stop(&run->record.transcript);
     record_reclaim(&run->record);
     run_session_save(run);
+    harness_session_keep(run);
     output_collect(run);
     run_collect_workspace(run);
     /* The private home held the agent's own files, some of which may hold what no record should. */

@@ -9,6 +9,7 @@
 #include "adapters/mcp_mount.h"
 #include "io/loop.h"
 #include "run/agent_files.h"
+#include "run/agent_terminals.h"
 #include "run/run_session.h"
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
@@ -59,7 +60,7 @@ static bool asks(const struct run *run)
     const struct run_hooks *h = &run->opts->hooks;
     return offers(run) || json_len(s->policies) > 0 || json_len(s->feedback) > 0 ||
            json_len(s->completion) > 0 || h->n_policies > 0 || h->n_feedback > 0 ||
-           h->n_completion > 0;
+           h->n_completion > 0 || s->profile->acp.terminal;
 }
 
 /* --- admit --- */
@@ -534,6 +535,7 @@ void tools_stop(struct run *run)
         return;
     }
     rounds_stop(run);
+    agent_terminals_stop(run);
     if (t->bridge != NULL) {
         bridge_stop(t->bridge);
     }

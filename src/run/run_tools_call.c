@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "adapters/mcp_mount.h"
+#include "run/agent_terminals.h"
 #include "run/run_tools.h"
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
@@ -21,7 +22,8 @@ struct bridge *tools_bridge(const struct run *run)
 bool tools_busy(const struct run *run)
 {
     const struct run_tools *t = run->tools;
-    return t != NULL && (t->checking != NULL || (t->bridge != NULL && bridge_busy(t->bridge)));
+    return t != NULL && (t->checking != NULL || (t->bridge != NULL && bridge_busy(t->bridge)) ||
+                         agent_terminals_awaited(run));
 }
 
 struct guard *tools_guard(const struct run *run)

@@ -15,6 +15,7 @@ struct completion_check;
 struct feedback;
 struct guard;
 struct judging;
+struct terminal;
 struct tool_output;
 struct tool_sections;
 struct toolserver;
@@ -29,6 +30,8 @@ struct run_tools {
     struct judging *judging;           /* who waits for that */
     struct bridge *bridge;             /* NULL: nothing is offered */
     struct txns *txns;
+
+    struct terminal *terminals; /* programs that run for the agent; agent_terminals.c */
 
     struct gateway_mount door; /* upstream NULL: nothing is mounted */
     struct toolserver **servers;

@@ -139,7 +139,7 @@ int settings_resolve_paths(struct arena *a, struct json *tree, const char *dir, 
     static const char *const single[][2] = {
         { "prompt", "file" },    { "workspace", "path" },  { "output", "dir" },
         { "output", "schema" },  { "gateway", "script" },  { "gateway", "cassette" },
-        { "gateway", "prices" }, { "session", "restore" },
+        { "gateway", "prices" }, { "session", "restore" }, { "session", "resume" },
     };
     static const char *const lists[][2] = {
         { "secrets", "files" }, { "sandbox", "read" },      { "sandbox", "write" },

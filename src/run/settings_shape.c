@@ -91,7 +91,8 @@ static const struct shape reducer_shape[] = {
 };
 static const struct shape session_shape[] = {
     { "slices", SHAPE_LIST, .inner = slice_shape },
-    { "reducers", SHAPE_LIST, .inner = reducer_shape }, { "restore", SHAPE_STRING }, { 0 },
+    { "reducers", SHAPE_LIST, .inner = reducer_shape }, { "restore", SHAPE_STRING },
+    { "resume", SHAPE_STRING }, { 0 },
 };
 static const struct shape artifact_shape[] = {
     { "path", SHAPE_STRING }, { "required", SHAPE_BOOL }, { 0 },

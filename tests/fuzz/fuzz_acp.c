@@ -10,8 +10,9 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-static const char profile_text[] = "name: t\ndriver: acp\nargv: [a]\nmcp: {prefix: cinch_}\n"
-                                   "acp: {mode: m, governed_mode: g, noise: ['[']}\n";
+static const char profile_text[] =
+    "name: t\ndriver: acp\nargv: [a]\nmcp: {prefix: cinch_}\n"
+    "acp: {mode: m, governed_mode: g, terminal: true, noise: ['[']}\n";
 
 struct world {
     void *session;

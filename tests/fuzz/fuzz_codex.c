@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .governs = (data[0] & 1) != 0,
         .feeds_back = (data[0] & 2) != 0,
         .output_schema = (data[0] & 8) != 0 ? json_object(a) : NULL,
-        .port = { on_send, on_close, on_ask, on_observed, on_turn, on_entry_of, &h },
+        .port = { on_send, on_close, on_ask, on_observed, on_turn, on_entry_of, NULL, &h },
     };
     struct str text = str_n(data + 1, size - 1);
     size_t step = (size_t)(data[0] >> 4) * 16 + 1;

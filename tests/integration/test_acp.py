@@ -65,6 +65,7 @@ class Agent:
     name = None
     shell = "acp:execute"  # what it calls the tool that runs commands
     here = "."  # the workspace, in the names of files
+    model_name = "model-of-the-task"
 
     def setUp(self):
         super().setUp()
@@ -112,6 +113,7 @@ class Agent:
         self.assertEqual(len(said), 2, said)
         self.assertIn("hello.txt", said[1]["text"])
         self.assertTrue(r.result["session_id"])
+        self.assertEqual(r.manifest["warnings"], [])  # it also ended as it should
 
     def test_answer(self):
         """Feedback reaches the model with the result of a tool; the answer fits its schema."""
@@ -120,6 +122,13 @@ class Agent:
                            "output: {schema: {type: object, properties: {answer: {type: integer}}, required: [answer]}}\n")
         self.assert_success(r)
         self.assertEqual(r.result["output"], {"answer": 42})
+
+    def test_model(self):
+        """The model of the task is the one that is asked."""
+        r = self.run_agent("steps: [{say: fine}]\n", "--timeout", "100s", "--model", self.model_name)
+        self.assert_success(r)
+        self.assertEqual({e["context"]["model"] for e in r.events("model.call")}, {self.model_name})
+        self.assertEqual(r.manifest["metadata"]["engine"]["model"], self.model_name)
 
     def test_denial(self):
         r = self.run_agent(DENIED, task=f"policies: [{{type: deny, tools: ['{self.shell}'], reason: no commands}}]\n")

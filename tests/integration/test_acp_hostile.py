@@ -94,16 +94,16 @@ while mode == "hang":
 
 
 class Hostile(harness.Case):
-    def talk(self, mode, *options):
+    def talk(self, mode, *options, adapter="acp"):
         self.write("ws/agent.py", AGENT)
         started = time.monotonic()
-        r = self.run_cinch("--adapter", "acp", *(options or ("--timeout", "60s")), "do it", "--", "/usr/bin/python3",
+        r = self.run_cinch("--adapter", adapter, *(options or ("--timeout", "60s")), "do it", "--", "/usr/bin/python3",
                            self.path("ws", "agent.py"), mode)
         r.took = time.monotonic() - started
         return r
 
-    def assert_fine(self, mode):
-        r = self.talk(mode)
+    def assert_fine(self, mode, *options, adapter="acp"):
+        r = self.talk(mode, *options, adapter=adapter)
         self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
         self.assertIn("fine", r.result["text"])
         return r
@@ -142,6 +142,15 @@ class Hostile(harness.Case):
     def test_it_stays(self):
         r = self.assert_fine("hang")
         self.assertLess(r.took, 40)
+        self.assertIn("did not end", str(r.manifest["warnings"]))
+
+    def test_it_is_known_to_stay(self):
+        """Where the profile says so, it is ended by a signal at once, and that is nothing to warn about."""
+        self.write("profiles/stays.yaml", "name: stays\ndriver: acp\nargv: ['{command...}']\nhome: private\n"
+                   "acp: {stays: true}\n")
+        r = self.assert_fine("hang", "--adapter-dir", self.path("profiles"), adapter="stays")
+        self.assertEqual(r.manifest["warnings"], [])
+        self.assertEqual([e["context"]["why"] for e in r.events("process.signal")], ["finished"])
 
     def test_another_version(self):
         self.assert_fails("version", "speaks version 2 of the Agent Client Protocol")

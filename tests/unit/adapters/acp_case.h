@@ -58,7 +58,8 @@ static inline void on_close(void *owner)
 
 static inline void on_ask(void *owner, const struct driver_ask *ask)
 {
-    static const char *const words[] = { "permission", "tool", "feedback", "read", "write" };
+    static const char *const words[] = { "permission", "tool",  "feedback",
+                                         "read",       "write", "terminal" };
     struct talk *t = owner;
     t->last_ask = ask->id;
     buf_addf(&t->log, "ask %s %.*s%.*s", words[ask->kind], STR_ARG(ask->tool), STR_ARG(ask->path));
@@ -68,6 +69,15 @@ static inline void on_ask(void *owner, const struct driver_ask *ask)
     if (ask->arguments != NULL) {
         buf_adds(&t->log, " ");
         log_json(t, ask->arguments);
+    }
+    if (ask->kind == ASK_TERMINAL) {
+        buf_addf(&t->log, " %d of %llu", (int)ask->terminal->action,
+                 (unsigned long long)ask->terminal->number);
+    }
+    if (ask->kind == ASK_TERMINAL && ask->terminal->argv != NULL) {
+        buf_addf(&t->log, " %zu ", ask->terminal->limit);
+        log_json(t, ask->terminal->argv);
+        log_json(t, ask->terminal->env);
     }
     buf_adds(&t->log, "\n");
     if (!t->by_hand) {
@@ -99,6 +109,11 @@ static inline void on_turn(void *owner, const struct driver_turn *turn)
     }
 }
 
+static inline void on_pause(void *owner, nsec quiet)
+{
+    buf_addf(&((struct talk *)owner)->log, "pause %lld\n", (long long)(quiet / NSEC_PER_MS));
+}
+
 static inline void talk_init(struct talk *t, const char *sections)
 {
     struct err e = { 0 };
@@ -117,6 +132,7 @@ static inline void talk_init(struct talk *t, const char *sections)
                   .ask = on_ask,
                   .observed = on_observed,
                   .turn = on_turn,
+                  .pause = on_pause,
                   .owner = t },
     };
 }

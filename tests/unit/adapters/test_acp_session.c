@@ -185,6 +185,58 @@ static void test_load(void **state)
     assert_true(str_eqc(t->report.session_id, "s1"));
 }
 
+/* Offered, and then not known: the other way is taken. */
+static void test_resume_that_is_not_there(void **state)
+{
+    struct talk *t = *state;
+    talk_init(t, "");
+    t->spec.resume = STR("old");
+    talk_begin(t);
+    hear(t, ANSWER(1, "{\"protocolVersion\":1,\"agentCapabilities\":{\"loadSession\":true,"
+                      "\"sessionCapabilities\":{\"resume\":{}}}}"));
+    hear(t, "{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32601,\"message\":\"no\"}}");
+    assert_has(t, "\"id\":3,\"method\":\"session/load\",\"params\":{\"sessionId\":\"old\"");
+    hear(t, "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":-32601,\"message\":\"no\"}}");
+    assert_failed(t, "cannot go on with the conversation 'old'");
+}
+
+/* What was said before comes after the answer: nothing of it is an answer to us. */
+static void test_load_that_goes_on(void **state)
+{
+    struct talk *t = *state;
+    talk_init(t, "acp: {load_settle_ms: 300}\n");
+    t->spec.resume = STR("s1");
+    talk_begin(t);
+    hear(t, ANSWER(1, "{\"protocolVersion\":1,\"agentCapabilities\":{\"loadSession\":true}}"));
+    hear(t, ANSWER(2, "{}"));
+    assert_has(t, "pause 300\n");
+    hear(t, WORDS("long ago"));
+    assert_not(t, "session/prompt");
+    driver_acp.go_on(t->session);
+    driver_acp.go_on(t->session);
+    assert_has(t, "\"id\":3,\"method\":\"session/prompt\"");
+    assert_not(t, "\"id\":4");
+    hear(t, WORDS("now"));
+    hear(t, END);
+    talk_end(t);
+    assert_true(str_eqc(t->report.text, "now"));
+    assert_not(t, "long ago");
+}
+
+static void test_interrupt_while_it_loads(void **state)
+{
+    struct talk *t = *state;
+    talk_init(t, "acp: {load_settle_ms: 300}\n");
+    t->spec.resume = STR("s1");
+    talk_begin(t);
+    hear(t, ANSWER(1, "{\"protocolVersion\":1,\"agentCapabilities\":{\"loadSession\":true}}"));
+    hear(t, ANSWER(2, "{}"));
+    driver_acp.interrupt(t->session);
+    assert_has(t, "turn interrupted 0\n");
+    driver_acp.go_on(t->session);
+    assert_not(t, "session/prompt");
+}
+
 static void test_resume_that_is_not_offered(void **state)
 {
     struct talk *t = *state;
@@ -243,6 +295,9 @@ int main(void)
         T(test_a_model_that_is_not_offered),
         T(test_resume),
         T(test_load),
+        T(test_resume_that_is_not_there),
+        T(test_load_that_goes_on),
+        T(test_interrupt_while_it_loads),
         T(test_resume_that_is_not_offered),
         T(test_another_version),
         T(test_a_session_without_a_name),

@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A conversation goes on in another run: the record keeps what the harness needs for it, clean, and the next request of
+the real harness holds what was said before."""
+
+import json
+import os
+
+import harness
+
+FILE_TIMEOUT = 900
+
+SCRIPT = "steps:\n  - {say: the answer is forty-two}\n"
+
+
+class Real:
+    """The classes below say which program."""
+
+    name = None
+
+    def setUp(self):
+        super().setUp()
+        self.env["PATH"] = os.path.dirname(self.real(self.name)) + ":" + self.env["PATH"]
+        self.write("model.yaml", SCRIPT)
+
+    def say(self, words, *options):
+        r = self.run_cinch("--adapter", self.name, "--script", self.path("model.yaml"), "--timeout", "100s", *options,
+                           words)
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stdout.log")[-2000:] + r.bytes("stderr.log")[-2000:])
+        return r
+
+    def requests(self, r):
+        """All that the model was asked in a run, as text."""
+        cassette = r.path("evidence", "traffic.cassette")
+        lines = self.cinch("cassette", "show", cassette).stdout.decode().splitlines()[1:]
+        return "".join(self.cinch("cassette", "show", "-x", line.split()[0], cassette).stdout.decode() for line in lines)
+
+    def test_it_goes_on(self):
+        """Twice: what was said in the first run is in the request of the third, and only the new words are the answer."""
+        first = self.say("what is the question")
+        self.assertTrue(first.exists("session", "harness"))
+        second = self.say("and why is that", "--resume", first.output)
+        asked = self.requests(second)
+        for words in ("what is the question", "the answer is forty-two", "and why is that"):
+            self.assertIn(words, asked)
+        self.assertEqual(second.result["text"].strip(), "the answer is forty-two")
+        third = self.say("and what then", "--resume", second.output)
+        asked = self.requests(third)
+        for words in ("what is the question", "the answer is forty-two", "and why is that", "and what then"):
+            self.assertIn(words, asked)
+        self.assertEqual(third.result["text"].strip(), "the answer is forty-two")
+        said = [e["detail"].get("text") for e in third.lines("transcript.jsonl") if e.get("entry_type") == "user_message"]
+        self.assertEqual(said, ["and what then"])  # what was said before is in the records of those runs
+
+
+class ClaudeCode(Real, harness.Case):
+    name = "claude-code"
+
+
+class Codex(Real, harness.Case):
+    name = "codex"
+
+
+class Gemini(Real, harness.Case):
+    name = "gemini"
+
+
+class OpenCode(Real, harness.Case):
+    name = "opencode"
+
+
+class Qwen(Real, harness.Case):
+    name = "qwen"
+
+
+class ClaudeAcp(Real, harness.Case):
+    name = "claude-acp"
+
+
+class CodexAcp(Real, harness.Case):
+    name = "codex-acp"
+
+
+PROFILE = """
+name: {name}
+driver: oneshot
+argv: ["{{command...}}", {{when: resume, args: ["{{resume}}"]}}]
+home: private
+session:
+  files: [talk/*/s-*.txt, talk/state.bin]
+  rename: {{from: s-, to: s-old-}}
+{more}
+output:
+  format: ndjson
+  rules:
+    - {{when: {{/type: end}}, session_id: /id, text: /text}}
+"""
+
+# Tells what it finds of earlier conversations, adds its own.
+AGENT = r"""
+cd "$HOME" && mkdir -p talk/here
+found=$(cat talk/*/s-old-* 2>/dev/null | tr '\n' ' ')
+echo "said: $1 $TOP_SECRET" > talk/here/s-1.txt
+printf 'bytes\000%s' "$BINARY" > talk/state.bin
+ln -s /etc/passwd talk/here/s-link.txt
+echo other > talk/here/other.txt
+echo "{\"type\": \"end\", \"id\": \"c-7\", \"text\": \"$1 found: $found\"}"
+"""
+
+
+class Kept(harness.Case):
+    def setUp(self):
+        super().setUp()
+        for name in ("talker", "other"):
+            self.write(f"profiles/{name}.yaml", PROFILE.format(name=name, more="  anywhere: true"))
+        self.script("ws/agent", AGENT)
+        self.env["TOP_SECRET"] = "hunter2-hunter2"
+
+    def talk(self, *options, adapter="talker", env=None):
+        return self.run_cinch("--adapter-dir", self.path("profiles"), "--adapter", adapter, "-s", "TOP_SECRET", "-e",
+                              "BINARY", *options, "do it", "--", self.path("ws", "agent"), env=env)
+
+    def test_what_is_kept(self):
+        """Files of the patterns, without secrets and links; they come back under their new names."""
+        first = self.talk()
+        self.assertEqual(first.reason, "success", first.stderr + first.bytes("stderr.log"))
+        kept = sorted(os.path.relpath(os.path.join(base, f), first.path("session", "harness"))
+                      for base, _, files in os.walk(first.path("session", "harness")) for f in files)
+        self.assertEqual(kept, ["talk/here/s-1.txt", "talk/state.bin"])
+        self.assert_not_in_tree(b"hunter2", first.output)
+        self.assertEqual(json.loads(first.bytes("session", "harness.json"))["session_id"], "c-7")
+        second = self.talk("--resume", first.output)
+        self.assertEqual(second.reason, "success", second.stderr + second.bytes("stderr.log"))
+        self.assertIn("c-7 found: said:  [REDACTED:TOP_SECRET]", second.result["text"])
+
+    def test_bytes_that_hold_a_secret(self):
+        r = self.talk(env={"BINARY": "hunter2-hunter2"})
+        self.assertFalse(r.exists("session", "harness", "talk", "state.bin"))
+        self.assertIn("'talk/state.bin' of the conversation holds a secret", str(r.manifest["warnings"]))
+        self.assert_not_in_tree(b"hunter2", r.output)
+
+    def test_what_cannot_go_on(self):
+        first = self.talk()
+        r = self.talk("--resume", first.output, adapter="other")
+        self.assertEqual((r.code, r.reason), (65, "bad_task"), r.stderr)
+        self.assertIn("a conversation of adapter 'talker', not of 'other'", r.manifest["error"])
+        r = self.talk("--resume", self.path("ws"))
+        self.assertEqual((r.code, r.reason), (66, "missing_input"), r.stderr)
+        self.assertIn("is no record of a conversation", r.manifest["error"])
+        r = self.run_cinch("--resume", first.output, "do it", "--", "/bin/true")
+        self.assertEqual((r.code, r.reason), (65, "bad_task"), r.stderr)
+        self.assertIn("cannot go on with an earlier conversation", r.manifest["error"])
+
+    def test_another_directory(self):
+        """A harness that goes by directory would begin anew without a word."""
+        self.write("profiles/talker.yaml", PROFILE.format(name="talker", more=""))
+        first = self.talk()
+        self.make_dir("elsewhere")
+        self.write("elsewhere/agent", b"#!/bin/sh\n" + AGENT.encode(), 0o755)
+        self.workspace = self.path("elsewhere")
+        r = self.talk("--resume", first.output)
+        self.assertEqual((r.code, r.reason), (65, "bad_task"), r.stderr)
+        self.assertIn("goes on in the same directory only", r.manifest["error"])
+
+
+if __name__ == "__main__":
+    harness.main()
