@@ -76,6 +76,18 @@ static int scan_entry(struct pass *p, const char *path, const struct stat *st)
                p->e);
 }
 
+static bool is_same(const struct baseline_entry *before, const struct stat *now)
+{
+    return before->mode == now->st_mode && before->ino == now->st_ino &&
+           before->ctime == ctime_of(now);
+}
+
+bool baseline_has(const struct baseline *b, const char *path, const struct stat *now)
+{
+    size_t i = 0;
+    return b->len > 0 && pathmap_get(&b->index, path, &i) && is_same(&b->items[i], now);
+}
+
 /* 1 when the directory was put down tentatively: it goes again when nothing in it changed. */
 static int compare_entry(struct pass *p, const char *path, const struct stat *st)
 {
@@ -83,8 +95,7 @@ static int compare_entry(struct pass *p, const char *path, const struct stat *st
     bool known = pathmap_get(&p->b->index, path, &i);
     struct baseline_entry *before = known ? &p->b->items[i] : NULL;
     bool dir = S_ISDIR(st->st_mode);
-    bool same = known && before->mode == st->st_mode && before->ino == st->st_ino &&
-                before->ctime == ctime_of(st);
+    bool same = known && is_same(before, st);
     struct delta_entry x = { .kind = dir ? DELTA_DIR : DELTA_NODE, .path = path, .st = *st };
     x.clear = known && S_ISDIR(before->mode) != dir;
     if (known) {

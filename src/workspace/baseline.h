@@ -42,6 +42,8 @@ enum { BASELINE_MAX = 4000000 };
 int baseline_scan(struct baseline *b, int fd, const struct delta_filter *filter,
                   struct err *e) MUST_USE;
 void baseline_done(struct baseline *b);
+/* Is the entry in it just as it is now? */
+bool baseline_has(const struct baseline *b, const char *path, const struct stat *now);
 
 /* The tree at fd against its baseline. Directories that cannot be read are passed over. */
 int delta_of_copy(struct delta *d, int fd, struct baseline *b, const struct delta_filter *filter,

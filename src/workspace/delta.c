@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading an overlay's upper layer: whiteouts, opaque directories, redirects.
+ * What an overlay's upper layer says about the tree below it.
  */
 #include "workspace/delta.h"
 
@@ -10,10 +10,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "workspace/layer.h"
 #include "workspace/listing.h"
 
 void delta_init(struct delta *d)
@@ -83,31 +83,7 @@ static bool base_stat(const struct walk *w, const char *path, struct stat *st)
     return path != NULL && fstatat(w->base_fd, path, st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static bool is_whiteout(const struct walk *w, int fd, const char *name, const struct stat *st)
-{
-    char value[8];
-    if (S_ISCHR(st->st_mode)) {
-        return st->st_rdev == makedev(0, 0);
-    }
-    return S_ISREG(st->st_mode) && st->st_size == 0 &&
-           node_mark(fd, name, w->marks, "whiteout", value, sizeof value) >= 0;
-}
-
 static int walk_dir(struct walk *w, const struct place *p);
-
-/* Where a renamed directory comes from: a name beside the original place of its parent, or a path
- * from the root. */
-static const char *redirect_of(struct walk *w, const struct place *p, const char *name)
-{
-    char value[PATH_MAX];
-    if (node_mark(p->fd, name, w->marks, "redirect", value, sizeof value) <= 0) {
-        return NULL;
-    }
-    if (value[0] == '/') {
-        return arena_dup(w->arena, str_of(value + 1));
-    }
-    return p->base == NULL ? NULL : join(w->arena, p->base, value);
-}
 
 static int add_removal(struct walk *w, const char *path, const char *base)
 {
@@ -127,22 +103,16 @@ static int add_move(struct walk *w, const char *path, const char *base, const ch
     return r < 0 ? r : delta_add(w->d, &move, w->e);
 }
 
-static bool is_opaque(const struct walk *w, int fd, const char *name)
-{
-    char value[8];
-    return node_mark(fd, name, w->marks, "opaque", value, sizeof value) > 0 &&
-           (value[0] == 'y' || value[0] == 'Y');
-}
-
 static int add_directory(struct walk *w, const struct place *p, const char *name,
                          const struct stat *st)
 {
     struct stat below;
     const char *path = join(w->arena, p->path, name);
     const char *base = p->base == NULL ? NULL : join(w->arena, p->base, name);
-    const char *from = redirect_of(w, p, name);
+    const char *from = layer_redirect(w->arena, NODE_AT(p->fd, name), w->marks, p->base);
     bool there = base_stat(w, base, &below);
-    bool merges = there && S_ISDIR(below.st_mode) && from == NULL && !is_opaque(w, p->fd, name);
+    bool merges = there && S_ISDIR(below.st_mode) && from == NULL &&
+                  !layer_is_opaque(NODE_AT(p->fd, name), w->marks);
     if (p->depth >= DELTA_DEPTH_MAX || strlen(path) > PATH_MAX - NAME_MAX) {
         return ERR(w->e, ERR_LIMIT, "'%.200s…' is nested too deep", path);
     }
@@ -187,7 +157,7 @@ static int add_entry(struct walk *w, const struct place *p, const char *name)
     if (fstatat(p->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
         return ERR_SYS(w->e, "look at '%s'", path);
     }
-    if (is_whiteout(w, p->fd, name, &st)) {
+    if (layer_is_whiteout(NODE_AT(p->fd, name), &st, w->marks)) {
         const char *base = p->base == NULL ? NULL : join(w->arena, p->base, name);
         return base_stat(w, base, &below) ? add_removal(w, path, base) : 0;
     }

@@ -90,7 +90,7 @@ static int stage_copy(struct merge *m, struct parent *from, size_t i, struct lin
     char first_name[NUMBER_LEN];
     size_t first;
     const struct delta_entry *x = &m->delta->items[i];
-    const char *name = enter(from, x->path, e);
+    const char *name = m->fetch != NULL ? "" : enter(from, x->path, e);
     if (name == NULL) {
         return -(int)ERR_SYS;
     }
@@ -99,8 +99,9 @@ static int stage_copy(struct merge *m, struct parent *from, size_t i, struct lin
                    ? ERR_SYS(e, "link '%s'", x->path)
                    : 0;
     }
-    int r = node_copy(NODE_AT(from->fd, name), &x->st, NODE_AT(m->stage_fd, number(i, to)),
-                      &m->owner, e);
+    struct node_at place = NODE_AT(m->stage_fd, number(i, to));
+    int r = m->fetch != NULL ? m->fetch(m->arg, i, place, e)
+                             : node_copy(NODE_AT(from->fd, name), &x->st, place, &m->owner, e);
     m->bytes += S_ISREG(x->st.st_mode) ? x->st.st_size : 0;
     return r < 0 ? err_wrap(e, "stage '%s'", x->path) : 0;
 }
@@ -152,7 +153,8 @@ int merge_stage(struct merge *m, struct err *e)
         if (m->delta->items[i].kind != DELTA_NODE) {
             continue;
         }
-        r = m->inside ? stage_copy(m, &from, i, &links, e) : stage_move(m, &from, i, e);
+        r = m->inside || m->fetch != NULL ? stage_copy(m, &from, i, &links, e)
+                                          : stage_move(m, &from, i, e);
         m->placed++;
     }
     return r;

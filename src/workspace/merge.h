@@ -29,6 +29,10 @@ struct merge {
     struct node_owner owner;
     const char *stage_name; /* of the staging directory when it must lie in the workspace */
     const struct delta *delta;
+    /* Makes the new entry number i, where source_fd holds only the directories; NULL: it holds
+     * everything. */
+    int (*fetch)(void *arg, size_t i, struct node_at to, struct err *e);
+    void *arg;
 
     int stage_fd;
     bool inside;            /* staged in the workspace: other mount, entries are copied */

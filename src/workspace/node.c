@@ -54,6 +54,17 @@ ssize_t node_mark(int fd, const char *name, enum node_marks marks, const char *m
     return n;
 }
 
+int node_set_mark(struct node_at at, enum node_marks marks, const char *mark, struct str value,
+                  struct err *e)
+{
+    char path[NAME_BYTES];
+    char key[64];
+    (void)snprintf(key, sizeof key, "%s%s", marks_prefix(marks), mark);
+    return lsetxattr(proc_name(at.fd, at.name, path), key, value.ptr, value.len, 0) < 0
+               ? ERR_SYS(e, "set attribute '%s' of '%s'", key, at.name)
+               : 0;
+}
+
 /* --- lists of attribute names --- */
 
 struct names {

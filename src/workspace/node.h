@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/str.h"
 
 struct node_at {
     int fd;
@@ -52,6 +53,8 @@ int node_copy_attributes(struct node_at from, const struct stat *st, struct node
  * -1 when there is none. */
 ssize_t node_mark(int fd, const char *name, enum node_marks marks, const char *mark, char *value,
                   size_t size);
+int node_set_mark(struct node_at at, enum node_marks marks, const char *mark, struct str value,
+                  struct err *e) MUST_USE;
 /* Takes the marks off; a read-only file is made writable for a moment, as user.* demands. */
 int node_strip_marks(int fd, const char *name, const struct stat *st, enum node_marks marks,
                      struct err *e) MUST_USE;

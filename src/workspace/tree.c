@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "workspace/layer.h"
 #include "workspace/links.h"
 #include "workspace/listing.h"
 
@@ -79,7 +80,10 @@ static int copy_dir(struct copying *c, const struct level *l, const char *name, 
         return ERR_SYS(c->e, "create directory '%s'", path);
     }
     CLEANUP(fd) int to = openat(l->to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    CLEANUP(fd) int from = openat(l->from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP(fd)
+    int from = c->o->marks != NODE_MARKS_NONE
+                   ? listing_open(l->from, name, NULL)
+                   : openat(l->from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (to < 0) {
         return ERR_SYS(c->e, "open directory '%s'", path);
     }
@@ -89,15 +93,31 @@ static int copy_dir(struct copying *c, const struct level *l, const char *name, 
     } else {
         r = copy_level(c, &(struct level) { from, to, path, l->depth + 1 });
     }
+    r = r < 0 ? r
+              : layer_copy_marks(NODE_AT(l->from, name), NODE_AT(l->to, name), c->o->marks, c->e);
     return r < 0 ? r
                  : node_copy_attributes(NODE_AT(l->from, name), st, NODE_AT(l->to, name),
                                         c->o->owner, c->e);
+}
+
+static bool link_to_earlier(struct copying *c, const struct level *l, const char *name,
+                            const char *path, const struct stat *st)
+{
+    int root = c->o->earlier == NULL ? -1 : c->o->earlier(c->o->arg, path, st);
+    return root >= 0 && linkat(root, path, l->to, name, 0) == 0;
 }
 
 static int copy_file(struct copying *c, const struct level *l, const char *name, const char *path,
                      const struct stat *st)
 {
     size_t first;
+    if (c->o->marks != NODE_MARKS_NONE &&
+        layer_is_whiteout(NODE_AT(l->from, name), st, c->o->marks)) {
+        return layer_put_whiteout(NODE_AT(l->to, name), c->e);
+    }
+    if (link_to_earlier(c, l, name, path, st)) {
+        return 0;
+    }
     if (links_seen(&c->links, st, c->linked_len, &first)) {
         if (linkat(c->to_root, c->linked[first], l->to, name, 0) < 0 && errno != ENOENT) {
             return ERR_SYS(c->e, "link '%s'", path);

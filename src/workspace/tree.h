@@ -23,6 +23,10 @@ struct tree_stats {
 struct tree_copy_opts {
     struct delta_filter skip;
     const struct node_owner *owner;
+    enum node_marks marks; /* it is a layer with these: whiteouts and marks are kept */
+    /* Is it in an earlier copy just as it is? Then that is linked to: the root of it, or -1. May be
+     * NULL. */
+    int (*earlier)(void *arg, const char *path, const struct stat *st);
     /* What was left out, and why; may be NULL. */
     void (*left_out)(void *arg, const char *path, const char *why);
     void *arg;

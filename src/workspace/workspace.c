@@ -417,6 +417,19 @@ const char *workspace_txn_dir(const struct workspace *w)
     return workspace_place(w, "txn");
 }
 
+void workspace_savepoints(struct workspace *w, struct savepoint_opts *ret)
+{
+    *ret = (struct savepoint_opts) {
+        .workspace_fd = workspace_fd(w),
+        .tree_fd = w->tree_fd,
+        .base_fd = w->layered ? w->base_fd : -1,
+        .marks = w->layered ? w->marks : NODE_MARKS_NONE,
+        .dir = workspace_place(w, "savepoint"),
+        .txn_dir = workspace_txn_dir(w),
+        .skip = { is_inner, w },
+    };
+}
+
 int64_t workspace_disk(const struct workspace *w)
 {
     struct tree_stats s;

@@ -33,6 +33,7 @@
 #include "sandbox/sandbox.h"
 #include "workspace/diff.h"
 #include "workspace/node.h"
+#include "workspace/savepoint.h"
 
 struct workspace;
 
@@ -103,3 +104,5 @@ const char *workspace_source(const struct workspace *w); /* without links on the
 int workspace_fd(const struct workspace *w);
 /* Where transactions keep their journals. */
 const char *workspace_txn_dir(const struct workspace *w);
+/* For savepoints_open(); of an overlay, workspace_fd is for whoever has it mounted to fill in. */
+void workspace_savepoints(struct workspace *w, struct savepoint_opts *ret);
