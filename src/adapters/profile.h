@@ -105,6 +105,7 @@ struct profile_acp {
     enum acp_model model;
     int64_t settle_ms;             /* words may come for so long after the end of a turn */
     bool fs;                       /* it may read and write files through us */
+    bool stays;                    /* it does not go at the end of its input, and must be ended */
     const char *tool_id_separator; /* ids of calls are NAME, this, and more; NULL: they are not */
     struct json *tool_name;        /* pointers to the name of a tool, in what tells of a call */
     struct json *tool_server;      /* the same for the MCP server that has it */

@@ -18,7 +18,8 @@
 
 /* After an interrupt, until the signal; part of the grace period. */
 #define INTERRUPT_TIME (2 * NSEC_PER_SEC)
-/* For going after the last turn; some agents stay whatever they are told (codex-acp 0.16). */
+/* For going after the last turn. Some agents stay whatever they are told; of those that are known
+ * for it (acp.stays) nothing is waited for. */
 #define END_TIME (1 * NSEC_PER_SEC)
 
 enum stage {
@@ -42,9 +43,10 @@ static void end_it(struct dialogue *d)
 {
     struct run *run = d->run;
     nsec grace = run->settings.grace;
+    nsec patience = run->settings.profile->acp.stays ? 0 : END_TIME;
     d->stage = STAGE_ENDING;
     run->driver->finish(run->session);
-    timer_arm(d->timer, clock_now() + (grace < END_TIME ? grace : END_TIME));
+    timer_arm(d->timer, clock_now() + (grace < patience ? grace : patience));
 }
 
 static void next_turn(struct run *run, struct str text)
