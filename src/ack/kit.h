@@ -87,5 +87,5 @@ bool kit_failed(const struct kit_report *r);
 
 /* Is the adapter's program here, and which version? Fills available, why_not and version. Blocks
  * for at most a minute, if the program does not answer to --version. */
-int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *environ,
+int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *env,
               struct err *e) MUST_USE;

@@ -7,7 +7,7 @@
 #include "ack/kit.h"
 
 /* The value of a variable; NULL: not set. */
-const char *kit_variable(const char *const *environ, const char *name);
+const char *kit_variable(const char *const *env, const char *name);
 
 /* Why this scenario is not tried on that adapter; NULL: it is. In `a`, or as old as the adapter. */
 const char *kit_skip(struct arena *a, const struct kit_opts *o, const struct kit_adapter *adapter,

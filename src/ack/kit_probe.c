@@ -16,11 +16,11 @@
 
 enum { VERSION_LONGEST = 60 };
 
-const char *kit_variable(const char *const *environ, const char *name)
+const char *kit_variable(const char *const *env, const char *name)
 {
     struct str wanted = str_of(name);
-    for (size_t i = 0; environ != NULL && environ[i] != NULL; i++) {
-        struct str entry = str_of(environ[i]);
+    for (size_t i = 0; env != NULL && env[i] != NULL; i++) {
+        struct str entry = str_of(env[i]);
         if (str_starts(entry, wanted) && entry.ptr[wanted.len] == '=') {
             return entry.ptr + wanted.len + 1;
         }
@@ -76,7 +76,7 @@ static void ask_version(struct arena *a, struct kit_adapter *adapter, const char
     }
 }
 
-static void find_program(struct arena *a, struct kit_adapter *adapter, const char *const *environ)
+static void find_program(struct arena *a, struct kit_adapter *adapter, const char *const *env)
 {
     const struct json *candidates = adapter->profile->binary;
     CLEANUP(buf) struct buf names = BUF_INIT(BUF_TEXT);
@@ -84,7 +84,7 @@ static void find_program(struct arena *a, struct kit_adapter *adapter, const cha
     struct err e;
     for (size_t i = 0; i < json_len(candidates); i++) {
         const char *name = json_cstring(json_item(candidates, i), "");
-        if (which_find(name, kit_variable(environ, "PATH"), NULL, program, &e) < 0) {
+        if (which_find(name, kit_variable(env, "PATH"), NULL, program, &e) < 0) {
             buf_addf(&names, "%s%s", i == 0 ? "" : ", ", name);
             continue;
         }
@@ -101,8 +101,7 @@ static void find_program(struct arena *a, struct kit_adapter *adapter, const cha
                             : arena_printf(a, "not in PATH: %.*s", STR_ARG(buf_str(&names)));
 }
 
-int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *environ,
-              struct err *e)
+int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *env, struct err *e)
 {
     const struct profile *p = adapter->profile;
     adapter->available = false;
@@ -118,7 +117,7 @@ int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *e
     } else if (json_len(p->binary) == 0) {
         adapter->why_not = "takes its command from the task: write a profile with `binary` for it";
     } else {
-        find_program(a, adapter, environ);
+        find_program(a, adapter, env);
     }
     return 0;
 }

@@ -171,6 +171,7 @@ static const struct command_example examples[] = {
 
 const struct command cmd_clean = {
     .name = "clean",
+    .minor = true,
     .summary = "free the space that runs take",
     .usage = usage,
     .description = description,

@@ -18,7 +18,7 @@ static struct json *publish(struct arena *a, const struct kit_report *r, const s
 {
     CLEANUP(buf) struct buf markdown = BUF_INIT(BUF_TEXT);
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
-    struct json *table;
+    struct json *table = NULL;
     struct err e = { 0 };
     if (report_compatibility(r, before, &markdown, &text, &e) < 0 ||
         json_parse(a, buf_str(&text), NULL, &table, &e) < 0) {
