@@ -163,8 +163,8 @@ static void check_any_of(const struct check_scene *s, const struct json *want)
         struct check_scene scene = *s;
         scene.findings = &here;
         checks_apply(json_item(want, i), &scene);
-        int r = buf_printf(&all, NULL, "%s%.*s", i == 0 ? "" : "; or ",
-                           STR_ARG(buf_str(&here.text)));
+        int r =
+            buf_printf(&all, NULL, "%s%.*s", i == 0 ? "" : "; or ", STR_ARG(buf_str(&here.text)));
         (void)r;
         buf_done(&here.text);
         if (here.len == 0) {

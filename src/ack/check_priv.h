@@ -15,5 +15,6 @@ bool where_holds(struct arena *a, const struct json *where, const struct json *v
 /* Holds the number against `count` of the check: at least one where it says nothing. */
 void check_count(const struct check_scene *s, const struct json *want, const char *of, size_t n);
 
-check_fn check_event, check_entry, check_order, check_transcript, check_session, check_same, check_link;
+check_fn check_event, check_entry, check_order, check_transcript, check_session, check_same,
+    check_link;
 check_fn check_request, check_usage, check_patch;

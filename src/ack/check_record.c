@@ -149,7 +149,7 @@ static const struct evidence *run_named(const struct check_scene *s, const struc
 static struct str outline_events(struct arena *a, const struct evidence *ev)
 {
     static const char *const told[] = { "PromptRendered", "RenderedTools", "ToolInvoked",
-                                        "PromptExecuted", "model.call", "run.finished" };
+                                        "PromptExecuted", "model.call",    "run.finished" };
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
     for (size_t i = 0; i < json_len(ev->events); i++) {
         const struct json *v = json_item(ev->events, i);

@@ -15,8 +15,7 @@ static bool request_fits(const struct check_scene *s, const struct json *want,
                          const struct evidence_request *q, const char **why)
 {
     const struct json *text = json_get(want, "text");
-    return (text == NULL ||
-            matcher_holds(s->arena, text, json_string(s->arena, q->text), why)) &&
+    return (text == NULL || matcher_holds(s->arena, text, json_string(s->arena, q->text), why)) &&
            where_holds(s->arena, json_get(want, "where"), q->body, why);
 }
 
@@ -64,8 +63,8 @@ static size_t answers(const struct evidence *ev)
     size_t n = 0;
     for (size_t i = 0; i < json_len(ev->events); i++) {
         const struct json *c = json_get(json_item(ev->events, i), "context");
-        bool call = str_eqc(json_str(json_get(json_item(ev->events, i), "event"), STR_EMPTY),
-                            "model.call");
+        bool call =
+            str_eqc(json_str(json_get(json_item(ev->events, i), "event"), STR_EMPTY), "model.call");
         n += call && json_int(json_get(c, "status"), 0) == 200 &&
              json_is(json_get(c, "side"), JSON_NULL);
     }

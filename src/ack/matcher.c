@@ -55,8 +55,7 @@ static bool holds_matches(struct arena *a, const struct json *want, const struct
 {
     (void)a;
     CLEANUP(regex) struct regex *r = NULL;
-    return json_is(v, JSON_STRING) &&
-           regex_compile(json_str(want, STR_EMPTY), 0, &r, NULL) == 0 &&
+    return json_is(v, JSON_STRING) && regex_compile(json_str(want, STR_EMPTY), 0, &r, NULL) == 0 &&
            regex_match(r, v->string, NULL) == 1;
 }
 
@@ -145,8 +144,15 @@ static bool holds_not(struct arena *a, const struct json *want, const struct jso
 }
 
 /* What the word wants to be told, for the check at reading time. */
-enum operand { OPERAND_ANY, OPERAND_TEXT, OPERAND_PATTERN, OPERAND_NUMBER, OPERAND_BOOL,
-               OPERAND_MATCHER, OPERAND_MAP };
+enum operand {
+    OPERAND_ANY,
+    OPERAND_TEXT,
+    OPERAND_PATTERN,
+    OPERAND_NUMBER,
+    OPERAND_BOOL,
+    OPERAND_MATCHER,
+    OPERAND_MAP
+};
 
 static const struct word {
     const char *name;

@@ -81,7 +81,9 @@ static struct scenario_signal read_signal(const struct json *v)
     static const struct {
         const char *name;
         int signo;
-    } names[] = { { "INT", SIGINT }, { "TERM", SIGTERM }, { "KILL", SIGKILL }, { "STOP", SIGSTOP } };
+    } names[] = {
+        { "INT", SIGINT }, { "TERM", SIGTERM }, { "KILL", SIGKILL }, { "STOP", SIGSTOP }
+    };
     struct scenario_signal s = { .count = json_int(json_get(v, "count"), 1) };
     if (v == NULL) {
         return s;

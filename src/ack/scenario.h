@@ -43,13 +43,13 @@ struct scenario_run {
     const char *resume;   /* go on with the session of this earlier run */
     const char *replay;   /* the recording of this earlier run is the model */
     struct scenario_signal signal;
-    int64_t copies;       /* so many at the same time */
-    struct json *expect;  /* list of checks */
+    int64_t copies;      /* so many at the same time */
+    struct json *expect; /* list of checks */
 };
 
 struct scenario {
     const char *name;
-    const char *summary; /* one sentence */
+    const char *summary;       /* one sentence */
     enum capability_tier tier; /* of its first capability */
     const char **capabilities; /* names; all must be declared; NULL-terminated */
     bool git;                  /* the workspace is a repository with one commit */
@@ -58,8 +58,8 @@ struct scenario {
     struct json *outside;      /* path → content, in a directory beside the workspace */
     struct json *task;
     struct json *script;
-    struct json *live;         /* merged over the task in live mode; NULL: as it is */
-    nsec timeout;              /* 0: the kit's */
+    struct json *live; /* merged over the task in live mode; NULL: as it is */
+    nsec timeout;      /* 0: the kit's */
     struct scenario_run *runs;
     size_t runs_len;
     struct json *expect; /* of all runs together, after the last */

@@ -37,12 +37,10 @@ static void fill_one(const struct stage *st, struct str name, struct buf *out)
     }
     const struct {
         const char *name, *value;
-    } known[] = { { "workspace", st->workspace },
-                  { "outside", st->outside },
-                  { "dir", st->dir },
-                  { "adapter", st->adapter },
-                  { "site", st->site },
-                  { "format", st->format } };
+    } known[] = {
+        { "workspace", st->workspace }, { "outside", st->outside }, { "dir", st->dir },
+        { "adapter", st->adapter },     { "site", st->site },       { "format", st->format }
+    };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (str_eqc(name, known[i].name)) {
             buf_adds(out, known[i].value);
@@ -112,8 +110,8 @@ static int put_file(const struct stage *st, const char *dir, const struct json_m
     *slash = '\0';
     int r = file_mkdirs(AT_FDCWD, parent, 0755, e);
     return r < 0 ? r
-                 : file_write_atomic(AT_FDCWD, path,
-                                     fill_text(st, json_str(m->value, STR_EMPTY)), 0644, e);
+                 : file_write_atomic(AT_FDCWD, path, fill_text(st, json_str(m->value, STR_EMPTY)),
+                                     0644, e);
 }
 
 static int put_files(const struct stage *st, const char *dir, const struct json *files,
@@ -130,8 +128,10 @@ static int commit(const struct stage *st, struct err *e)
 {
     static const char *const init[] = { "init", "-q", "-b", "main", ".", NULL };
     static const char *const add[] = { "add", "-A", NULL };
-    static const char *const save[] = { "-c", "user.name=ack", "-c", "user.email=ack@localhost",
-                                        "commit", "-q", "--allow-empty", "-m", "given", NULL };
+    static const char *const save[] = {
+        "-c", "user.name=ack", "-c", "user.email=ack@localhost", "commit", "-q", "--allow-empty",
+        "-m", "given",         NULL
+    };
     static const char *const *const calls[] = { init, add, save };
     int r = 0;
     for (size_t i = 0; r == 0 && i < sizeof calls / sizeof *calls; i++) {

@@ -22,7 +22,7 @@ struct stage {
     const char *adapter;
     const char *site;
     const char *format; /* of the adapter's requests */
-    struct str before; /* what workspace and outside hold */
+    struct str before;  /* what workspace and outside hold */
 };
 
 /* Lays out what is given; arena, dir, adapter and site are set by the caller. */

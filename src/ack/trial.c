@@ -122,8 +122,8 @@ static int add_model(const struct trial *t, const struct scenario_run *run, cons
     const struct json *script = run->script != NULL ? run->script : t->opts.scenario->script;
     if (run->replay != NULL) {
         *at = add(*at, "--cassette");
-        *at = add(*at, arena_printf(t->arena, "%s/evidence/traffic.cassette",
-                                    dir_of(t, run->replay)));
+        *at = add(*at,
+                  arena_printf(t->arena, "%s/evidence/traffic.cassette", dir_of(t, run->replay)));
     } else if (script != NULL && !t->opts.live) {
         const char *path;
         int r = write_json(t, number(t->arena, "model", t->at, ".json"),
@@ -145,8 +145,9 @@ static int make_argv(const struct trial *t, const struct attempt *x, const char 
     const char **at = argv;
     const struct scenario_run *run = x->run;
     int r = locate_cinch(cinch, e);
-    r = r < 0 ? r : write_json(t, number(t->arena, "task", t->at, ".json"), make_task(t, run),
-                               &task, e);
+    r = r < 0
+            ? r
+            : write_json(t, number(t->arena, "task", t->at, ".json"), make_task(t, run), &task, e);
     if (r < 0) {
         return r;
     }
@@ -183,9 +184,9 @@ static int make_argv(const struct trial *t, const struct attempt *x, const char 
  * credentials, which are in both. */
 static const char **make_env(const struct trial *t)
 {
-    static const char *const kept[] = { "PATH=", "LANG=", "LC_ALL=", "TMPDIR=", "CINCH_INIT=",
-                                        "CINCH=", "ASAN_OPTIONS=", "UBSAN_OPTIONS=",
-                                        "LSAN_OPTIONS=" };
+    static const char *const kept[] = { "PATH=",         "LANG=",          "LC_ALL=",
+                                        "TMPDIR=",       "CINCH_INIT=",    "CINCH=",
+                                        "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "LSAN_OPTIONS=" };
     size_t n = 0;
     while (t->opts.environ[n] != NULL) {
         n++;
@@ -475,8 +476,11 @@ int trial_start(struct loop *l, const struct trial_opts *o, struct trial **ret, 
         .timeout = o->scenario->timeout > 0 ? o->scenario->timeout : o->timeout,
         .tries = arena_array(a, attempts(o->scenario), sizeof *t->tries),
         .findings = { .text = BUF_INIT(1 << 20) },
-        .verdict = { .adapter = o->adapter_name, .version = "", .scenario = o->scenario,
-                     .dir = o->dir, .why = "" },
+        .verdict = { .adapter = o->adapter_name,
+                     .version = "",
+                     .scenario = o->scenario,
+                     .dir = o->dir,
+                     .why = "" },
     };
     id_new(t->mark);
     int r = timer_new(l, on_watch, t, &t->watch, e);

@@ -25,11 +25,11 @@ struct trial;
 struct trial_opts {
     const struct scenario *scenario;
     const struct profile *adapter;
-    const char *adapter_name;       /* as on the command line: "codex", "exec:/x/y" */
+    const char *adapter_name;        /* as on the command line: "codex", "exec:/x/y" */
     const char *const *adapter_dirs; /* NULL-terminated; may be NULL */
-    const char *model;              /* NULL: the adapter's own */
-    bool live;                      /* the model is the adapter's provider, no script */
-    const char *dir;                /* new, for this trial alone */
+    const char *model;               /* NULL: the adapter's own */
+    bool live;                       /* the model is the adapter's provider, no script */
+    const char *dir;                 /* new, for this trial alone */
     nsec timeout;
     const char *const *environ;
     /* From the loop. The verdict's strings live as long as the trial. */

@@ -483,8 +483,9 @@ static void note_strays(struct run *run)
 {
     int64_t n = sandbox_strays(run->confine.box);
     if (n > 0) {
-        confine_denied(run, arena_printf(run->arena, "%lld connections or datagrams to where nothing is",
-                                         (long long)n));
+        confine_denied(run,
+                       arena_printf(run->arena, "%lld connections or datagrams to where nothing is",
+                                    (long long)n));
     }
 }
 
