@@ -150,7 +150,7 @@ struct profile {
                                    on in another run; NULL: none */
     bool session_anywhere;      /* it does so in another directory, too */
     const char *session_from, *session_to; /* beginning of their names, when they come back */
-    struct json *output; /* mapping, see mapping.h; never NULL */
+    struct json *output;                   /* mapping, see mapping.h; never NULL */
     struct capability_set capabilities;
     const char *tried;      /* version of the harness that the profile was tried with; NULL: none */
     const char *unverified; /* why it could not be tried; NULL: nothing is said */
