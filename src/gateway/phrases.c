@@ -144,6 +144,10 @@ uint64_t phrases_in(const struct phrases *p, struct str text)
     for (; at + LANES < text.len; at += LANES) {
         found |= closer(p, text, at, places(&w, text.ptr + at));
     }
+    if (text.len > LANES) { /* the rest, and some again */
+        at = text.len - LANES - 1;
+        return found | closer(p, text, at, places(&w, text.ptr + at));
+    }
     for (; at + 1 < text.len; at++) {
         found |= around(p, text, at);
     }
