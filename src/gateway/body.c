@@ -16,8 +16,6 @@
 #include "base/log.h"
 #include "base/macro.h"
 
-/* A file for less than this is not worth its cost. */
-#define SPILL_MIN ((size_t)16 << 10)
 /* A length that is only claimed costs nothing: beyond this, room grows as bytes really come. */
 #define EXPECT_MAX ((size_t)1 << 20)
 
@@ -27,30 +25,67 @@ void body_init(struct body *b, struct body_room *room, size_t max)
     buf_init(&b->mem, max);
 }
 
+/* What it counts for among all of them. */
+static void count(struct body *b, size_t n)
+{
+    b->since = b->counted == 0 ? clock_now() : b->since;
+    b->room->held += n;
+    b->room->held -= b->counted;
+    b->counted = n;
+}
+
 void body_done(struct body *b)
 {
-    b->room->held -= b->mem.len;
+    struct body_room *room = b->room;
+    bool gives_back = b->counted > 0;
+    nsec since = b->since;
+    count(b, 0);
     buf_done(&b->mem);
     if (b->map != NULL) {
         (void)munmap(b->map, b->len);
     }
     cleanup_fd(&b->fd);
-    body_init(b, b->room, b->max);
+    body_init(b, room, b->max);
+    if (gives_back && room->freed != NULL) {
+        room->freed(room->arg, clock_now() - since);
+    }
 }
 
-static bool is_full(const struct body *b, size_t more)
+static size_t expected(size_t len)
 {
-    const struct body_room *r = b->room;
-    return r->dir != NULL && b->len + more >= SPILL_MIN &&
-           (r->held >= r->bound || more > r->bound - r->held);
+    return len < EXPECT_MAX ? len : EXPECT_MAX;
+}
+
+static bool is_full(const struct body_room *r, size_t more)
+{
+    return r->held >= r->bound || more > r->bound - r->held;
+}
+
+bool body_fits(const struct body_room *r, size_t len)
+{
+    return r->dir == NULL || len < BODY_SPILL_MIN || !is_full(r, expected(len));
 }
 
 void body_expect(struct body *b, size_t len)
 {
     char *room;
-    if (!is_full(b, len)) {
-        (void)!buf_reserve(&b->mem, len < EXPECT_MAX ? len : EXPECT_MAX, &room, NULL);
+    if (!body_fits(b->room, len)) {
+        b->aside = true;
+        return;
     }
+    b->mem.max = expected(len); /* exactly so much: what is doubled here is missed by others */
+    (void)!buf_reserve(&b->mem, b->mem.max, &room, NULL);
+    b->mem.max = b->max;
+    count(b, expected(len));
+}
+
+char *body_space(struct body *b, size_t *ret_len)
+{
+    if (b->fd >= 0 || b->counted <= b->mem.len) {
+        return NULL;
+    }
+    *ret_len = b->counted - b->mem.len;
+    return b->mem.ptr + b->mem.len;
 }
 
 static int open_unnamed(const char *dir)
@@ -80,9 +115,31 @@ static bool spill(struct body *b)
     }
     b->fd = fd;
     b->room->spilled++;
-    b->room->held -= b->mem.len;
+    count(b, 0);
     buf_done(&b->mem);
     return true;
+}
+
+/* Has it grown beyond what memory has room for? */
+static bool must_spill(const struct body *b, size_t more)
+{
+    size_t len = b->len + more;
+    return b->room->dir != NULL && len >= BODY_SPILL_MIN &&
+           (b->aside || (len > b->counted && is_full(b->room, len - b->counted)));
+}
+
+static int add_to_memory(struct body *b, struct str bytes, struct err *e)
+{
+    size_t n = 0;
+    if (bytes.len > 0 && bytes.ptr == body_space(b, &n) && bytes.len <= n) {
+        buf_commit(&b->mem, bytes.len);
+        return 0;
+    }
+    int rc = buf_append(&b->mem, bytes, e);
+    if (rc == 0 && b->mem.len > b->counted) {
+        count(b, b->mem.len);
+    }
+    return rc;
 }
 
 int body_add(struct body *b, struct str bytes, struct err *e)
@@ -90,13 +147,8 @@ int body_add(struct body *b, struct str bytes, struct err *e)
     if (bytes.len > b->max || b->len > b->max - bytes.len) {
         return ERR(e, ERR_LIMIT, "more than %zu bytes", b->max);
     }
-    if (b->fd >= 0 || (is_full(b, bytes.len) && spill(b))) {
-        int rc = file_write_all(b->fd, bytes, e);
-        b->len += rc < 0 ? 0 : bytes.len;
-        return rc;
-    }
-    int rc = buf_append(&b->mem, bytes, e);
-    b->room->held += rc < 0 ? 0 : bytes.len;
+    bool to_file = b->fd >= 0 || (must_spill(b, bytes.len) && spill(b));
+    int rc = to_file ? file_write_all(b->fd, bytes, e) : add_to_memory(b, bytes, e);
     b->len += rc < 0 ? 0 : bytes.len;
     return rc;
 }
@@ -117,7 +169,7 @@ int body_close(struct body *b, struct err *e)
 int body_adopt(struct body *b, struct buf *from, struct err *e)
 {
     body_done(b);
-    if (is_full(b, from->len)) {
+    if (must_spill(b, from->len)) {
         int rc = body_add(b, buf_str(from), e);
         buf_done(from);
         return rc < 0 ? rc : body_close(b, e);
@@ -125,7 +177,7 @@ int body_adopt(struct body *b, struct buf *from, struct err *e)
     b->mem = *from;
     buf_init(from, from->max);
     b->len = b->mem.len;
-    b->room->held += b->len;
+    count(b, b->len);
     return 0;
 }
 

@@ -15,6 +15,7 @@
 enum connection_state {
     CONNECTION_IDLE,   /* not a byte of the next request has come */
     CONNECTION_HEAD,   /* a part of its head has */
+    CONNECTION_TURN,   /* memory is full: the body stays in the socket for a while */
     CONNECTION_BODY,   /* the exchange gets the body */
     CONNECTION_BUSY,   /* the request is complete, the exchange answers */
     CONNECTION_DRAIN,  /* our last words are out; what the client still sends is thrown away */
@@ -29,6 +30,9 @@ enum connection_state {
 /* What waits for a client that reads slowly: beyond the mark the upstream is held back. */
 #define CONGESTION_MARK ((size_t)256 << 10)
 #define QUEUE_MAX       ((size_t)8 << 20)
+/* The first read of a request: its head, and a small body. Of a large one the rest goes where it
+ * shall lie, without a copy; and while it waits for its turn there is not much in between. */
+#define FIRST_READ ((size_t)4 << 10)
 /* One read of the stream; reading stops while something is pending. */
 #define PENDING_MAX ((size_t)1 << 20)
 /* How long a refused client may go on sending before it must have read why. */
@@ -44,6 +48,7 @@ struct connection {
     struct timer *deadline;
     enum connection_state state;
     struct buf pending;
+    struct turn turn;
     struct exchange *exchange;
     struct tunnel *tunnel;
     struct buf head;  /* of the answer, until it goes out with the first bytes */
@@ -79,6 +84,7 @@ static nsec allowed(const struct connection *c, enum connection_state s)
         return DRAIN_TIME;
     case CONNECTION_TUNNEL:
         return TUNNEL_IDLE;
+    case CONNECTION_TURN: /* ends by itself */
     case CONNECTION_OVER:
         break;
     }
@@ -112,6 +118,7 @@ static void close_connection(struct connection *c)
         return;
     }
     enter(c, CONNECTION_OVER);
+    turns_leave(&c->g->turns, &c->turn);
     if (c->exchange != NULL) {
         exchange_abort(TAKE_PTR(c->exchange));
     }
@@ -257,15 +264,20 @@ bool connection_congested(const struct connection *c)
     return c->state != CONNECTION_OVER && stream_queued(c->stream) + c->batch.len > CONGESTION_MARK;
 }
 
+static void go_on_reading(struct connection *c)
+{
+    struct buf input = c->pending;
+    buf_init(&c->pending, PENDING_MAX);
+    stream_resume(c->stream);
+    consume(c, buf_str(&input));
+    buf_done(&input);
+}
+
 static void resume_requests(void *arg)
 {
     struct connection *c = arg;
     if (c->state == CONNECTION_IDLE && !c->consuming) {
-        struct buf input = c->pending;
-        buf_init(&c->pending, PENDING_MAX);
-        stream_resume(c->stream);
-        consume(c, buf_str(&input));
-        buf_done(&input);
+        go_on_reading(c);
     }
 }
 
@@ -333,24 +345,42 @@ static void refuse_bytes(struct connection *c, int status, const char *why)
     respond_error(c, LLM_CHAT, &r);
 }
 
+static void begin_body(struct connection *c)
+{
+    const struct http_head *head = http_head(c->http);
+    const struct str *expect = http_find(&head->fields, "expect");
+    c->body_until = clock_now() + BODY_TIME;
+    enter(c, CONNECTION_BODY);
+    exchange_expect(c->exchange);
+    if (expect != NULL && http_name_is(*expect, "100-continue")) {
+        const struct str go_on = STR("HTTP/1.1 100 Continue\r\n\r\n");
+        (void)!stream_write(c->stream, &go_on, 1, NULL);
+    }
+}
+
+static void on_turn(void *arg)
+{
+    struct connection *c = arg;
+    begin_body(c);
+    go_on_reading(c);
+}
+
 static void on_head(struct connection *c)
 {
     const struct http_head *head = http_head(c->http);
     c->keep_alive = head->keep_alive;
     c->is_head = str_eqc(head->method, "HEAD");
     c->chunked = c->refused = c->ended = false;
-    c->body_until = clock_now() + BODY_TIME;
     enter(c, CONNECTION_BODY);
     c->exchange = exchange_new(c, c->g, head);
     bool has_body = head->chunked || head->length > 0;
     if (has_body && !exchange_wanted(c->exchange)) {
         exchange_start(c->exchange); /* says why not */
-        return;
-    }
-    const struct str *expect = http_find(&head->fields, "expect");
-    if (has_body && expect != NULL && http_name_is(*expect, "100-continue")) {
-        const struct str go_on = STR("HTTP/1.1 100 Continue\r\n\r\n");
-        (void)!stream_write(c->stream, &go_on, 1, NULL);
+    } else if (head->length > 0 && turns_join(&c->g->turns, &c->turn, (size_t)head->length)) {
+        enter(c, CONNECTION_TURN);
+        stream_pause(c->stream);
+    } else if (has_body) {
+        begin_body(c);
     }
 }
 
@@ -415,7 +445,7 @@ static void consume(struct connection *c, struct str input)
         }
     }
     c->consuming = false;
-    if (c->state == CONNECTION_BUSY) {
+    if (c->state == CONNECTION_BUSY || c->state == CONNECTION_TURN) {
         keep_pending(c, input);
     } else if (c->state == CONNECTION_TUNNEL && input.len > 0) {
         tunnel_from_client(c->tunnel, input);
@@ -423,6 +453,18 @@ static void consume(struct connection *c, struct str input)
 }
 
 /* --- the stream --- */
+
+static char *on_room(void *arg, size_t *len)
+{
+    struct connection *c = arg;
+    if (c->state == CONNECTION_BODY) {
+        return exchange_space(c->exchange, len);
+    }
+    if (c->state == CONNECTION_IDLE || c->state == CONNECTION_HEAD) {
+        *len = FIRST_READ;
+    }
+    return NULL;
+}
 
 static void on_bytes(void *arg, struct str chunk)
 {
@@ -433,6 +475,7 @@ static void on_bytes(void *arg, struct str chunk)
     case CONNECTION_BODY:
         consume(c, chunk);
         break;
+    case CONNECTION_TURN:
     case CONNECTION_BUSY:
         keep_pending(c, chunk);
         break;
@@ -489,6 +532,7 @@ static void on_deadline(void *arg)
         }
         enter(c, CONNECTION_TUNNEL);
         return;
+    case CONNECTION_TURN:
     case CONNECTION_IDLE:
     case CONNECTION_DRAIN:
     case CONNECTION_OVER:
@@ -503,8 +547,10 @@ void connection_start(struct gateway *g, int fd)
 {
     struct connection *c = xcalloc(1, sizeof *c);
     struct err e;
-    const struct stream_opts o = { .max = QUEUE_MAX, .port = { on_bytes, on_end, on_drained, c } };
+    const struct stream_opts o = { .max = QUEUE_MAX,
+                                   .port = { on_bytes, on_end, on_drained, c, on_room } };
     c->g = g;
+    c->turn = (struct turn) { .fn = on_turn, .arg = c };
     buf_init(&c->pending, PENDING_MAX);
     buf_init(&c->head, BUF_TEXT);
     buf_init(&c->batch, BUF_TEXT);

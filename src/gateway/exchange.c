@@ -143,12 +143,21 @@ bool exchange_wanted(const struct exchange *x)
 
 /* --- the body --- */
 
+void exchange_expect(struct exchange *x)
+{
+    if (x->head->length > 0) {
+        body_expect(&x->body, (size_t)x->head->length);
+    }
+}
+
+char *exchange_space(struct exchange *x, size_t *len)
+{
+    return body_space(&x->body, len);
+}
+
 void exchange_body(struct exchange *x, struct str bytes)
 {
     struct err e;
-    if (x->body.len == 0 && x->head->length > 0) {
-        body_expect(&x->body, (size_t)x->head->length);
-    }
     if (bytes.len > x->g->opts.limits.bodies - x->g->body_bytes) {
         refuse_later(x);
     } else if (body_add(&x->body, bytes, &e) == 0) {

@@ -57,6 +57,7 @@ int gateway_open(struct loop *l, const struct gateway_opts *opts, struct gateway
     side_init(&g->side);
     fill_limits(&g->opts.limits);
     g->room = (struct body_room) { .bound = g->opts.limits.memory, .dir = opts->spill_dir };
+    turns_init(&g->turns, l, &g->room);
     int rc = opts->n_listeners > LISTENERS_MAX || opts->n_filters > FILTERS_MAX
                  ? ERR(e, ERR_LIMIT, "too many listeners or filters")
                  : 0;
@@ -141,6 +142,7 @@ struct gateway *gateway_free(struct gateway *g)
         g->on_stopped = NULL;
         stop_listening(g);
         connection_free_all(g);
+        turns_done(&g->turns);
         g->grace = timer_free(g->grace);
         loop_retire(g->loop, destroy, g);
     }

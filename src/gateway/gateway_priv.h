@@ -15,6 +15,7 @@
 #include "gateway/proxy.h"
 #include "gateway/scan.h"
 #include "gateway/side.h"
+#include "gateway/turns.h"
 #include "io/loop.h"
 #include "io/timer.h"
 #include "llm/loss.h"
@@ -36,6 +37,7 @@ struct gateway {
     size_t n_connections;
     struct exchange *waiting; /* for others to end; a list */
     struct body_room room;    /* for their bodies, and of all requests under way */
+    struct turns turns;       /* who waits for room */
     size_t body_bytes;        /* of these bodies, wherever they are */
     size_t released;          /* bytes of bodies since memory was last given back */
     uint64_t last_id;
@@ -163,6 +165,9 @@ struct exchange *exchange_new(struct connection *c, struct gateway *g,
                               const struct http_head *head);
 /* May the body come? False: the refusal is to be told at once. */
 bool exchange_wanted(const struct exchange *x);
+void exchange_expect(struct exchange *x); /* it comes now */
+/* Where the next bytes of the body shall be read to; NULL: nowhere in particular. */
+char *exchange_space(struct exchange *x, size_t *len);
 void exchange_body(struct exchange *x, struct str bytes); /* may refuse, and thus end it */
 void exchange_start(struct exchange *x);                  /* the request is complete */
 void exchange_drained(struct exchange *x);

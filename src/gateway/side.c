@@ -31,8 +31,9 @@ static bool has_sign(const struct side *side, struct str body, size_t from, size
 
 static bool may_be_one(const struct side *side, struct str body, const struct scan *s)
 {
+    bool few = s->first_to > s->last_from; /* the first two messages are the last ones too */
     return has_sign(side, body, 0, s->talk_at.from) ||
-           has_sign(side, body, s->talk_at.from, s->first_to) ||
+           (!few && has_sign(side, body, s->talk_at.from, s->first_to)) ||
            has_sign(side, body, s->before_from, s->last_from) ||
            has_sign(side, body, s->last_from, s->talk_at.to) ||
            has_sign(side, body, s->talk_at.to, body.len);

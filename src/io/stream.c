@@ -65,25 +65,44 @@ static void die(struct stream *s, const char *what)
     loop_post(s->loop, tell_end, s);
 }
 
-static void on_readable(struct stream *s)
+/* True: the owner's room was filled, there may be more. */
+static bool read_some(struct stream *s)
 {
-    char *scratch = loop_scratch(s->loop);
-    ssize_t n = read(s->fd, scratch, LOOP_SCRATCH);
+    size_t len = LOOP_SCRATCH;
+    char *to = s->port.on_room == NULL ? NULL : s->port.on_room(s->port.arg, &len);
+    if (to == NULL) {
+        to = loop_scratch(s->loop);
+        len = len < LOOP_SCRATCH ? len : LOOP_SCRATCH;
+    }
+    ssize_t n = read(s->fd, to, len);
     if (n > 0) {
-        s->port.on_bytes(s->port.arg, str_n(scratch, (size_t)n));
-        return;
+        s->port.on_bytes(s->port.arg, str_n(to, (size_t)n));
+        return (size_t)n == len && s->port.on_room != NULL;
     }
     if (n < 0) {
         if (errno != EAGAIN && errno != EINTR) {
             die(s, "read");
         }
-        return;
+        return false;
     }
     s->read_ended = true;
     update_watch(s);
     if (!s->end_told) {
         s->end_told = true;
         s->port.on_end(s->port.arg, NULL);
+    }
+    return false;
+}
+
+static bool reads(const struct stream *s)
+{
+    return !s->freed && !s->paused && !s->read_ended;
+}
+
+static void on_readable(struct stream *s)
+{
+    if (reads(s) && read_some(s) && reads(s)) {
+        (void)read_some(s);
     }
 }
 
@@ -147,7 +166,7 @@ static void on_ready(void *arg, unsigned events)
     if ((events & WATCH_WRITE) != 0 && (s->refused || stream_queued(s) > 0)) {
         on_writable(s);
     }
-    if ((events & WATCH_READ) != 0 && !s->freed && !s->paused && !s->read_ended) {
+    if ((events & WATCH_READ) != 0) {
         on_readable(s);
     }
     /* libuv stops watching when the kernel reports an error: the read or write above told it. */

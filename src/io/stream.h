@@ -3,12 +3,15 @@
  * struct stream: a connected socket, both ways, with backpressure both ways.
  *
  *   stream_new(loop, fd, &(struct stream_opts){ .port = { … } }, &s, e);
- *   … on_bytes(self, chunk) …                    at most one read a round of the loop
+ *   … on_bytes(self, chunk) …                    at most one read a round of the loop, or two
  *   stream_pause(s); stream_resume(s);           the peer is held back meanwhile
  *   stream_write(s, pieces, n, e);               what the socket does not take now is queued
  *   stream_offer(s, pieces, n);                  what it does not take now stays with the caller
  *   stream_finish(s);                            no more to write: the peer sees the end
  *   stream_free(s);                              closes at once, drops what is queued
+ *
+ * Who says by on_room() where to read to is read from once more in the same round if it was all
+ * taken: a short first read, to see what comes, and the rest to its place.
  *
  * Takes over fd. A chunk is valid until the callback returns. The bound of the queue is soft: a
  * write is taken whole as long as less than `max` bytes wait, so that memory is bounded by `max`
@@ -36,6 +39,9 @@ struct stream_port {
     void (*on_drained)(void *arg); /* a queue that was not empty is, or the socket takes what it
                                       refused from an offer; may be NULL */
     void *arg;
+    /* Where the next bytes shall be read to, and at most how many: for who would copy them there
+     * anyway. NULL: to a buffer of the loop. Comes before every read; may be NULL. */
+    char *(*on_room)(void *arg, size_t *len);
 };
 
 struct stream_opts {

@@ -119,6 +119,48 @@ static void what_was_made_in_memory_is_taken_over(void **state)
     assert_int_equal(room.held, 0);
 }
 
+static void count_freed(void *arg, nsec held)
+{
+    assert_true(held >= 0);
+    (*(int *)arg)++;
+}
+
+static void what_is_expected_has_its_place(void **state)
+{
+    int freed = 0;
+    size_t n;
+    struct body_room room = { .bound = 60000, .dir = ".", .freed = count_freed, .arg = &freed };
+    struct body a, b;
+    body_init(&a, &room, sizeof pattern);
+    body_init(&b, &room, sizeof pattern);
+    assert_null(body_space(&a, &n));
+    assert_true(body_fits(&room, 50000));
+    body_expect(&a, 50000);
+    assert_int_equal(room.held, 50000); /* before a byte of it has come */
+    assert_false(body_fits(&room, 50000));
+    assert_true(body_fits(&room, 1000));
+    assert_int_equal(body_add(&a, str_n(pattern, 1000), NULL), 0);
+    char *place = body_space(&a, &n);
+    assert_int_equal(n, 49000);
+    for (size_t at = 1000; at < 50000; at += 7000) {
+        assert_ptr_equal(body_space(&a, &n), place + at - 1000);
+        memcpy(place + at - 1000, pattern + at, 7000);
+        assert_int_equal(body_add(&a, str_n(place + at - 1000, 7000), NULL), 0);
+    }
+    assert_null(body_space(&a, &n));
+    assert_ptr_equal(body_str(&a).ptr, place - 1000);
+    assert_memory_equal(body_str(&a).ptr, pattern, 50000);
+    body_expect(&b, 50000); /* no room: to a file, and none to read to */
+    assert_null(body_space(&b, &n));
+    feed(&b, 50000, 5000);
+    assert_int_equal(room.spilled, 1);
+    assert_int_equal(freed, 0);
+    body_done(&a);
+    body_done(&b);
+    assert_int_equal(freed, 1);
+    assert_int_equal(room.held, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +168,7 @@ int main(void)
         cmocka_unit_test(small_ones_stay_in_memory),
         cmocka_unit_test(without_a_place_for_files_memory_is_used),
         cmocka_unit_test(what_was_made_in_memory_is_taken_over),
+        cmocka_unit_test(what_is_expected_has_its_place),
     };
     fill_pattern();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,6 +111,56 @@ static void test_bytes_come_and_go(void **state)
     probe_done(&p);
 }
 
+/* First four bytes to the loop's buffer, then the rest to a place of the owner. */
+struct placed {
+    struct loop *loop;
+    char rest[16];
+    size_t len;
+    int chunks;
+};
+
+static char *on_room(void *arg, size_t *len)
+{
+    struct placed *p = arg;
+    *len = p->chunks == 0 ? 4 : sizeof p->rest - p->len;
+    return p->chunks == 0 ? NULL : p->rest + p->len;
+}
+
+static void on_placed(void *arg, struct str chunk)
+{
+    struct placed *p = arg;
+    if (p->chunks++ == 0) {
+        assert_true(str_eqc(chunk, "head"));
+        return;
+    }
+    assert_ptr_equal(chunk.ptr, p->rest + p->len);
+    p->len += chunk.len;
+}
+
+static void on_placed_end(void *arg, const struct err *why)
+{
+    loop_stop(((struct placed *)arg)->loop);
+}
+
+static void test_the_owner_says_where_to_read(void **state)
+{
+    int fds[2];
+    struct stream *s;
+    struct placed p = { 0 };
+    const struct stream_opts o = { .port = { on_placed, on_placed_end, NULL, &p, on_room } };
+    assert_int_equal(loop_new(&p.loop, NULL), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    assert_int_equal(stream_new(p.loop, fds[0], &o, &s, NULL), 0);
+    assert_int_equal(write(fds[1], "headbody", 8), 8);
+    assert_int_equal(shutdown(fds[1], SHUT_WR), 0);
+    loop_run(p.loop);
+    assert_int_equal(p.chunks, 2);
+    assert_memory_equal(p.rest, "body", 4);
+    s = stream_free(s);
+    p.loop = loop_free(p.loop);
+    cleanup_fd(&fds[1]);
+}
+
 static void test_a_full_queue_refuses_and_drains_in_order(void **state)
 {
     struct probe p;
@@ -350,6 +400,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes_come_and_go),
+        cmocka_unit_test(test_the_owner_says_where_to_read),
         cmocka_unit_test(test_a_full_queue_refuses_and_drains_in_order),
         cmocka_unit_test(test_an_offer_is_taken_in_part_and_never_copied),
         cmocka_unit_test(test_a_paused_stream_reads_nothing),
