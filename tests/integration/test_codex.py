@@ -151,6 +151,18 @@ steps:
         self.assertEqual(len(self.entries(r, "user_message")), 2)
         self.check_usage(r, 3)
 
+    def test_another_model_for_further_turns(self):
+        """Codex makes a summary for the new model first."""
+        r = self.good("""
+steps:
+  - {when: {turn: 0, text: report.md, tool: native.shell}, call: {tool: native.shell, args: {command: "echo x > report.md"}}}
+  - {when: {turn: 1}, say: now it is there}
+  - {say: I am done}
+""", "completion: {files: [report.md], model: another-model}\n", text="now it is there")
+        models = [e["context"]["model"] for e in r.events("model.call")]
+        self.assertEqual((models[0], models[-1]), ("gpt-5.5", "another-model"))
+        self.assertIn(b"report.md", r.bytes("diff.patch"))
+
 
 class Rules(Case):
     def test_a_policy_denies_its_commands(self):
