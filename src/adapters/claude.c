@@ -341,6 +341,11 @@ static void claude_say(void *self, struct str text)
     send_user(c, text); /* the run has told the transcript */
 }
 
+static bool claude_change(void *self, enum driver_knob knob, struct str value)
+{
+    return claude_tune(self, knob, value);
+}
+
 static void claude_stop_turn(void *self)
 {
     struct claude *c = self;
@@ -407,6 +412,7 @@ const struct driver driver_claude = {
     .begin = claude_begin,
     .reply = claude_answered,
     .say = claude_say,
+    .tune = claude_change,
     .interrupt = claude_stop_turn,
     .finish = claude_finish,
 };

@@ -86,6 +86,17 @@ void claude_interrupt(struct claude *c)
     request(c, a, body);
 }
 
+bool claude_tune(struct claude *c, enum driver_knob knob, struct str value)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct json *body = json_object(a);
+    bool model = knob == KNOB_MODEL;
+    json_setc(a, body, "subtype", json_cstr(a, model ? "set_model" : "set_permission_mode"));
+    json_setc(a, body, model ? "model" : "mode", json_string(a, value));
+    request(c, a, body);
+    return true;
+}
+
 /* --- our responses --- */
 
 static void respond_error(struct claude *c, struct str request_id, const char *why)
@@ -289,24 +300,50 @@ static void on_post(struct claude *c, struct str request_id, const struct json *
                                                       .success = success });
 }
 
+/* What happened, with those members of the hook's input that say more about it. */
+static void tell_event(struct claude *c, const char *source, const char *subtype,
+                       const struct json *input, const char *const *members)
+{
+    struct arena *a = c->scratch;
+    struct json *detail = json_object(a);
+    json_setc(a, detail, "subtype", json_cstr(a, subtype));
+    for (; *members != NULL; members++) {
+        const struct json *value = json_get(input, *members);
+        if (value != NULL) {
+            json_setc(a, detail, *members, json_copy(a, value));
+        }
+    }
+    claude_entry(c, source, "system_event", detail, STR_EMPTY);
+}
+
 /* What a sub-agent says last is in no line of the stream. */
 static void on_subagent_stop(struct claude *c, struct str request_id, const struct json *input)
 {
+    static const char *const members[] = { "agent_id", "agent_type", NULL };
     struct str agent = json_str(json_get(input, "agent_id"), STR_EMPTY);
     struct str text = json_str(json_get(input, "last_assistant_message"), STR_EMPTY);
+    const char *source = claude_source_of_agent(c, agent);
     answer_nothing(c, request_id);
     if (text.len > 0) {
-        claude_entry_text(c, claude_source_of_agent(c, agent), "assistant_message", text);
+        claude_entry_text(c, source, "assistant_message", text);
     }
+    tell_event(c, source, "subagent_stop", input, members);
+}
+
+/* The program is about to end its turn; tasks of its own may go on. */
+static void on_stop(struct claude *c, struct str request_id, const struct json *input)
+{
+    static const char *const members[] = { "stop_hook_active", "background_tasks", NULL };
+    c->background = json_len(json_get(input, "background_tasks")) > 0;
+    answer_nothing(c, request_id);
+    tell_event(c, NULL, "stop", input, members);
 }
 
 static void on_compact(struct claude *c, struct str request_id, const struct json *input)
 {
-    struct json *detail = json_object(c->scratch);
+    static const char *const members[] = { "trigger", NULL };
     answer_nothing(c, request_id);
-    json_setc(c->scratch, detail, "subtype", json_cstr(c->scratch, "compaction"));
-    json_setc(c->scratch, detail, "trigger", json_copy(c->scratch, json_get(input, "trigger")));
-    claude_entry(c, NULL, "system_event", detail, STR_EMPTY);
+    tell_event(c, NULL, "compaction", input, members);
 }
 
 static void on_hook(struct claude *c, struct str request_id, const struct json *body)
@@ -324,8 +361,7 @@ static void on_hook(struct claude *c, struct str request_id, const struct json *
         } else if (str_eqc(id, "pre_compact")) {
             on_compact(c, request_id, input);
         } else if (str_eqc(id, "stop")) {
-            c->background = json_len(json_get(input, "background_tasks")) > 0;
-            answer_nothing(c, request_id);
+            on_stop(c, request_id, input);
         } else {
             on_post(c, request_id, input, &hooks[i]);
         }

@@ -99,6 +99,7 @@ bool claude_send(struct claude *c, const struct json *message);
 #define CLAUDE_INITIALIZE "cinch_1"
 void claude_initialize(struct claude *c);
 void claude_interrupt(struct claude *c);
+bool claude_tune(struct claude *c, enum driver_knob knob, struct str value);
 void claude_control_request(struct claude *c, const struct json *line);
 void claude_control_cancel(struct claude *c, const struct json *line);
 void claude_reply(struct claude *c, const struct driver_reply *reply);

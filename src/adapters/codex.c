@@ -324,6 +324,16 @@ static void codex_say(void *self, struct str text)
     leave(c);
 }
 
+static bool codex_tune(void *self, enum driver_knob knob, struct str value)
+{
+    struct codex *c = self;
+    if (knob != KNOB_MODEL) {
+        return false; /* its approvals are those of our policies */
+    }
+    c->turn_model = arena_str(c->keep, value);
+    return true;
+}
+
 static void codex_stop_turn(void *self)
 {
     struct codex *c = self;
@@ -353,6 +363,7 @@ const struct driver driver_codex = {
     .begin = codex_begin,
     .reply = codex_replied,
     .say = codex_say,
+    .tune = codex_tune,
     .interrupt = codex_stop_turn,
     .finish = codex_finish,
 };

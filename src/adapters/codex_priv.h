@@ -74,6 +74,7 @@ struct codex {
     struct driver_port port;
     enum system_prompt_style system_style;
     struct str prompt, system_prompt, model, effort, resume, workspace;
+    struct str turn_model; /* of later turns; empty: that of the thread */
     const struct json *schema;
     struct json *tools; /* as thread/start takes them; NULL: none */
     struct arena *tools_arena;

@@ -160,6 +160,9 @@ void codex_turn(struct codex *c, struct str text)
     if (c->effort.len > 0) {
         codex_set(c, params, "effort", c->effort);
     }
+    if (c->turn_model.len > 0) {
+        codex_set(c, params, "model", c->turn_model);
+    }
     buf_reset(&c->feedback);
     buf_reset(&c->turn_id);
     buf_reset(&c->said);

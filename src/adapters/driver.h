@@ -198,6 +198,12 @@ struct driver_question {
     const struct llm_call *call; /* DRIVER_CALL */
 };
 
+/* What a later turn may change. */
+enum driver_knob {
+    KNOB_MODEL,
+    KNOB_MODE, /* of permissions, by the harness' own word */
+};
+
 struct driver {
     const char *name;
     int (*plan)(struct arena *a, const struct launch_spec *spec, struct launch *ret, struct err *e);
@@ -217,6 +223,10 @@ struct driver {
 
     /* One more turn, after the last one has ended; NULL: there is only one. */
     void (*say)(void *self, struct str text);
+
+    /* Holds from the next turn on; before say(). False: not with this harness. NULL: nothing can be
+     * changed. */
+    bool (*tune)(void *self, enum driver_knob knob, struct str value);
 
     const char *const *files; /* NULL-terminated; NULL: none */
     void (*file)(void *self, const char *name, struct str bytes);

@@ -141,6 +141,7 @@ static const struct shape profile_shape[] = {
     { "enforced", SHAPE_ANY_OBJECT },
     { "files", SHAPE_LIST, .inner = file_shape },
     { "skills", SHAPE_STRING },
+    { "known_models", SHAPE_STRINGS },
     { "system_prompt", SHAPE_WORD, .words = "append|replace|none" },
     { "output_schema", SHAPE_OBJECT, .inner = schema_shape },
     { "trust", SHAPE_OBJECT, .inner = trust_shape },
@@ -409,6 +410,7 @@ static void read_rest(struct arena *a, struct profile *p)
     p->settings = json_get(p->doc, "settings");
     p->enforced = json_get(p->doc, "enforced");
     p->skills = json_cstring(json_get(p->doc, "skills"), NULL);
+    p->known_models = json_get(p->doc, "known_models");
     struct str style = json_str(json_get(p->doc, "system_prompt"), STR_EMPTY);
     p->system_prompt = str_eqc(style, "replace") ? SYSTEM_PROMPT_REPLACE
                        : str_eqc(style, "none")  ? SYSTEM_PROMPT_NONE

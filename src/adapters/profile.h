@@ -146,6 +146,7 @@ struct profile {
     struct profile_mcp mcp;
     struct profile_acp acp;
     struct profile_sandbox sandbox;
+    struct json *known_models;  /* patterns of names that the harness knows; NULL: any */
     struct json *session_files; /* patterns of files below the home that a conversation needs to go
                                    on in another run; NULL: none */
     bool session_anywhere;      /* it does so in another directory, too */

@@ -3,6 +3,7 @@
  * What is started in phase execute: arguments, environment, what the driver is told.
  */
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -42,6 +43,17 @@ static struct str when_off(enum tristate t)
     return t == TRI_FALSE ? STR("true") : (struct str) { 0 };
 }
 
+/* Has a value when the harness must be told what it does not know about the model. */
+static struct str when_unknown(const struct settings *s)
+{
+    const struct json *known = s->profile->known_models;
+    bool found = s->model == NULL || s->model[0] == '\0' || known == NULL;
+    for (size_t i = 0; !found && i < json_len(known); i++) {
+        found = fnmatch(json_cstring(json_item(known, i), ""), s->model, 0) == 0;
+    }
+    return found ? (struct str) { 0 } : STR("true");
+}
+
 /* Some harnesses make a repository where there is none. */
 static struct str when_repository(struct run *run)
 {
@@ -60,6 +72,7 @@ struct placeholders execute_vars(struct run *run)
         { .name = "prompt", .value = run->prompt },
         { .name = "prompt_file", .value = str_of(run->paths.prompt_file) },
         { .name = "model", .value = str_of(s->model) },
+        { .name = "model_unknown", .value = when_unknown(s) },
         { .name = "workspace", .value = str_of(s->workspace) },
         { .name = "output_dir", .value = str_of(run->record.dir.path) },
         { .name = "timeout",

@@ -72,6 +72,10 @@ static void next_turn(struct run *run, struct str text)
     }
     d->stage = STAGE_TALKING;
     run_alive(run);
+    struct str model = json_str(json_get(run->settings.completion, "model"), STR_EMPTY);
+    if (model.len > 0 && run->exec.round == 1) { /* it stays what it is from then on */
+        (void)run->driver->tune(run->session, KNOB_MODEL, model);
+    }
     run->driver->say(run->session, text);
 }
 

@@ -79,7 +79,8 @@ static const struct shape group_shape[] = {
 };
 static const struct shape completion_shape[] = {
     CHECKER, { "all", SHAPE_LIST, .inner = group_shape },
-    { "any", SHAPE_LIST, .inner = group_shape }, { "max_rounds", SHAPE_INT }, { 0 },
+    { "any", SHAPE_LIST, .inner = group_shape }, { "max_rounds", SHAPE_INT },
+    { "model", SHAPE_STRING }, { 0 },
 };
 static const struct shape slice_shape[] = {
     { "name", SHAPE_STRING }, { "policy", SHAPE_WORD, .words = "state|log" }, { 0 },

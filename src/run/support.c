@@ -72,9 +72,22 @@ static int check_policies(struct arena *a, const struct settings *s, struct err 
                settings_origin(s, a, "policies", NULL).file, s->profile->name);
 }
 
+static int check_rounds(struct arena *a, const struct settings *s, struct err *e)
+{
+    const struct driver *d = s->profile == NULL ? NULL : driver_find(s->profile->driver);
+    if (json_get(s->completion, "model") == NULL || d == NULL || d->tune != NULL) {
+        return 0;
+    }
+    return ERR(e, ERR_UNSUPPORTED,
+               "%s: 'completion.model' cannot be kept: adapter '%s' has one model for the whole "
+               "conversation",
+               settings_origin(s, a, "completion", "model").file, s->profile->name);
+}
+
 int support_check(struct arena *a, const struct settings *s, struct err *e)
 {
     int r = check_policies(a, s, e);
+    r = r < 0 ? r : check_rounds(a, s, e);
     return r < 0 ? r : check_budget(a, s, e);
 }
 

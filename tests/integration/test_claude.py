@@ -58,7 +58,9 @@ class Work(Case):
         r = self.good("turns: [{think: Hm., say: hello there}]", text="hello there")
         self.check_usage(r, 1)
         kinds = [e["entry_type"] for e in self.entries(r)]
-        self.assertEqual(kinds, ["user_message", "system_event", "thinking", "assistant_message", "token_usage"])
+        self.assertEqual(kinds, ["user_message", "system_event", "thinking", "assistant_message", "system_event",
+                                 "token_usage"])
+        self.assertEqual(self.entries(r, "system_event")[1]["detail"]["subtype"], "stop")
         self.assertTrue(r.result["session_id"])
 
     def test_its_own_tools(self):
@@ -88,8 +90,8 @@ steps:
         source = sources.pop()
         self.assertTrue(source.startswith("subagent:"))
         kinds = [e["entry_type"] for e in self.entries(r, source=source)]
-        self.assertEqual(kinds, ["user_message", "tool_use", "tool_result", "assistant_message"])
-        self.assertEqual([e["sequence_number"] for e in self.entries(r, source=source)], [1, 2, 3, 4])
+        self.assertEqual(kinds, ["user_message", "tool_use", "tool_result", "assistant_message", "system_event"])
+        self.assertEqual([e["sequence_number"] for e in self.entries(r, source=source)], [1, 2, 3, 4, 5])
         self.check_usage(r, 4)
 
     def test_structured_output(self):
@@ -226,6 +228,17 @@ steps:
         self.assertIn(b"report.md", r.bytes("diff.patch"))
         self.assertEqual(len(self.entries(r, "user_message")), 2)
         self.check_usage(r, 3)
+
+    def test_another_model_for_further_turns(self):
+        r = self.good("""
+steps:
+  - {when: {turn: 0, text: report.md}, call: {tool: native.write_file, args: {path: report.md, content: "x\\n"}}}
+  - {when: {turn: 1}, say: now it is there}
+  - {say: I am done}
+""", "completion: {files: [report.md], model: claude-sonnet-4-5}\n", text="now it is there")
+        models = [e["context"]["model"] for e in r.events("model.call")]
+        self.assertNotEqual(models[0], "claude-sonnet-4-5")
+        self.assertEqual(set(models[1:]), {"claude-sonnet-4-5"})
 
 
 class Ends(Case):

@@ -112,6 +112,34 @@ steps:
   - {say: not told}
 """, options=("--set", "eval.tier_prompt=Be kind."), text="kind")
 
+    def test_a_model_that_it_does_not_know(self):
+        """It gets an entry of its own: no warning, its tool for patches, a window that is said somewhere."""
+        r = self.codex("""
+turns:
+  - call: {tool: native.write_file, args: {path: hello.txt, content: "hello\\n"}}
+  - say: written
+""", options=("--model", "model-of-the-task"))
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stdout.log")[-3000:])
+        self.assertIn(b"+hello", r.bytes("diff.patch"))
+        self.assertEqual({e["context"]["model"] for e in r.events("model.call")}, {"model-of-the-task"})
+        told = r.bytes("stdout.log")
+        self.assertNotIn(b"Model metadata", told)
+        self.assertIn(b'"modelContextWindow":190000', told)
+        asked = self.cinch("cassette", "show", "-x", "1", r.path("evidence", "traffic.cassette")).stdout
+        self.assertIn(b"apply_patch", asked)
+
+    def test_a_skill(self):
+        """It is where Codex looks: the model is told of it, and can read it."""
+        self.write("brew-tea/SKILL.md", "---\nname: brew-tea\ndescription: How tea is made in this house.\n---\nWarm the pot.\n")
+        r = self.codex("""
+steps:
+  - when: {turn: 0, system: How tea is made in this house}
+    call: {tool: native.shell, args: {command: "cat $HOME/.codex/skills/brew-tea/SKILL.md > read.txt"}}
+  - {say: done}
+""", options=("--skill", self.path("brew-tea")))
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stdout.log")[-3000:])
+        self.assertIn(b"+Warm the pot.", r.bytes("diff.patch"))
+
     def test_completion_asks_for_another_turn(self):
         r = self.good("""
 steps:
@@ -122,6 +150,18 @@ steps:
         self.assertIn(b"report.md", r.bytes("diff.patch"))
         self.assertEqual(len(self.entries(r, "user_message")), 2)
         self.check_usage(r, 3)
+
+    def test_another_model_for_further_turns(self):
+        """Codex makes a summary for the new model first."""
+        r = self.good("""
+steps:
+  - {when: {turn: 0, text: report.md, tool: native.shell}, call: {tool: native.shell, args: {command: "echo x > report.md"}}}
+  - {when: {turn: 1}, say: now it is there}
+  - {say: I am done}
+""", "completion: {files: [report.md], model: another-model}\n", text="now it is there")
+        models = [e["context"]["model"] for e in r.events("model.call")]
+        self.assertEqual((models[0], models[-1]), ("gpt-5.5", "another-model"))
+        self.assertIn(b"report.md", r.bytes("diff.patch"))
 
 
 class Rules(Case):

@@ -290,6 +290,11 @@ class Completion(Run):
         self.run_plan([Say("Done.")], completion={"files": ["report.md"]})
         self.assertEqual(len(self.requests), 1)
 
+    def test_a_model_that_cannot_change(self):
+        r = self.run_plan([Say("Done.")], completion={"files": ["report.md"], "model": "another"})
+        self.assertEqual((r.reason, len(self.requests)), ("unavailable", 0), r.stderr)
+        self.assertIn("'completion.model' cannot be kept", r.manifest["error"])
+
     def test_rounds_are_bounded(self):
         r = self.run_plan([Say("Done.")], completion={"files": ["never"], "max_rounds": 2})
         self.assertEqual((r.reason, len(self.requests), r.result["text"]), ("failure", 3, "Done."))

@@ -285,6 +285,23 @@ static void test_first_words(void **state)
     stop(&h);
 }
 
+static void test_later_turns_differ(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    feed(&h, INITIALIZED("success", ""));
+    assert_true(driver_claude.tune(h.session, KNOB_MODEL, STR("opus")));
+    assert_true(driver_claude.tune(h.session, KNOB_MODE, STR("plan")));
+    assert_logged(&h, "\"request_id\":\"cinch_2\",\"request\":{\"subtype\":\"set_model\",\"model\":"
+                      "\"opus\"}}\n");
+    assert_logged(&h, "\"request\":{\"subtype\":\"set_permission_mode\",\"mode\":\"plan\"}}\n");
+    feed(&h, "{\"type\":\"control_response\",\"response\":{\"subtype\":\"error\",\"request_id\":"
+             "\"cinch_2\",\"error\":\"no such model\"}}\n");
+    assert_logged(&h, "entry main error  {\"error\":\"no such model\"}");
+    stop(&h);
+}
+
 /* Without its hooks a policy would not be asked. */
 static void test_nothing_begins_without_hooks(void **state)
 {
@@ -628,6 +645,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_the_real_program_printed),
         cmocka_unit_test(test_first_words),
+        cmocka_unit_test(test_later_turns_differ),
         cmocka_unit_test(test_nothing_begins_without_hooks),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_answers_may_come_later),

@@ -488,6 +488,18 @@ static void test_feedback(void **state)
     stop(&h);
 }
 
+static void test_another_model_for_later_turns(void **state)
+{
+    struct host h = { .sequels = 1 };
+    struct launch_spec spec = { 0 };
+    begin(&h, &spec);
+    assert_true(driver_codex.tune(h.session, KNOB_MODEL, STR("m-2")));
+    assert_false(driver_codex.tune(h.session, KNOB_MODE, STR("never")));
+    feed(&h, OVER("U", "completed", ""));
+    assert_logged(&h, "\"text\":\"go on\"}],\"model\":\"m-2\"}}\n");
+    stop(&h);
+}
+
 /* --- ends --- */
 
 static void test_interrupt(void **state)
@@ -670,6 +682,7 @@ int main(void)
         CASE(what_cannot_be_asked_is_denied),
         CASE(tools_of_the_run),
         CASE(feedback),
+        CASE(another_model_for_later_turns),
         CASE(interrupt),
         CASE(wrong_and_repeated_ids),
         CASE(garbage),
