@@ -13,7 +13,7 @@ const char *external_program(struct arena *a, struct str name);
 /* NULL if there is no base. */
 const struct profile *external_profile(struct arena *a, const struct profile *base, struct str name,
                                        const char *program);
-/* The reference of an image that the name means; NULL: none. The path of a file is made absolute. */
+/* The reference of an image that the name means; NULL: none. A path in it is made absolute. */
 const char *external_image(struct arena *a, struct str name);
 const struct profile *external_image_profile(struct arena *a, const struct profile *base,
                                              struct str name, const char *image);

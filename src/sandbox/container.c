@@ -213,7 +213,7 @@ static int engine_failed(struct container *c, struct err *e)
     struct str why = last_line(answer(c, c->err_fd));
     if (c->state == LOOKING) {
         return ERR(e, ERR_UNAVAILABLE,
-                   "image '%s' is not here (%.*s); load it first, cinch fetches none",
+                   "image '%s' cannot be used: %.*s (load it first: cinch fetches none)",
                    c->opts.image, STR_ARG(why));
     }
     return ERR(e, ERR_UNAVAILABLE, "container of '%s': %.*s", c->opts.image, STR_ARG(why));
