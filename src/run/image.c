@@ -202,9 +202,16 @@ const struct json *image_entry(struct run *run)
 
 /* --- record --- */
 
+/* An ordinary user's engine cannot limit anything by cgroups of version 1, and passes that over. */
+static bool has_groups(void)
+{
+    return geteuid() == 0 || access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
+}
+
 static const char *const *held(struct run *run)
 {
     const struct sandbox_policy *p = &run->confine.policy;
+    bool groups = has_groups();
     const bool has[SANDBOX_GUARANTEE_MAX] = {
         [SANDBOX_FILES] = true,
         [SANDBOX_IDENTITY] = geteuid() != 0,
@@ -212,9 +219,9 @@ static const char *const *held(struct run *run)
         [SANDBOX_NETWORK] = p->net != SANDBOX_NET_OPEN,
         [SANDBOX_IPC] = true,
         [SANDBOX_SYSCALLS] = true,
-        [SANDBOX_MEMORY] = p->memory > 0,
-        [SANDBOX_PIDS] = true,
-        [SANDBOX_CPUS] = p->cpus > 0,
+        [SANDBOX_MEMORY] = p->memory > 0 && groups,
+        [SANDBOX_PIDS] = groups,
+        [SANDBOX_CPUS] = p->cpus > 0 && groups,
     };
     const char **list = arena_array(run->arena, SANDBOX_GUARANTEE_MAX + 1, sizeof *list);
     size_t n = 0;
@@ -228,8 +235,12 @@ static const char *const *held(struct run *run)
 
 static const char *const *lost(struct run *run)
 {
-    const char **list = arena_array(run->arena, 3, sizeof *list);
+    const char **list = arena_array(run->arena, 4, sizeof *list);
     size_t n = 0;
+    if (!has_groups()) {
+        list[n++] = "pids: without version 2 of cgroups an ordinary user's engine limits neither "
+                    "these nor memory and processors";
+    }
     if (geteuid() == 0) {
         list[n++] = "identity: the engine was started by root, who is root inside, too, without "
                     "capabilities";
