@@ -2,8 +2,9 @@
  *
  * Driver `contract`: a program that is an adapter itself. It gets its settings by environment, and
  * leaves files in a directory of its own: metrics.json tells what was used and how it ended,
- * agent.log what the agent did. Events may come on standard output meanwhile, as JSON lines mapped
- * by the profile; without a result among them the output is the text.
+ * manifest.json how it ended in the words of adapter images, agent.log what the agent did. Events
+ * may come on standard output meanwhile, or in transcript.jsonl afterwards, as JSON lines mapped by
+ * the profile; without a result among them the output is the text.
  */
 #include <stdlib.h>
 
@@ -13,7 +14,12 @@
 /* Of agent.log, in the transcript. */
 enum { LOG_MAX = 64 << 10 };
 
-static const char *const contract_files[] = { "metrics.json", "agent.log", NULL };
+static const char *const contract_files[] = { "metrics.json", "manifest.json", "agent.log",
+                                              "transcript.jsonl", NULL };
+
+/* Of manifest.json: what its outcome may be, and the exit code that asks for a person. */
+#define OUTCOME_HUMAN "needs_human"
+enum { REVIEW_EXIT = 2 };
 
 struct contract {
     struct mapping *events;
@@ -21,7 +27,9 @@ struct contract {
     struct entry_sink sink;
     struct arena *arena; /* what the files said */
     const struct json *metrics;
-    bool bad_metrics;
+    const struct json *manifest;
+    bool bad_metrics, bad_manifest;
+    bool must_have_manifest; /* the contract of images: without one it has not been kept */
 };
 
 static void *contract_open(const struct launch_spec *spec, struct entry_sink sink)
@@ -29,6 +37,7 @@ static void *contract_open(const struct launch_spec *spec, struct entry_sink sin
     struct contract *c = xcalloc(1, sizeof *c);
     c->arena = arena_new();
     c->sink = sink;
+    c->must_have_manifest = spec->profile->image != NULL;
     c->events = mapping_new(spec->profile->output, sink);
     c->text = mapping_new(NULL, (struct entry_sink) { 0 });
     return c;
@@ -72,17 +81,39 @@ static void tell_log(const struct contract *c, struct str log)
     }
 }
 
+static const struct json *object_of(const struct contract *c, struct str bytes)
+{
+    struct json *v;
+    bool good = json_parse(c->arena, bytes, NULL, &v, NULL) == 0 && json_is(v, JSON_OBJECT);
+    return good ? v : NULL;
+}
+
+static bool outcome_is(const struct json *manifest, const char *word)
+{
+    return str_eqc(json_str(json_get(manifest, "outcome"), STR_EMPTY), word);
+}
+
+static bool is_manifest(const struct json *m)
+{
+    struct str status = json_str(json_get(m, "status"), STR_EMPTY);
+    return (str_eqc(status, "completed") || str_eqc(status, "failed")) &&
+           (outcome_is(m, "success") || outcome_is(m, "failure") || outcome_is(m, OUTCOME_HUMAN));
+}
+
 static void contract_file(void *self, const char *name, struct str bytes)
 {
     struct contract *c = self;
-    struct json *metrics;
     if (strcmp(name, "agent.log") == 0) {
         tell_log(c, bytes);
-    } else if (json_parse(c->arena, bytes, NULL, &metrics, NULL) < 0 ||
-               !json_is(metrics, JSON_OBJECT)) {
-        c->bad_metrics = true;
+    } else if (strcmp(name, "transcript.jsonl") == 0) {
+        mapping_feed(c->events, STR("\n")); /* the output may have ended within a line */
+        mapping_feed(c->events, bytes);
+    } else if (strcmp(name, "manifest.json") == 0) {
+        c->manifest = object_of(c, bytes);
+        c->bad_manifest = !is_manifest(c->manifest);
     } else {
-        c->metrics = metrics;
+        c->metrics = object_of(c, bytes);
+        c->bad_metrics = c->metrics == NULL;
     }
 }
 
@@ -117,6 +148,28 @@ static void take_metrics(const struct json *m, struct agent_report *r)
     r->failed = r->failed || json_int(json_get(m, "exit_code"), 0) != 0;
 }
 
+static void take_manifest(const struct contract *c, struct agent_report *r)
+{
+    const struct json *m = c->manifest;
+    struct str error = json_str(json_get(m, "error"), STR_EMPTY);
+    bool failed =
+        outcome_is(m, "failure") || str_eqc(json_str(json_get(m, "status"), STR_EMPTY), "failed");
+    if (error.len > 0) {
+        r->error = error;
+    }
+    r->failed = r->failed || failed;
+    r->needs_human = !r->failed && outcome_is(m, OUTCOME_HUMAN);
+    r->review_exit = r->failed ? 0 : REVIEW_EXIT;
+}
+
+static void complain(struct agent_report *r, const char *what)
+{
+    r->failed = true;
+    r->needs_human = false;
+    r->review_exit = 0;
+    r->error = str_of(what);
+}
+
 static void contract_end(void *self, struct agent_report *ret)
 {
     struct contract *c = self;
@@ -131,9 +184,15 @@ static void contract_end(void *self, struct agent_report *ret)
     if (c->metrics != NULL) {
         take_metrics(c->metrics, ret);
     }
+    if (c->manifest != NULL && !c->bad_manifest) {
+        take_manifest(c, ret);
+    }
     if (c->bad_metrics) {
-        ret->failed = true;
-        ret->error = STR("metrics.json of the adapter program is not a JSON object");
+        complain(ret, "metrics.json of the adapter program is not a JSON object");
+    } else if (c->bad_manifest) {
+        complain(ret, "manifest.json of the adapter has no status or no outcome");
+    } else if (c->must_have_manifest && c->manifest == NULL) {
+        complain(ret, "the adapter left no manifest.json");
     }
 }
 

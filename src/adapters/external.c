@@ -10,11 +10,13 @@
 
 #include "base/file.h"
 #include "proc/which.h"
+#include "sandbox/container.h"
 
 enum { EXTERNAL_MAX = 256, NAME_LONGEST = 64 };
 
 #define PROGRAM_PREFIX "cinch-adapter-"
 #define PATH_PREFIX    "exec:"
+#define IMAGE_PREFIX   "image:"
 
 /* It becomes a part of a file's name, and is printed. */
 static bool is_name(struct str name)
@@ -44,6 +46,50 @@ const char *external_program(struct arena *a, struct str name)
         return NULL;
     }
     return program;
+}
+
+/* "oci-archive:PATH": the path is the caller's, the engine runs elsewhere. */
+static const char *absolute_image(struct arena *a, const char *image)
+{
+    char path[PATH_MAX];
+    struct str rest = str_of(image);
+    struct str kind = str_split(&rest, ':');
+    if (!container_image_is_file(image) || path_absolute(rest.ptr, path, sizeof path, NULL) < 0) {
+        return image;
+    }
+    return arena_printf(a, "%.*s:%s", STR_ARG(kind), path);
+}
+
+const char *external_image(struct arena *a, struct str name)
+{
+    struct str image = str_slice(name, strlen(IMAGE_PREFIX), name.len);
+    if (!str_starts(name, STR(IMAGE_PREFIX)) || image.len == 0 || image.ptr[0] == '-') {
+        return NULL;
+    }
+    return absolute_image(a, arena_dup(a, image));
+}
+
+const struct profile *external_image_profile(struct arena *a, const struct profile *base,
+                                             struct str name, const char *image)
+{
+    static const char *const engines[] = { "podman", "docker" };
+    struct profile_args *argv = arena_array(a, 1, sizeof *argv);
+    if (base == NULL) {
+        return NULL;
+    }
+    struct profile *p = ARENA_NEW(a, struct profile);
+    *p = *base;
+    p->name = arena_dup(a, name);
+    p->image = image;
+    p->binary = json_array(a);
+    for (size_t i = 0; i < ARRAY_LEN(engines); i++) {
+        json_push(a, p->binary, json_cstr(a, engines[i]));
+    }
+    argv[0] = (struct profile_args) { .args = json_array(a) };
+    json_push(a, argv[0].args, json_cstr(a, "{entry...}"));
+    p->argv = argv;
+    p->argv_len = 1;
+    return p;
 }
 
 const struct profile *external_profile(struct arena *a, const struct profile *base, struct str name,

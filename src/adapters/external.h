@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Programs that are adapters themselves: cinch-adapter-NAME in PATH, or any by exec:PATH. Their
- * profile is the built-in `contract`, with a program.
+ * Programs that are adapters themselves: cinch-adapter-NAME in PATH, or any by exec:PATH, or the
+ * entry point of an image by image:REFERENCE. Their profile is the built-in `contract`, with a
+ * program.
  */
 #pragma once
 
@@ -12,5 +13,9 @@ const char *external_program(struct arena *a, struct str name);
 /* NULL if there is no base. */
 const struct profile *external_profile(struct arena *a, const struct profile *base, struct str name,
                                        const char *program);
+/* The reference of an image that the name means; NULL: none. A path in it is made absolute. */
+const char *external_image(struct arena *a, struct str name);
+const struct profile *external_image_profile(struct arena *a, const struct profile *base,
+                                             struct str name, const char *image);
 /* The names of those in PATH, each once: a list of strings, at most 256. */
 const struct json *external_list(struct arena *a);

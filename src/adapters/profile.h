@@ -128,6 +128,8 @@ struct profile {
     const char *driver;  /* "oneshot" */
     const char *source;  /* "built in", or the file it came from */
     struct json *binary; /* candidate program names; empty: the request brings the command */
+    /* The adapter is an image, `binary` are engines that can run it; NULL: it is a program. */
+    const char *image;
     struct profile_args *argv;
     size_t argv_len;
     enum prompt_delivery prompt;
@@ -183,7 +185,8 @@ int profile_load_all(struct arena *a, const char *const *dirs, struct profile_li
 int profile_load_named(struct arena *a, const char *const *dirs, struct profile_list *ret,
                        struct err *e) MUST_USE;
 /* A program that is an adapter itself (driver `contract`) is a profile, too, unless one of that
- * name is there: `NAME` for a program cinch-adapter-NAME in PATH, `exec:PATH` for any. */
+ * name is there: `NAME` for a program cinch-adapter-NAME in PATH, `exec:PATH` for any; so is an
+ * image of a container: `image:REFERENCE`. */
 const struct profile *profile_find(const struct profile_list *list, struct str name);
 /* ERR_UNAVAILABLE with the nearest known name. */
 int profile_require(const struct profile_list *list, struct str name, const struct profile **ret,

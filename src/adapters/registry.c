@@ -198,10 +198,13 @@ static const struct profile *find_known(const struct profile_list *list, struct 
 const struct profile *profile_find(const struct profile_list *list, struct str name)
 {
     const struct profile *p = find_known(list, name);
+    const char *image = p == NULL ? external_image(list->arena, name) : NULL;
     const char *program = p == NULL ? external_program(list->arena, name) : NULL;
-    return program == NULL
-               ? p
-               : external_profile(list->arena, find_known(list, STR("contract")), name, program);
+    const struct profile *base = find_known(list, STR("contract"));
+    if (image != NULL) {
+        return external_image_profile(list->arena, base, name, image);
+    }
+    return program == NULL ? p : external_profile(list->arena, base, name, program);
 }
 
 /* The known name that is nearest, if it is near enough to be meant. */

@@ -33,6 +33,8 @@ struct agent_report {
     struct str model;              /* what the harness says it used; empty: nothing */
     struct str error;              /* the harness' own words for its failure; empty: none */
     bool failed;                   /* the harness said that it failed */
+    bool needs_human;              /* it said that a person has to look at it */
+    int review_exit;               /* the exit code that says so, too; 0: none */
     bool told;                     /* text and usage are transcript entries already */
     bool result_seen;              /* a valid final result was there; plain text can never tell */
     const struct json *structured; /* NULL: none */

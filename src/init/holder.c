@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -39,7 +40,8 @@ struct member {
 struct holder {
     int control_fd;
     int signal_fd;
-    int self_fd; /* pidfd of ours: the keepers look whether we are still there */
+    int self_fd;    /* pidfd of ours: the keepers look whether we are still there */
+    bool contained; /* in a container, as its first process */
     struct member members[MEMBERS_MAX];
     struct view view;
     bool held;
@@ -125,6 +127,9 @@ static int live(const struct holder *h, int *fds, size_t n_fds)
     struct plan_record failed = { 0 };
     int control = fds[ENTER_CONTROL];
     int rc = plan_map(fds[ENTER_PLAN], PLAN_ENTRY, &plan, &why);
+    if (rc == 0 && h->contained && prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
+        rc = ERR_SYS(&why, "become a child subreaper");
+    }
     if (rc == 0 && plan.n_fds > n_fds - ENTER_FDS) {
         rc = ERR(&why, ERR_PROTO, "the plan refers to descriptors that did not come with it");
     }
@@ -146,9 +151,18 @@ static int live(const struct holder *h, int *fds, size_t n_fds)
     return 70;
 }
 
+static struct member *free_place(struct holder *h)
+{
+    if (!h->contained) {
+        return find(h, 0, 0);
+    }
+    return h->members[0].pid == 0 ? &h->members[0] : NULL;
+}
+
 static void enter(struct holder *h, uint32_t id, int *fds, size_t n_fds)
 {
-    struct member *place = find(h, 0, 0);
+    struct member *place = free_place(h);
+    unsigned long spaces = h->contained ? 0 : CLONE_NEWPID | CLONE_NEWNS;
     struct control_status s;
     memset(&s, 0, sizeof s);
     s.id = id;
@@ -158,7 +172,7 @@ static void enter(struct holder *h, uint32_t id, int *fds, size_t n_fds)
     if (place == NULL) {
         struct err full;
         struct control_refused why = { 0 };
-        (void)ERR(&full, ERR_LIMIT, "%d programs run already", MEMBERS_MAX);
+        (void)ERR(&full, ERR_LIMIT, "%d programs run already", h->contained ? 1 : MEMBERS_MAX);
         control_err_from(&why.error, &full);
         tell_refused(fds[ENTER_CONTROL], &why);
         s.type = CONTROL_STATUS_GONE;
@@ -166,8 +180,7 @@ static void enter(struct holder *h, uint32_t id, int *fds, size_t n_fds)
         tell(h, &s);
         return;
     }
-    pid_t pid =
-        (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, NULL, NULL, NULL, NULL);
+    pid_t pid = (pid_t)syscall(SYS_clone, spaces | SIGCHLD, NULL, NULL, NULL, NULL);
     if (pid == 0) {
         _exit(live(h, fds, n_fds));
     }
@@ -191,6 +204,14 @@ static void enter(struct holder *h, uint32_t id, int *fds, size_t n_fds)
 
 /* --- the end --- */
 
+/* Nobody else is kept in this container: what a dead keeper left behind goes. */
+static void clear(const struct holder *h)
+{
+    if (h->contained && getpid() == 1) {
+        (void)kill(-1, SIGKILL);
+    }
+}
+
 static void reap(struct holder *h, int flags)
 {
     for (;;) {
@@ -211,6 +232,7 @@ static void reap(struct holder *h, int flags)
         s.exit.signaled = WIFSIGNALED(status);
         s.exit.value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
         *m = (struct member) { 0 };
+        clear(h);
         tell(h, &s);
     }
 }
@@ -224,6 +246,7 @@ static void end(struct holder *h)
             (void)kill(h->members[i].pid, SIGKILL);
         }
     }
+    clear(h);
     reap(h, 0);
     h->done = true;
 }
@@ -261,12 +284,12 @@ static void serve_one(struct holder *h)
     }
 }
 
-int holder_run(int control_fd, struct err *e)
+int holder_run(int control_fd, bool contained, struct err *e)
 {
     sigset_t chld;
     (void)sigemptyset(&chld);
     (void)sigaddset(&chld, SIGCHLD);
-    struct holder h = { .control_fd = control_fd, .view = VIEW_INIT };
+    struct holder h = { .control_fd = control_fd, .contained = contained, .view = VIEW_INIT };
     h.signal_fd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
     h.self_fd = pidfd_open(getpid(), 0);
     if (h.signal_fd < 0 || h.self_fd < 0) {

@@ -14,10 +14,16 @@
  * Commands are obeyed in order, so all of them may be sent before the first is answered. What is
  * refused is said once, and the rest is ignored: the supervisor decides what becomes of those who
  * wanted to enter.
+ *
+ * In a container (init/door.h) all namespaces are there already, and making more is not allowed:
+ * there is one keeper at a time, in the holder's own pid namespace, whose first process the holder
+ * is. When the keeper is gone the holder kills whatever is left.
  */
 #pragma once
+
+#include <stdbool.h>
 
 #include "base/err.h"
 
 /* Serves the control socket until `finish` or end of file; signals as for keeper_run(). */
-int holder_run(int control_fd, struct err *e) MUST_USE;
+int holder_run(int control_fd, bool contained, struct err *e) MUST_USE;

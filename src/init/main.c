@@ -2,7 +2,8 @@
  *
  * cinch-init: the keeper of one process tree, or ("hold") the holder of a sandbox. Started by cinch
  * with one end of a socket pair as descriptor 3; see init/keeper.h and init/holder.h for what it
- * does and init/control.h for what it is told.
+ * does and init/control.h for what it is told. In a container ("door") it is started by somebody
+ * else and finds cinch by a socket in the file system; see init/door.h.
  *
  * Its death must not depend on anything but that socket, so it is its own session, ignores every
  * signal that can be ignored and holds no other descriptor.
@@ -18,6 +19,7 @@
 
 #include "base/err.h"
 #include "init/control.h"
+#include "init/door.h"
 #include "init/holder.h"
 #include "init/keeper.h"
 
@@ -71,6 +73,14 @@ int main(int argc, char **argv)
         say(STDOUT_FILENO, "cinch-init " CINCH_VERSION "\n");
         return 0;
     }
+    if (argc > 2 && strcmp(argv[1], "exec") == 0) {
+        return door_exec(argv + 2);
+    }
+    bool door = argc == 2 && strcmp(argv[1], "door") == 0;
+    if (door && door_connect() < 0) {
+        say(STDERR_FILENO, "cinch-init: nobody is waiting for this container\n");
+        return 69;
+    }
     if (!is_control_socket(CONTROL_FD)) {
         say(STDERR_FILENO, "cinch-init is started by cinch; by itself it does nothing\n");
         return 64;
@@ -78,8 +88,8 @@ int main(int argc, char **argv)
     struct err e;
     int rc = set_up(&e);
     if (rc == 0) {
-        bool hold = argc == 2 && strcmp(argv[1], "hold") == 0;
-        rc = hold ? holder_run(CONTROL_FD, &e) : keeper_run(CONTROL_FD, NULL, &e);
+        bool hold = door || (argc == 2 && strcmp(argv[1], "hold") == 0);
+        rc = hold ? holder_run(CONTROL_FD, door, &e) : keeper_run(CONTROL_FD, NULL, &e);
     }
     if (rc < 0) {
         struct control_status s;

@@ -14,7 +14,10 @@
 #include "io/listener.h"
 #include "io/loop.h"
 #include "proc/which.h"
+#include "run/holon.h"
+#include "run/image.h"
 #include "run/run_priv.h"
+#include "sandbox/container.h"
 
 /* --- policy --- */
 
@@ -98,7 +101,7 @@ static bool starts_tools(const struct run *run)
 /* Nothing is started: then there is nothing to confine. */
 static bool is_wanted(const struct run *run)
 {
-    return run->driver->plan != NULL || starts_tools(run);
+    return (run->driver->plan != NULL && !image_wanted(run)) || starts_tools(run);
 }
 
 int confine_admit(struct run *run, struct err *e)
@@ -132,11 +135,12 @@ int confine_listen(struct run *run, void (*take)(struct run *run, int fd), int *
     struct confinement *c = &run->confine;
     const struct sandbox_policy *p = &c->policy;
     bool from_inside = run->driver->plan != NULL; /* else it is us who ask */
-    if (p->mode == SANDBOX_OFF || p->net == SANDBOX_NET_OPEN || !from_inside) {
+    bool image = image_wanted(run); /* its network is never ours, also when it is open */
+    if (!image && (p->mode == SANDBOX_OFF || p->net == SANDBOX_NET_OPEN || !from_inside)) {
         return 0;
     }
     c->port = CONFINE_PORT;
-    if ((p->may_lose & (1u << SANDBOX_NETWORK)) != 0) {
+    if (!image && (p->may_lose & (1u << SANDBOX_NETWORK)) != 0) {
         int r = listener_bind_tcp("127.0.0.1", 0, &c->spare, &c->port, e);
         if (r < 0) {
             return r;
@@ -253,7 +257,17 @@ static void on_closed(void *arg)
 {
     struct run *run = arg;
     run->confine.box = sandbox_free(run->confine.box);
-    call(run, &run->confine.then);
+    if (run->confine.container == NULL) {
+        call(run, &run->confine.then);
+    }
+}
+
+void confine_container_closed(struct run *run)
+{
+    run->confine.container = container_free(run->confine.container);
+    if (run->confine.box == NULL) {
+        call(run, &run->confine.then);
+    }
 }
 
 static const struct sandbox_port *port_of(struct run *run)
@@ -337,7 +351,7 @@ static const char *first_program(struct run *run)
 }
 
 /* Files of the run that the agent is told about, and files that the request names for it. */
-static const char *const *own_read(struct run *run)
+const char *const *confine_own_read(struct run *run)
 {
     const char *dir = run->record.dir.path;
     const struct json *secret = run->settings.secret_files;
@@ -345,6 +359,7 @@ static const char *const *own_read(struct run *run)
         run->paths.config_file,
         arena_printf(run->arena, "%s/uploads", dir),
         arena_printf(run->arena, "%s/input.json", dir),
+        run->driver->files == NULL ? NULL : holon_input_dir(run),
         script_of(run),
         is_wrapped(run) ? run->paths.program : NULL,
     };
@@ -363,7 +378,7 @@ static const char *const *own_read(struct run *run)
 }
 
 /* The harness' configuration, the prompt and the output contract are below the home. */
-static const char *const *own_write(struct run *run)
+const char *const *confine_own_write(struct run *run)
 {
     const char **list = arena_array(run->arena, 4, sizeof *list);
     size_t n = 0;
@@ -392,11 +407,11 @@ static int show(struct run *run, struct err *e)
     struct sandbox_opts opts = {
         .policy = &c->policy,
         .view = &c->view,
-        .own_read = own_read(run),
-        .own_write = own_write(run),
+        .own_read = confine_own_read(run),
+        .own_write = confine_own_write(run),
         .program = first_program(run),
         .layers = starts_tools(run),
-        .listen = c->on_listener != NULL,
+        .listen = c->on_listener != NULL && !image_wanted(run),
         .listen_port = (uint16_t)c->port,
         .port = *port_of(run),
     };
@@ -407,7 +422,7 @@ static int show(struct run *run, struct err *e)
     return r < 0 ? r : sandbox_show(c->box, &opts, e);
 }
 
-int confine_start(struct run *run, struct err *e)
+static int start_sandbox(struct run *run, struct err *e)
 {
     struct confinement *c = &run->confine;
     if (c->policy.mode == SANDBOX_OFF) {
@@ -435,6 +450,38 @@ int confine_start(struct run *run, struct err *e)
     }
     c->waiting = run_phase_done;
     return 1;
+}
+
+/* The container stands, or the run has failed. */
+static void go_on_inside(struct run *run)
+{
+    struct err e;
+    int r = run->cause.reason == REASON_NONE ? start_sandbox(run, &e) : 0;
+    if (r < 0) {
+        run_fail_err(run, &e);
+    }
+    if (r <= 0) {
+        run_phase_done(run);
+    }
+}
+
+int confine_start(struct run *run, struct err *e)
+{
+    if (!image_wanted(run)) {
+        return start_sandbox(run, e);
+    }
+    int r = image_start(run, e);
+    if (r < 0) {
+        return r;
+    }
+    run->confine.waiting = go_on_inside;
+    return 1;
+}
+
+void confine_take_listener(struct run *run, int fd)
+{
+    hand_listener(run, fd);
+    call(run, &run->confine.waiting);
 }
 
 void confine_await(struct run *run, enum confine_until until, void (*go_on)(struct run *run))
@@ -497,21 +544,29 @@ bool confine_close(struct run *run, void (*then)(struct run *run))
     if (c->copies_fd > 0) {
         cleanup_fd(&c->copies_fd);
     }
-    if (c->box == NULL || c->closing) {
+    if ((c->box == NULL && c->container == NULL) || c->closing) {
         return false;
     }
     c->closing = true;
     note_strays(run);
     /* Who is gone cannot change anything; that the mounts are still there disturbs nobody. */
-    c->then = sandbox_busy(c->box) ? then : NULL;
-    sandbox_close(c->box);
-    return c->then != NULL;
+    bool busy = (c->box != NULL && sandbox_busy(c->box)) ||
+                (c->container != NULL && container_busy(c->container));
+    c->then = busy ? then : NULL;
+    if (c->box != NULL) {
+        sandbox_close(c->box);
+    }
+    if (c->container != NULL) {
+        container_close(c->container);
+    }
+    return busy;
 }
 
 bool confine_wait(struct run *run, void (*then)(struct run *run))
 {
-    run->confine.then = run->confine.box == NULL ? NULL : then;
-    return run->confine.box != NULL;
+    bool there = run->confine.box != NULL || run->confine.container != NULL;
+    run->confine.then = there ? then : NULL;
+    return there;
 }
 
 void confine_done(struct run *run)
@@ -521,6 +576,7 @@ void confine_done(struct run *run)
         cleanup_fd(&c->spare);
     }
     c->box = sandbox_free(c->box);
+    c->container = container_free(c->container);
 }
 
 /* --- record --- */
@@ -545,6 +601,9 @@ void confine_report(struct run *run, struct summary *s)
     s->sandbox.lost = lost;
     s->sandbox.denied = run->confine.denied;
     s->sandbox.plan_sha256 = r->plan_sha256[0] == '\0' ? NULL : r->plan_sha256;
+    if (image_wanted(run)) {
+        image_report(run, s);
+    }
     if (r->mode != SANDBOX_OFF && r->requested != 0) {
         struct err why;
         struct json *report = sandbox_report_json(run->arena, r);

@@ -30,6 +30,7 @@
 #include "proc/proc.h"
 #include "sandbox/sandbox.h"
 
+struct json;
 struct run;
 struct summary;
 
@@ -53,6 +54,8 @@ struct confinement {
     struct sandbox_report report;
     void (*waiting)(struct run *run); /* for the view to stand, or to fail; NULL: nobody */
     void (*then)(struct run *run);
+    struct container *container; /* of the agent, when its adapter is an image; run/image.h */
+    const struct json *image;    /* what the engine says of it; NULL: not known yet */
 };
 
 /* Of the listener inside; beyond the ports that the kernel hands out by itself. Where the network
@@ -91,6 +94,13 @@ struct sandbox *confine_sandbox(const struct run *run);
 const struct proc_place *confine_place(const struct run *run);
 /* With a layer, see sandbox/sandbox.h; in the run's arena. NULL: there is no sandbox. */
 const struct proc_place *confine_place_layer(struct run *run, const char *layer);
+/* Files of the run that the agent is told about: to read, to write; NULL-terminated. */
+const char *const *confine_own_read(struct run *run);
+const char *const *confine_own_write(struct run *run);
+/* The listener of the container, which is the callee's. */
+void confine_take_listener(struct run *run, int fd);
+/* The container is gone. */
+void confine_container_closed(struct run *run);
 /* Who the agent is inside; NULL: whoever we are. */
 const char *confine_user(const struct run *run);
 

@@ -76,13 +76,21 @@ static bool is_withheld(const struct environment_input *in, struct str name)
     return false;
 }
 
+/* What of the caller's is true everywhere. */
+static bool is_universal(struct str name)
+{
+    return str_eqc(name, "LANG") || str_eqc(name, "LANGUAGE") || str_eqc(name, "TZ") ||
+           str_starts(name, STR("LC_"));
+}
+
 static void add_caller(struct building *b, const struct environment_input *in)
 {
     for (const char *const *p = in->caller; p != NULL && *p != NULL; p++) {
         struct str value = str_of(*p);
         struct str name = str_split(&value, '=');
-        bool wanted = allowed(name) || in->settings->env_inherit ||
-                      (in->home == NULL && str_eqc(name, "HOME"));
+        bool wanted = in->foreign ? is_universal(name)
+                                  : allowed(name) || in->settings->env_inherit ||
+                                        (in->home == NULL && str_eqc(name, "HOME"));
         if (value.ptr != NULL && wanted && is_name(name) && !never(name, in->home != NULL) &&
             !is_withheld(in, name)) {
             put(b, name, value, "caller");
@@ -129,7 +137,7 @@ static void add_contract(struct building *b, const struct environment_input *in)
     putc_if(b, "DELEGATION_ENABLED", tristate_word(s->delegation_enabled), "contract");
     putc_if(b, "CINCH_RUN_ID", in->run_id, "cinch");
     putc_if(b, "CINCH_PROMPT_FILE", in->prompt_file, "cinch");
-    putc_if(b, "CINCH_WORKSPACE", s->workspace, "cinch");
+    putc_if(b, "CINCH_WORKSPACE", in->workspace, "cinch");
     putc_if(b, "CINCH_OUTPUT_DIR", in->output_dir, "cinch");
     putc_if(b, "CINCH_CONFIG_FILE", in->config_file, "cinch");
     putc_if(b, "CINCH_ARTIFACTS_DIR", in->artifacts_dir, "cinch");

@@ -2,6 +2,7 @@
  *
  * What is started in phase execute: arguments, environment, what the driver is told.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -12,6 +13,8 @@
 #include "base/file.h"
 #include "proc/which.h"
 #include "record/redact.h"
+#include "run/holon.h"
+#include "run/image.h"
 #include "run/run_priv.h"
 
 /* execve() takes no single argument beyond 32 pages. */
@@ -73,7 +76,7 @@ struct placeholders execute_vars(struct run *run)
         { .name = "prompt_file", .value = str_of(run->paths.prompt_file) },
         { .name = "model", .value = str_of(s->model) },
         { .name = "model_unknown", .value = when_unknown(s) },
-        { .name = "workspace", .value = str_of(s->workspace) },
+        { .name = "workspace", .value = str_of(image_workspace(run)) },
         { .name = "output_dir", .value = str_of(run->record.dir.path) },
         { .name = "timeout",
           .value = str_of(arena_printf(run->arena, "%lld", (long long)seconds)) },
@@ -102,6 +105,9 @@ struct placeholders execute_vars(struct run *run)
         { .name = "delegation_off", .value = when_off(s->delegation_enabled) },
         { .name = "git", .value = when_repository(run) },
         { .name = "binary", .value = str_of(run->paths.program) },
+        { .name = "adapter_input", .value = str_of(holon_input(run)) },
+        { .name = "adapter_output", .value = str_of(holon_output(run)) },
+        { .name = "entry", .list = image_entry(run) },
         { .name = "command", .list = s->command },
         { .name = "args", .list = s->args },
     };
@@ -160,9 +166,13 @@ static int put_prefix(struct run *run, struct err *e)
     char found[PATH_MAX];
     size_t before = 0;
     size_t after = 0;
-    run->paths.executable = run->paths.program;
+    run->paths.executable =
+        run->settings.profile->image == NULL ? run->paths.program : image_program();
     if (run->prefix == NULL || run->prefix[0] == NULL) {
         return 0;
+    }
+    if (run->settings.profile->image != NULL) {
+        return ERR(e, ERR_UNSUPPORTED, "an image has to bring what a skill depends on");
     }
     while (run->prefix[before] != NULL) {
         before++;
@@ -188,27 +198,44 @@ static int put_prefix(struct run *run, struct err *e)
 
 /* --- files that the program leaves --- */
 
-/* Where it leaves them, in its home; each program begins with none. */
-#define FILES_DIR "output"
 /* Reached by a program that writes a huge log; it is then not looked at. */
 enum { LEFT_FILE_MAX = 8 << 20 };
 
+/* The directory itself stays: a container has it mounted. */
+static int empty(const char *dir, struct err *e)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    int r = 0;
+    if (d == NULL) { /* the agent may have put something else there */
+        cleanup_fd(&fd);
+        r = file_remove_tree(AT_FDCWD, dir, e);
+        return r < 0 ? r : file_mkdirs(AT_FDCWD, dir, 0700, e);
+    }
+    for (struct dirent *i = readdir(d); r == 0 && i != NULL; i = readdir(d)) {
+        if (strcmp(i->d_name, ".") != 0 && strcmp(i->d_name, "..") != 0) {
+            r = file_remove_tree(dirfd(d), i->d_name, e);
+        }
+    }
+    (void)closedir(d);
+    return r;
+}
+
 static int fresh_files(struct run *run, struct err *e)
 {
-    const char *dir = arena_printf(run->arena, "%s/" FILES_DIR, run->paths.home);
+    const char *dir = arena_printf(run->arena, "%s/" HOLON_OUTPUT, run->paths.home);
     run->exec.files_taken = false;
     if (run->driver->files == NULL) {
         return 0;
     }
-    int r = file_remove_tree(AT_FDCWD, dir, e);
-    return r < 0 ? r : file_mkdirs(AT_FDCWD, dir, 0700, e);
+    return empty(dir, e);
 }
 
 static void take_file(struct run *run, int home, const char *name)
 {
     struct err e;
     CLEANUP(buf) struct buf text = BUF_INIT(LEFT_FILE_MAX);
-    const char *path = arena_printf(run->arena, FILES_DIR "/%s", name);
+    const char *path = arena_printf(run->arena, HOLON_OUTPUT "/%s", name);
     int fd = file_open_below(home, str_of(path));
     if (fd < 0) {
         return; /* it need not leave one */
@@ -251,7 +278,7 @@ int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
         .governs = tools_govern(run),
         .feeds_back = tools_feed_back(run),
         .home = run->paths.home,
-        .workspace = run->settings.workspace,
+        .workspace = image_workspace(run),
     };
     if (run->driver->plan == NULL) {
         return 0;
@@ -259,6 +286,9 @@ int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
     int r = run->driver->plan(run->arena, spec, &run->launch, e);
     if (r == 0) {
         r = fresh_files(run, e);
+    }
+    if (r == 0) {
+        r = holon_write_input(run, e);
     }
     if (r == 0) {
         r = gateway_environment(run, &spec->vars, run->launch.env, e);
@@ -284,6 +314,7 @@ int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
 int launch_environment(struct run *run, const struct json *adapter_env, struct environment *ret,
                        struct err *e)
 {
+    bool foreign = adapter_env != NULL && run->settings.profile->image != NULL;
     struct environment_input in = {
         .settings = &run->settings,
         .secrets = &run->secrets,
@@ -291,12 +322,14 @@ int launch_environment(struct run *run, const struct json *adapter_env, struct e
         .adapter_env = adapter_env,
         .withheld = gateway_withheld(run),
         .run_id = run->record.state.run_id,
-        .home = run->settings.home == HOME_PRIVATE ? run->paths.home : NULL,
+        .home = run->settings.home == HOME_PRIVATE && !foreign ? run->paths.home : NULL,
+        .foreign = foreign,
+        .workspace = foreign ? image_workspace(run) : run->settings.workspace,
         .prompt_file = run->paths.prompt_file,
         .output_dir = run->record.dir.path,
         .config_file = run->paths.config_file,
         .artifacts_dir = run->paths.artifacts,
-        .user = confine_user(run),
+        .user = foreign ? NULL : confine_user(run),
         .skills_dir = run->paths.skills,
         .schema_file = run->paths.schema_file,
     };

@@ -66,8 +66,11 @@ static int find_program(struct run *run, struct err *e)
     if (run->driver->plan == NULL) {
         return 0; /* it starts none */
     }
+    const char *engine = run->settings.profile->image == NULL ? NULL : run->settings.sandbox.engine;
     int r = -ERR_USAGE;
-    if (json_len(candidates) == 0) {
+    if (engine != NULL) {
+        r = which_find(engine, getenv("PATH"), NULL, found, e);
+    } else if (json_len(candidates) == 0) {
         const char *name = json_cstring(json_item(run->settings.command, 0), "");
         r = which_find(name, child_path(run), run->settings.workspace, found, e);
     } else {

@@ -10,6 +10,7 @@
 #include "io/timer.h"
 #include "proc/proc.h"
 #include "record/redact.h"
+#include "run/image.h"
 #include "run/run_priv.h"
 
 #define HEARTBEAT     (100 * NSEC_PER_MS)
@@ -208,7 +209,7 @@ static void on_started(void *arg, pid_t pid)
     run->exec.launched = true;
     run->exec.pid = pid;
     events_spawned(&run->record.events, pid, (const char *const *)run->launch.argv,
-                   run->settings.workspace);
+                   image_workspace(run));
     run_show(run);
     if (run->cause.reason != REASON_NONE) {
         execute_stop(run, "interrupt"); /* the signal came while the child was being started */
@@ -353,8 +354,8 @@ static int launch(struct run *run, struct err *e)
         .path = run->paths.executable,
         .argv = (const char *const *)run->launch.argv,
         .envp = (const char *const *)run->environment.envp,
-        .cwd = run->settings.workspace,
-        .place = confine_place(run),
+        .cwd = image_workspace(run),
+        .place = image_wanted(run) ? image_place(run) : confine_place(run),
         .stdin_mode = converses ? PROC_STDIN_PIPE
                       : fed     ? PROC_STDIN_BYTES
                                 : PROC_STDIN_CLOSED,
@@ -365,6 +366,9 @@ static int launch(struct run *run, struct err *e)
         .port = { on_started, on_spawn_failed, on_output, NULL, on_cpu, on_exit_of_program, on_done,
                   run },
     };
+    if (image_wanted(run) && opts.place == NULL) {
+        return ERR(e, ERR_BUG, "an image without a container"); /* never here */
+    }
     return proc_start(run->loop, &opts, &x->proc, e);
 }
 

@@ -7,11 +7,20 @@
 #include "base/file.h"
 #include "record/redact.h"
 #include "run/harness_session.h"
+#include "run/holon.h"
 #include "run/run_error.h"
 #include "run/run_priv.h"
 #include "run/run_session.h"
 
 /* --- parse --- */
+
+static bool asks_for_review(const struct run *run)
+{
+    const struct engine_exit *exit = &run->exec.exit;
+    int code = run->report.review_exit;
+    return run->report.needs_human ||
+           (code != 0 && exit->end == ENGINE_EXITED && exit->value == code);
+}
 
 /* A harness that says it failed has failed; one that ends badly after a valid result has warned us.
  */
@@ -19,7 +28,11 @@ static void judge_exit(struct run *run)
 {
     const struct engine_exit *exit = &run->exec.exit;
     bool scylla = strcmp(run->settings.exit_profile, "scylla") == 0;
-    if (run->report.failed) {
+    if (asks_for_review(run)) {
+        struct str why = redact_str(run->redactor, run->arena, run->report.error);
+        run_fail(run, REASON_NEEDS_HUMAN, "the agent asks for a review%s%.*s",
+                 why.len > 0 ? ": " : "", STR_ARG(str_slice(why, 0, 400)));
+    } else if (run->report.failed) {
         /* Clean before it is cut: half a secret is not found. */
         struct str why = redact_str(run->redactor, run->arena, run->report.error);
         run_fail(run, REASON_FAILURE, "the agent reported a failure%s%.*s", why.len > 0 ? ": " : "",
@@ -137,6 +150,7 @@ int phase_collect(struct run *run, struct err *e)
     record_reclaim(&run->record);
     run_session_save(run);
     harness_session_keep(run);
+    holon_collect(run);
     output_collect(run);
     run_collect_workspace(run);
     /* The private home held the agent's own files, some of which may hold what no record should. */

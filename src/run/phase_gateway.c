@@ -12,6 +12,7 @@
 #include "io/listener.h"
 #include "io/timer.h"
 #include "run/gateway_run_priv.h"
+#include "run/image.h"
 
 static void on_impatient(void *arg)
 {
@@ -48,7 +49,7 @@ static struct json *places(struct run *run)
     struct json *o = json_object(run->arena);
     json_setc(run->arena, o, "run", json_cstr(run->arena, run->record.dir.path));
     json_setc(run->arena, o, "home", json_cstr(run->arena, run->paths.home));
-    json_setc(run->arena, o, "workspace", json_cstr(run->arena, run->settings.workspace));
+    json_setc(run->arena, o, "workspace", json_cstr(run->arena, image_workspace(run)));
     return o;
 }
 

@@ -13,6 +13,7 @@
 #include "base/toml.h"
 #include "base/yaml.h"
 #include "run/harness_session.h"
+#include "run/holon.h"
 #include "run/run_priv.h"
 
 static int render_config(const struct json *tree, enum config_format format, struct buf *out,
@@ -128,6 +129,7 @@ int phase_prepare(struct run *run, struct err *e)
     int r = run_open_workspace(run, e);
     r = r < 0 ? r : harness_session_put(run, e);
     r = r < 0 ? r : install_skills(run, e);
+    r = r < 0 ? r : holon_prepare(run, e);
     r = r < 0 ? r : runtime_probe_start(run);
     return r != 0 ? r : confine_start(run, e);
 }

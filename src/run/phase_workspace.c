@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/shape.h"
 #include "record/redact.h"
+#include "run/image.h"
 #include "run/run_priv.h"
 #include "workspace/mount.h"
 #include "workspace/txn.h"
@@ -164,13 +165,14 @@ static void work_at(struct run *run, const char *path)
 int run_open_workspace(struct run *run, struct err *e)
 {
     bool confined = run->confine.policy.mode != SANDBOX_OFF;
-    const char *why_not = !confined                                 ? "there is no sandbox"
+    const char *why_not = image_wanted(run)                         ? "the agent is in a container"
+                          : !confined                               ? "there is no sandbox"
                           : !kernel_has_overlay()                   ? "the kernel has no overlays"
                           : !can_hold_layer(run->record.dir.dir_fd) ? "the record is on a file "
                                                                       "system that cannot hold one"
                                                                     : NULL;
     int r = open_workspace(run, run->settings.workspace, why_not == NULL, why_not, e);
-    if (r == 0 && confined) {
+    if (r == 0 && (confined || image_wanted(run))) {
         grant(run);
     }
     if (r == 0) {

@@ -145,6 +145,7 @@ struct run {
     struct run_paths paths;
     struct definition definition;
     struct str prompt;
+    struct str spec_text; /* that the adapter was given, run/holon.h; ptr NULL: none */
     const struct driver *driver;
     void *session;            /* of the driver */
     struct session *state;    /* what tools remember; run_session.h */

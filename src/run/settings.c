@@ -148,6 +148,7 @@ static void read_sandbox(struct settings *s)
         .pids = json_int(json_get(v, "pids"), 0),
         .cpus = json_real(json_get(v, "cpus"), 0),
         .allow_degraded = tristate_at(s, "sandbox", "allow_degraded"),
+        .engine = json_cstring(json_get(v, "engine"), NULL),
     };
     if (json_is(net, JSON_ARRAY)) {
         s->sandbox.net = NET_HOSTS;

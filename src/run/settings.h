@@ -84,6 +84,7 @@ struct sandbox_settings {
     int64_t pids;             /* 0: no limit */
     double cpus;              /* 0: no limit */
     enum tristate allow_degraded;
+    const char *engine; /* runs images: name or path; NULL: whichever is found */
 };
 
 /* What the run may use up in all; 0: no limit. */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The file contract of adapters that are programs or images (driver `contract`): what they find and
+ * what they leave. docs/images.md is the contract.
+ *
+ *   prepare    holon_prepare(run)       the directories, before the sandbox shows them
+ *   execute    holon_write_input(run)   spec.yaml, prompts/, context/: to be read, not changed
+ *   collect    holon_collect(run)       what was left goes to evidence/adapter/, redacted
+ *
+ * Runs of other drivers have nothing of it: all functions then do nothing.
+ */
+#pragma once
+
+#include "base/err.h"
+
+struct run;
+
+/* Where the adapter leaves its files, below the private home. */
+#define HOLON_OUTPUT "output"
+
+int holon_prepare(struct run *run, struct err *e) MUST_USE;
+int holon_write_input(struct run *run, struct err *e) MUST_USE;
+void holon_collect(struct run *run);
+
+/* The directory of the inputs outside; as the adapter sees it; where it leaves its files. */
+const char *holon_input_dir(struct run *run);
+const char *holon_input(struct run *run);
+const char *holon_output(struct run *run);
