@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/text.h"
+#include "cli/turn.h"
 #include "record/rundir.h"
 #include "workspace/apply.h"
 
@@ -20,6 +21,8 @@ static const struct option options[] = {
     { "branch", 'b', OPTION_STRING, .value = "NAME",
       .help = "make a branch and switch to it first" },
     { "commit", 'm', OPTION_STRING, .value = "MESSAGE", .help = "commit the change" },
+    { "turn", 0, OPTION_INT, .value = "N",
+      .help = "what had changed at the end of turn N (workspace.savepoint)" },
     { "check", 0, OPTION_FLAG, .help = "only say whether it fits" },
     { 0 },
 };
@@ -33,6 +36,9 @@ struct job {
     struct cli *cli;
     struct rundir dir;
     const struct json *workspace; /* evidence/workspace.json */
+    const struct json *changes;   /* the same, or that of the turn */
+    const char *patch;            /* in the record */
+    const char *nested;           /* where patches of repositories within are */
     const char *target;
     struct apply_opts opts;
 };
@@ -63,7 +69,7 @@ static int apply_one(struct job *j, const char *target, const char *patch, bool 
 /* Patches of repositories within the tree; a commit or branch is for the tree itself. */
 static int apply_nested(struct job *j, bool check, struct apply_result *ret, struct err *e)
 {
-    const struct json *nested = json_get(j->workspace, "nested");
+    const struct json *nested = json_get(j->changes, "nested");
     int r = 0;
     struct apply_opts saved = j->opts;
     j->opts.branch = j->opts.commit = NULL;
@@ -75,7 +81,7 @@ static int apply_nested(struct job *j, bool check, struct apply_result *ret, str
             continue;
         }
         r = apply_one(j, arena_printf(j->cli->arena, "%s/%s", j->target, path),
-                      arena_printf(j->cli->arena, "evidence/nested/%s", patch), check, &one, e);
+                      arena_printf(j->cli->arena, "%s/%s", j->nested, patch), check, &one, e);
         ret->nothing = ret->nothing && one.nothing;
         ret->fits = one.fits;
         ret->why = one.fits ? ret->why : one.why;
@@ -119,14 +125,14 @@ static int apply_all(struct job *j, bool check, struct err *e)
     struct apply_result r;
     struct apply_result nested = { .fits = true, .nothing = true };
     /* All of it is looked at before any of it is done. */
-    int rc = apply_one(j, j->target, "diff.patch", true, &r, e);
+    int rc = apply_one(j, j->target, j->patch, true, &r, e);
     if (rc == 0 && r.fits) {
         rc = apply_nested(j, true, &nested, e);
         r.fits = nested.fits;
         r.why = nested.fits ? r.why : nested.why;
     }
     if (rc == 0 && r.fits && !check) {
-        rc = apply_one(j, j->target, "diff.patch", false, &r, e);
+        rc = apply_one(j, j->target, j->patch, false, &r, e);
         rc = rc < 0 ? rc : apply_nested(j, false, &nested, e);
     }
     if (rc < 0) {
@@ -142,6 +148,21 @@ static int apply_all(struct job *j, bool check, struct err *e)
                                             j->target, r.why == NULL ? "" : r.why);
 }
 
+static int find_changes(struct job *j, int64_t turn, struct err *e)
+{
+    struct arena *a = j->cli->arena;
+    j->workspace = rundir_read_object(&j->dir, "evidence/workspace.json", DESCRIPTION_MAX, a);
+    j->changes = j->workspace;
+    j->patch = "diff.patch";
+    j->nested = "evidence/nested";
+    if (turn >= 0) {
+        j->changes = rundir_read_object(&j->dir, turn_file(a, turn, ".json"), DESCRIPTION_MAX, a);
+        j->patch = turn_file(a, turn, ".patch");
+        j->nested = turn_file(a, turn, ".nested");
+    }
+    return turn >= 0 && j->changes == NULL ? turn_missing(j->cli, j->dir.path, turn, e) : 0;
+}
+
 static int run_apply(struct cli *cli, const struct options *opt, struct err *e)
 {
     struct job j = { .cli = cli, .dir = RUNDIR_INIT };
@@ -150,9 +171,8 @@ static int run_apply(struct cli *cli, const struct options *opt, struct err *e)
         r = ERR(e, ERR_EXISTS, "the run in '%s' is still going on", options_arg(opt, 0));
     }
     if (r == 0) {
-        j.workspace =
-            rundir_read_object(&j.dir, "evidence/workspace.json", DESCRIPTION_MAX, cli->arena);
-        r = find_target(&j, options_string(opt, "to", NULL), e);
+        r = find_changes(&j, options_int(opt, "turn", -1), e);
+        r = r < 0 ? r : find_target(&j, options_string(opt, "to", NULL), e);
     }
     if (r == 0) {
         j.opts.branch = options_string(opt, "branch", NULL);
@@ -163,8 +183,8 @@ static int run_apply(struct cli *cli, const struct options *opt, struct err *e)
     return r;
 }
 
-static const char *const usage[] = { "[--branch NAME] [--commit MESSAGE] DIR", "--check DIR",
-                                     NULL };
+static const char *const usage[] = { "[--branch NAME] [--commit MESSAGE] [--turn N] DIR",
+                                     "--check DIR", NULL };
 
 static const char *const description[] = {
     "A run leaves the user's tree alone; what the agent changed is in `diff.patch` of the run "
@@ -174,6 +194,8 @@ static const char *const description[] = {
     "into the index as well, unless its files have other changes; where it does not fit as it is, "
     "a "
     "three-way merge without conflicts will do. No hooks run.",
+    "With --turn N it is the state at the end of a turn of a run with `--savepoint turn`, also of "
+    "one that failed and was taken back.",
     NULL,
 };
 

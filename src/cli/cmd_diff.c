@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/text.h"
+#include "cli/turn.h"
 #include "record/rundir.h"
 #include "workspace/workspace.h"
 
@@ -20,6 +21,8 @@ static const struct option options[] = {
     { "files", 0, OPTION_FLAG,
       .help = "only which files, and how (A added, M modified, D deleted, "
               "R renamed)" },
+    { "turn", 0, OPTION_INT, .value = "N",
+      .help = "what had changed at the end of turn N (workspace.savepoint)" },
     { 0 },
 };
 
@@ -78,8 +81,12 @@ static int run_diff(struct cli *cli, const struct options *opt, struct err *e)
     if (r < 0 && r != -ERR_EXISTS) { /* a run that goes on may be looked at */
         return r;
     }
-    struct json *workspace =
-        rundir_read_object(&d, "evidence/workspace.json", DESCRIPTION_MAX, cli->arena);
+    int64_t turn = options_int(opt, "turn", -1);
+    const char *name = turn >= 0 ? turn_file(cli->arena, turn, ".json") : "evidence/workspace.json";
+    struct json *workspace = rundir_read_object(&d, name, DESCRIPTION_MAX, cli->arena);
+    if (turn >= 0 && workspace == NULL) {
+        return turn_missing(cli, d.path, turn, e);
+    }
     if (cli->format == CLI_JSON) {
         if (workspace == NULL) {
             return ERR(e, ERR_INPUT, "'%s' has no evidence/workspace.json (yet)", d.path);
@@ -92,8 +99,9 @@ static int run_diff(struct cli *cli, const struct options *opt, struct err *e)
         cli_print(cli, &out);
         return 0;
     }
-    r = file_exists(d.dir_fd, "diff.patch") || r == -ERR_EXISTS
-            ? rundir_read(&d, "diff.patch", PATCH_MAX, &patch, e)
+    const char *file = turn >= 0 ? turn_file(cli->arena, turn, ".patch") : "diff.patch";
+    r = turn >= 0 || file_exists(d.dir_fd, file) || r == -ERR_EXISTS
+            ? rundir_read(&d, file, PATCH_MAX, &patch, e)
             : make_patch(&d, cli->arena, &patch, e);
     if (r < 0) {
         cli_hint(cli, "a run has one when it has ended, and its agent was started");
@@ -112,12 +120,15 @@ static const char *const description[] = {
     "Prints `diff.patch` of a run directory: everything that the agent changed in the workspace, "
     "commits of its own included, against what was there when the run began. With --format json "
     "what is known about the workspace, the list of changed files included.",
+    "A run with `--savepoint turn` has such a patch for each of its turns, those that failed and "
+    "were taken back included: --turn N shows it.",
     NULL,
 };
 
 static const struct command_example examples[] = {
     { "cinch diff out | less", "read it" },
     { "cinch diff --files out", "which files" },
+    { "cinch diff --turn 2 out", "what had changed when the second turn ended" },
     { 0 },
 };
 

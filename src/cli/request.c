@@ -22,6 +22,7 @@ static const char *const view_words[] = {
     "snapshot", "overlay", "copy", "clone", "in-place", NULL
 };
 static const char *const keep_words[] = { "keep", "keep-on-failure", "remove", NULL };
+static const char *const savepoint_words[] = { "turn", "none", NULL };
 static const char *const home_words[] = { "private", "shared", NULL };
 static const char *const sandbox_words[] = { "read-only", "workspace-write", "off", NULL };
 static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
@@ -48,6 +49,8 @@ static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
     { "ref", 0, OPTION_STRING, .value = "REF", .help = "a commit, branch or tag to check out for the agent" }, \
     { "keep-workspace", 0, OPTION_ENUM, .value = "WHEN", .words = keep_words, \
       .help = "what stays of the workspace after the run", .shown = "keep-on-failure" }, \
+    { "savepoint", 0, OPTION_ENUM, .value = "WHEN", .words = savepoint_words, \
+      .help = "take back what a turn that fails changed, native tools included", .shown = "none" }, \
     { "output", 'o', OPTION_PATH, .value = "DIR", .help = "where the record goes; new or empty", \
       .shown = "a new directory below ~/.local/state/cinch/runs", .complete = COMPLETE_DIRECTORY }, \
     { "config", 'c', OPTION_PATH, .value = "FILE", .help = "evaluation settings (tier_id, test_id, api_keys, ...)" }, \
@@ -143,6 +146,7 @@ static const struct {
     { "workspace-mode", "workspace", "mode", OPTION_STRING },
     { "ref", "workspace", "ref", OPTION_STRING },
     { "keep-workspace", "workspace", "keep", OPTION_STRING },
+    { "savepoint", "workspace", "savepoint", OPTION_STRING },
     { "output", "output", "dir", OPTION_STRING },
     { "output-schema", "output", "schema", OPTION_STRING },
     { "timeout", "limits", "timeout", OPTION_DURATION },

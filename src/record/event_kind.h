@@ -58,6 +58,10 @@ enum event_level {
       "exchange:i format:s model:sz upstream:s status:iz attempts:i complete:b translated:b side:sz "  \
       "input_tokens:iz output_tokens:iz cache_read_tokens:iz cache_write_tokens:iz "                   \
       "reasoning_tokens:iz estimated:b cost_usd:nz first_byte_ms:iz duration_ms:i")                    \
+    X(EVENT_SAVEPOINT_TAKEN, "SavepointTaken", EVENT_INFO, "cinch.run",                                \
+      "turn:i entries:i bytes:i duration_ms:n")                                                        \
+    X(EVENT_SAVEPOINT_RESTORED, "SavepointRestored", EVENT_WARNING, "cinch.run",                       \
+      "turn:i why:s patch:s entries:i removed:i duration_ms:n")                                        \
     X(EVENT_PROMPT_RENDERED, "PromptRendered", EVENT_INFO, "cinch.prompt",                             \
       "prompt_ns:s prompt_key:s prompt_name:sz adapter:s session_id:sz render_inputs:a "               \
       "rendered_prompt:s created_at:s descriptor:z run_context:o event_id:s")                          \

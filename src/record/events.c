@@ -289,6 +289,36 @@ void events_signal_sent(struct events *ev, const char *signal, const char *targe
     event_send(ev, EVENT_PROCESS_SIGNAL, message, c);
 }
 
+static void event_took(struct events *ev, struct json *c, nsec took)
+{
+    json_setc(ev->arena, c, "duration_ms", json_number(ev->arena, (double)took / NSEC_PER_MS));
+}
+
+void events_savepoint_taken(struct events *ev, int64_t turn, int64_t entries, int64_t bytes,
+                            nsec took)
+{
+    struct json *c = event_context(ev);
+    event_int(ev, c, "turn", turn);
+    event_int(ev, c, "entries", entries);
+    event_int(ev, c, "bytes", bytes);
+    event_took(ev, c, took);
+    event_send(ev, EVENT_SAVEPOINT_TAKEN,
+               arena_printf(ev->arena, "savepoint of turn %lld", (long long)turn), c);
+}
+
+void events_savepoint_restored(struct events *ev, const struct event_savepoint *s)
+{
+    struct json *c = event_context(ev);
+    event_int(ev, c, "turn", s->turn);
+    event_word(ev, c, "why", s->why);
+    event_word(ev, c, "patch", s->patch);
+    event_int(ev, c, "entries", s->entries);
+    event_int(ev, c, "removed", s->removed);
+    event_took(ev, c, s->took);
+    event_send(ev, EVENT_SAVEPOINT_RESTORED,
+               arena_printf(ev->arena, "turn %lld was taken back", (long long)s->turn), c);
+}
+
 void events_leaked(struct events *ev, int count)
 {
     struct json *c = event_context(ev);

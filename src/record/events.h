@@ -107,6 +107,17 @@ void events_exited(struct events *ev, pid_t pid, struct engine_exit exit, nsec t
 void events_deadline(struct events *ev, const char *kind, nsec limit);
 /* signal "SIGTERM", target "tree" or "process", why "deadline", "interrupt", "leaked" … */
 void events_signal_sent(struct events *ev, const char *signal, const char *target, const char *why);
+/* The workspace and the session before a turn were kept; a turn that failed was taken back. */
+struct event_savepoint {
+    int64_t turn;
+    const char *why;   /* it failed */
+    const char *patch; /* what it had changed, in the record */
+    int64_t entries, removed;
+    nsec took;
+};
+void events_savepoint_taken(struct events *ev, int64_t turn, int64_t entries, int64_t bytes,
+                            nsec took);
+void events_savepoint_restored(struct events *ev, const struct event_savepoint *s);
 void events_leaked(struct events *ev, int count);
 
 /* --- the prompt (WINK's telemetry) --- */

@@ -187,10 +187,10 @@ void run_alive(struct run *run)
 
 /* CINCH_STOP_AT=<phase> stops the process with SIGSTOP on entering that phase: tests then interrupt
  * or kill it there, at a known place (tests/integration/test_ends.py). */
-static void stop_for_test(enum phase phase)
+void run_stop_for_test(const char *where)
 {
-    const char *where = getenv("CINCH_STOP_AT");
-    if (where != NULL && strcmp(where, phase_word(phase)) == 0) {
+    const char *wanted = getenv("CINCH_STOP_AT");
+    if (wanted != NULL && strcmp(wanted, where) == 0) {
         (void)raise(SIGSTOP);
     }
 }
@@ -205,7 +205,7 @@ static void enter(struct run *run, enum phase phase)
         record_phase(&run->record, phase_word(phase));
     }
     run->phase = phase;
-    stop_for_test(phase);
+    run_stop_for_test(phase_word(phase));
     if (run->opts->watcher.phase != NULL) {
         struct run_view view = view_of(run);
         run->opts->watcher.phase(run->opts->watcher.owner, &view);

@@ -50,10 +50,16 @@ static void end_it(struct dialogue *d)
 static void next_turn(struct run *run, struct str text)
 {
     struct dialogue *d = run->exec.dialogue;
+    struct err e;
     if (d == NULL || run->exec.proc == NULL) {
         return; /* it died meanwhile */
     }
     if (text.len == 0) {
+        end_it(d);
+        return;
+    }
+    if (turn_begin(run, &e) < 0) {
+        run_fail_err(run, &e);
         end_it(d);
         return;
     }

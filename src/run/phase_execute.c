@@ -376,7 +376,8 @@ static void start(struct run *run)
         if (run->driver->offer != NULL) {
             run->driver->offer(run->session, tools_offered(run));
         }
-        int r = run->driver->plan == NULL ? talk_start(run, &e) : launch(run, &e);
+        int r = turn_begin(run, &e);
+        r = r < 0 ? r : run->driver->plan == NULL ? talk_start(run, &e) : launch(run, &e);
         if (r < 0) {
             run_fail_err(run, &e);
         } else {
@@ -388,11 +389,17 @@ static void start(struct run *run)
     }
 }
 
+static void end_turns(struct run *run)
+{
+    turns_close(run);
+    run_phase_done(run);
+}
+
 /* Tools are rolled back and gone before anybody looks at what came of the run. */
 void execute_over(struct run *run)
 {
     free_timers(&run->exec);
-    tools_close(run, run_phase_done);
+    tools_close(run, end_turns);
 }
 
 /* What the session that is over has used is kept; a new one begins with another prompt. */
@@ -417,6 +424,7 @@ int execute_again(struct run *run, struct str prompt, struct err *e)
     x->last_life = clock_now();
     free_timers(x);
     r = make_timers(run, e);
+    r = r < 0 ? r : turn_begin(run, e);
     r = r < 0 ? r : launch(run, e);
     if (r == 0) {
         arm_timers(run);
@@ -453,6 +461,7 @@ int phase_execute(struct run *run, struct err *e)
         return r;
     }
     /* Programs that we start on demand must find the view; the agent's may wait for it inside. */
-    confine_await(run, tools_wanted(run) ? CONFINE_STANDS : CONFINE_ENTER, go_on);
+    bool at_work = tools_wanted(run) || turns_wanted(run);
+    confine_await(run, at_work ? CONFINE_STANDS : CONFINE_ENTER, go_on);
     return 1;
 }

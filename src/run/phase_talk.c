@@ -157,10 +157,16 @@ static void start_call(struct talk *x, const struct llm_call *c)
 static void next_turn(struct run *run, struct str text)
 {
     struct talk *x = run->exec.talk;
+    struct err e;
     if (x == NULL || x->over) {
         return; /* stopped meanwhile */
     }
     if (text.len == 0) {
+        end(x);
+        return;
+    }
+    if (turn_begin(run, &e) < 0) {
+        run_fail_err(run, &e);
         end(x);
         return;
     }

@@ -282,11 +282,11 @@ const struct proc_place *run_txn_place(struct run *run, const struct txn *x)
 
 /* --- collect --- */
 
-static int copy_patch(struct run *run, int fd, struct err *e)
+static int copy_patch(struct run *run, const char *name, int fd, struct err *e)
 {
     struct logfile out;
     char chunk[65536];
-    int r = logfile_init(&out, &run->record.dir, "diff.patch", run->redactor, &run->record.loss, e);
+    int r = logfile_init(&out, &run->record.dir, name, run->redactor, &run->record.loss, e);
     if (r < 0) {
         return r;
     }
@@ -300,8 +300,8 @@ static int copy_patch(struct run *run, int fd, struct err *e)
     } while (n > 0 || (n < 0 && errno == EINTR));
     logfile_flush(&out);
     if (out.written != out.received) {
-        run_warn(run, "diff.patch is not as the agent left it: secrets were taken out, or the disk "
-                      "is full");
+        run_warn(run, "%s is not as the agent left it: secrets were taken out, or the disk is full",
+                 name);
     }
     logfile_done(&out);
     return 0;
@@ -340,7 +340,8 @@ static int write_description(struct run *run, const struct diff_result *d, bool 
     return record_write_json(&run->record, "evidence/workspace.json", o, e);
 }
 
-static int make_patch(struct run *run, struct diff_result *d, struct err *e)
+int run_make_patch(struct run *run, const char *name, const char *nested_dir,
+                   struct diff_result *ret, struct err *e)
 {
     CLEANUP(fd)
     int fd = openat(run->record.dir.dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -349,11 +350,11 @@ static int make_patch(struct run *run, struct diff_result *d, struct err *e)
     }
     struct workspace_diff_opts o = {
         .patch_fd = fd,
-        .nested_dir = arena_printf(run->arena, "%s/evidence/nested", run->record.dir.path),
+        .nested_dir = nested_dir,
         .max_file = shape_size(setting(run, "max_file"), 0),
     };
-    int r = workspace_diff(run->workspace, run->arena, &o, d, e);
-    return r < 0 ? r : copy_patch(run, fd, e);
+    int r = workspace_diff(run->workspace, run->arena, &o, ret, e);
+    return r < 0 ? r : copy_patch(run, name, fd, e);
 }
 
 /* keep | keep-on-failure | remove */
@@ -375,7 +376,8 @@ void run_collect_workspace(struct run *run)
     }
     bool known = false;
     if (run->exec.launched) {
-        known = make_patch(run, &d, &why) == 0;
+        const char *nested = arena_printf(run->arena, "%s/evidence/nested", run->record.dir.path);
+        known = run_make_patch(run, "diff.patch", nested, &d, &why) == 0;
         if (!known && run->record.damage.code != ERR_OK) {
             run_warn(run, "there is no patch: %s", why.msg); /* it went with the record */
         } else if (!known) {

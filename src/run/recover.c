@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The record first, then transactions and the home: if this is interrupted, doing it again finishes
- * it.
+ * The record first, then transactions, a turn that was being taken back, and the home: if this is
+ * interrupted, doing it again finishes it.
  */
 #include "run/recover.h"
 
@@ -10,8 +10,10 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "io/loop.h"
 #include "record/recover.h"
+#include "record/rundir.h"
 #include "run/run_session.h"
 #include "sandbox/sandbox.h"
 #include "workspace/txn.h"
@@ -24,11 +26,12 @@ struct replay {
     struct sandbox *box;
     struct workspace *workspace;
     struct err *e;
-    int result;
+    int result; /* 1: a turn was taken back */
 };
 
-static int replay_on(const struct workspace *w, int root, struct err *e)
+static int replay_on(struct workspace *w, int root, struct err *e)
 {
+    struct savepoint_opts points;
     struct txns_opts o = {
         .workspace_fd = root,
         .dir = workspace_txn_dir(w),
@@ -36,7 +39,9 @@ static int replay_on(const struct workspace *w, int root, struct err *e)
         .marks = sandbox_userxattr() ? NODE_MARKS_USER : NODE_MARKS_TRUSTED,
     };
     int r = txns_recover(&o, e);
-    return r < 0 ? r : 0;
+    workspace_savepoints(w, &points);
+    points.workspace_fd = root;
+    return r < 0 ? r : savepoints_recover(&points, e);
 }
 
 static void on_ready(void *arg, const struct sandbox_report *report, int listener)
@@ -103,6 +108,45 @@ static int replay_in_view(struct workspace *w, struct err *e)
     return p.result;
 }
 
+/* The record of the turn says that it is being taken back; now it is. */
+static void tell_restored(const char *dir, int64_t turn)
+{
+    enum { TURN_MAX = 64 << 20 };
+    CLEANUP(rundir) struct rundir d = RUNDIR_INIT;
+    CLEANUP(arena) struct arena *a = arena_new();
+    const char *name = arena_printf(a, "savepoints/turn-%lld.json", (long long)turn);
+    if (rundir_open(&d, dir, NULL) < 0) {
+        return;
+    }
+    struct json *told = rundir_read_object(&d, name, TURN_MAX, a);
+    if (told != NULL) {
+        json_setc(a, told, "restored", json_boolean(a, true));
+        (void)!rundir_write_json(&d, name, told, NULL);
+    }
+}
+
+/* Which turn was being taken back; 0: none. */
+static int64_t turn_of(struct workspace *w)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    struct savepoint_opts o;
+    struct json *note = NULL;
+    workspace_savepoints(w, &o);
+    const char *path = arena_printf(a, "%s/%s", o.dir, SAVEPOINT_NOTE);
+    return file_read(AT_FDCWD, path, BUF_TEXT, &text, NULL) < 0 ||
+                   json_parse(a, buf_str(&text), NULL, &note, NULL) < 0
+               ? 0
+               : json_int(json_get(note, "turn"), 0);
+}
+
+static bool has_savepoints(struct workspace *w)
+{
+    struct savepoint_opts o;
+    workspace_savepoints(w, &o);
+    return file_is_dir(AT_FDCWD, o.dir);
+}
+
 /* Finishes what was decided, undoes the rest. */
 static int replay(const char *dir, struct err *e)
 {
@@ -116,10 +160,14 @@ static int replay(const char *dir, struct err *e)
     if (r < 0) {
         return 0; /* it died before there was a workspace */
     }
-    if (file_is_dir(AT_FDCWD, workspace_txn_dir(w))) {
+    int64_t turn = turn_of(w);
+    if (file_is_dir(AT_FDCWD, workspace_txn_dir(w)) || has_savepoints(w)) {
         r = workspace_fd(w) >= 0 ? replay_on(w, workspace_fd(w), e) : replay_in_view(w, e);
     }
     (void)workspace_close(w, true);
+    if (r > 0) {
+        tell_restored(dir, turn);
+    }
     return r < 0 ? err_wrap(e, "unfinished transactions in '%s'", dir) : 0;
 }
 

@@ -82,8 +82,11 @@ void rounds_judge(struct run *run, const struct agent_report *report,
     struct run_tools *t = run->tools;
     nsec left;
     struct err why;
-    bool wanted = t != NULL && completion_wanted(t->completion) &&
-                  run->cause.reason == REASON_NONE && !report->failed;
+    bool well = run->cause.reason == REASON_NONE && !report->failed;
+    bool wanted = well && t != NULL && completion_wanted(t->completion);
+    if (well) {
+        turn_well(run);
+    }
     if (!wanted) {
         next(run, STR_EMPTY);
         return;

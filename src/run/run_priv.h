@@ -17,6 +17,7 @@
 #include "run/secrets.h"
 
 struct dialogue;
+struct diff_result;
 struct run_tools;
 struct session;
 struct talk;
@@ -25,6 +26,7 @@ struct proc;
 struct redactor;
 struct run_gateway;
 struct run_session;
+struct run_turns;
 struct runtime_probe;
 struct session;
 struct sigwatch;
@@ -148,6 +150,7 @@ struct run {
     struct session *state;    /* what tools remember; run_session.h */
     struct run_session *kept; /* its files */
     struct run_tools *tools;  /* NULL: none, and no guards either */
+    struct run_turns *turns;  /* NULL: no savepoints (yet) */
     int files_fd;             /* of agent_files.c; 0: not open */
     char render_id[ID_LEN];   /* of the event that told the prompt */
     struct launch launch;
@@ -184,6 +187,8 @@ void run_show(struct run *run); /* tells the watcher about progress */
 void run_alive(struct run *run);
 void run_beat(struct run *run); /* only told: the record's heartbeat, the watcher */
 void run_cancel(struct run *run);
+/* CINCH_STOP_AT=where: tests then interrupt or kill the process there. */
+void run_stop_for_test(const char *where);
 
 /* --- phases: 0 done, 1 goes on by itself until run_phase_done(), negative failed --- */
 
@@ -311,6 +316,15 @@ void rounds_after_exit(struct run *run);
 void rounds_stop(struct run *run);
 void rounds_add_usage(struct agent_usage *sum, const struct agent_usage *u);
 
+/* --- turns.c: savepoints --- */
+
+bool turns_wanted(const struct run *run);
+/* Before the agent is told what to do next; the turn before is over. */
+int turn_begin(struct run *run, struct err *e) MUST_USE;
+void turn_well(struct run *run); /* it came to its end by itself */
+/* No program of the run works in the view any more. Idempotent. */
+void turns_close(struct run *run);
+
 /* --- phase_talk.c: drivers that talk to a model themselves --- */
 
 int talk_start(struct run *run, struct err *e);
@@ -327,6 +341,9 @@ int run_workspace_copy(struct run *run, const struct err *why, struct err *e) MU
 int run_workspace_outside(struct run *run, struct err *e) MUST_USE;
 /* The patch, what is known about it, and the end of the view. */
 void run_collect_workspace(struct run *run);
+/* The changes so far, as a patch in the record; those of repositories within in `nested_dir`. */
+int run_make_patch(struct run *run, const char *name, const char *nested_dir,
+                   struct diff_result *ret, struct err *e) MUST_USE;
 
 /* Transactions on the workspace, for programs that we start for the agent. Not before the sandbox
  * stands (CONFINE_STANDS), if there is one; to be closed before phase execute ends. */

@@ -14,6 +14,7 @@
 #include "record/redact.h"
 #include "run/run_priv.h"
 #include "tools/session.h"
+#include "workspace/savepoint.h"
 
 #define SNAPSHOT_MAX ((size_t)64 << 20)
 #define JOURNAL_MAX  ((size_t)512 << 20) /* that recovery reads */
@@ -304,6 +305,13 @@ void run_session_save(struct run *run)
     }
 }
 
+int64_t run_session_journal(const struct run *run)
+{
+    struct stat st;
+    bool has = run->kept != NULL && run->kept->journal_fd >= 0;
+    return has && fstat(run->kept->journal_fd, &st) == 0 ? st.st_size : 0;
+}
+
 void run_session_close(struct run *run)
 {
     if (run->kept != NULL) {
@@ -352,6 +360,22 @@ static void cut_torn_line(int dir, struct str journal)
     }
 }
 
+/* A turn that was being taken back takes what it remembered with it, whether the journal says so
+ * already or not. */
+static int replay(struct session *s, const struct rundir *d, struct arena *a, struct str journal)
+{
+    enum { NOTE_MAX = 4096 };
+    const struct json *note = rundir_read_object(d, "work/savepoint/" SAVEPOINT_NOTE, NOTE_MAX, a);
+    int64_t begin = json_int(json_get(note, "journal"), -1);
+    if (begin < 0 || (size_t)begin > journal.len) {
+        return session_replay(s, journal, NULL);
+    }
+    int r = session_replay(s, str_slice(journal, 0, (size_t)begin), NULL);
+    struct session_moment before = session_snapshot(s);
+    r = r < 0 ? r : session_replay(s, str_slice(journal, (size_t)begin, journal.len), NULL);
+    return r < 0 ? r : session_restore(s, before, true, NULL);
+}
+
 void run_session_recover(const struct rundir *d)
 {
     CLEANUP(fd)
@@ -363,7 +387,7 @@ void run_session_recover(const struct rundir *d)
     CLEANUP(buf) struct buf text = BUF_INIT(JOURNAL_MAX);
     struct session *s = session_of(a, d);
     bool whole = rundir_read(d, "session/journal.jsonl", JOURNAL_MAX, &text, NULL) == 0 &&
-                 session_replay(s, buf_str(&text), NULL) == 0;
+                 replay(s, d, a, buf_str(&text)) == 0;
     (void)!write_snapshot(d->dir_fd, "after.jsonl", s, NULL, NULL);
     if (whole) {
         cut_torn_line(dir, buf_str(&text));

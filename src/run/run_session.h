@@ -18,6 +18,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/err.h"
 
 struct run;
@@ -29,6 +31,9 @@ int run_session_open(struct run *run, struct err *e) MUST_USE;
 /* Writes session/after.jsonl; a failure only warns. */
 void run_session_save(struct run *run);
 void run_session_close(struct run *run); /* idempotent; accepts a run that never opened one */
+
+/* Bytes of its journal; 0: it has none. */
+int64_t run_session_journal(const struct run *run);
 
 /* Of a run whose process died: session/after.jsonl from the journal, if it is missing. What cannot
  * be read of the journal is left out, and the file renamed to "<name>.damaged". */

@@ -121,6 +121,7 @@ static void read_view(struct settings *s)
         .ref = json_cstring(json_get(v, "ref"), NULL),
         .context = json_get(v, "context"),
         .mounts = json_get(v, "mounts"),
+        .savepoints = str_eqc(json_str(json_get(v, "savepoint"), STR_EMPTY), "turn"),
     };
 }
 

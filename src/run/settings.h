@@ -58,6 +58,7 @@ struct workspace_settings {
     const char *ref;            /* of git; NULL: the tree as it is */
     const struct json *context; /* list of absolute paths; NULL: none */
     const struct json *mounts;  /* list of {source (absolute), target, write}; NULL: none */
+    bool savepoints;            /* a turn that fails is taken back */
 };
 
 enum settings_sandbox_mode {

@@ -32,6 +32,7 @@ OPTIONAL = {"task.json": "task", "evidence/config.json": "config", "evidence/env
             "evidence/workspace.json": "workspace",
             "evidence/ledger.json": "ledger",
             "session/before.jsonl": "session", "session/after.jsonl": "session"}
+TURNS = "savepoint"  # savepoints/turn-N.json
 OPTIONAL_LINES = {"session/journal.jsonl": "journal"}
 LINES = {"events.jsonl": "event", "transcript.jsonl": "transcript"}
 LOGS = ["stdout.log", "stderr.log", "agent.log"]
@@ -55,7 +56,8 @@ def parse(text):
 
 def load_validators(schemas):
     validators = {}
-    for name in [*FINAL.values(), *ALWAYS.values(), *OPTIONAL.values(), *LINES.values(), *OPTIONAL_LINES.values()]:
+    for name in [*FINAL.values(), *ALWAYS.values(), *OPTIONAL.values(), *LINES.values(), *OPTIONAL_LINES.values(),
+                 TURNS]:
         schema = json.loads((schemas / f"{name}.schema.json").read_text())
         jsonschema.Draft202012Validator.check_schema(schema)
         validators[name] = jsonschema.Draft202012Validator(schema)
@@ -182,6 +184,8 @@ class Record:
         for name, schema in {**ALWAYS, **FINAL, **OPTIONAL}.items():
             if (self.dir / name).exists() or not (name in OPTIONAL or (running and name in FINAL)):
                 self.load_file(name, schema)
+        for path in sorted(self.dir.glob("savepoints/turn-*.json")):
+            self.load_file(f"savepoints/{path.name}", TURNS)
         for name, schema in LINES.items():
             self.load_lines(name, schema)
         for name, schema in OPTIONAL_LINES.items():
