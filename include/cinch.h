@@ -151,7 +151,8 @@ struct cinch_options {
 CINCH_PUBLIC int cinch_run(struct cinch_task *task, const struct cinch_options *options,
                            struct cinch_result **result);
 
-CINCH_PUBLIC void cinch_result_free(struct cinch_result *result);                /* accepts NULL */
+/* All accept NULL: there is no result then, the strings are NULL and the exit status is -1. */
+CINCH_PUBLIC void cinch_result_free(struct cinch_result *result);
 CINCH_PUBLIC const char *cinch_result_json(const struct cinch_result *result);   /* result.json */
 CINCH_PUBLIC const char *cinch_result_dir(const struct cinch_result *result);    /* the record */
 CINCH_PUBLIC const char *cinch_result_reason(const struct cinch_result *result); /* "success" … */

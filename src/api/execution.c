@@ -127,20 +127,20 @@ void cinch_result_free(struct cinch_result *r)
 
 const char *cinch_result_json(const struct cinch_result *r)
 {
-    return r->json.ptr;
+    return r == NULL ? NULL : r->json.ptr;
 }
 
 const char *cinch_result_dir(const struct cinch_result *r)
 {
-    return r->summary.output_dir;
+    return r == NULL ? NULL : r->summary.output_dir;
 }
 
 const char *cinch_result_reason(const struct cinch_result *r)
 {
-    return reason_word(r->summary.reason);
+    return r == NULL ? NULL : reason_word(r->summary.reason);
 }
 
 int cinch_result_exit_status(const struct cinch_result *r)
 {
-    return r->summary.exit_status;
+    return r == NULL ? -1 : r->summary.exit_status;
 }

@@ -22,7 +22,7 @@ static const char *const view_words[] = {
     "snapshot", "overlay", "copy", "clone", "in-place", NULL
 };
 static const char *const keep_words[] = { "keep", "keep-on-failure", "remove", NULL };
-static const char *const savepoint_words[] = { "turn", "off", NULL };
+static const char *const savepoint_words[] = { "turn", "none", NULL };
 static const char *const home_words[] = { "private", "shared", NULL };
 static const char *const sandbox_words[] = { "read-only", "workspace-write", "off", NULL };
 static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
@@ -50,7 +50,7 @@ static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
     { "keep-workspace", 0, OPTION_ENUM, .value = "WHEN", .words = keep_words, \
       .help = "what stays of the workspace after the run", .shown = "keep-on-failure" }, \
     { "savepoint", 0, OPTION_ENUM, .value = "WHEN", .words = savepoint_words, \
-      .help = "take back what a turn that fails changed, native tools included", .shown = "off" }, \
+      .help = "take back what a turn that fails changed, native tools included", .shown = "none" }, \
     { "output", 'o', OPTION_PATH, .value = "DIR", .help = "where the record goes; new or empty", \
       .shown = "a new directory below ~/.local/state/cinch/runs", .complete = COMPLETE_DIRECTORY }, \
     { "resume", 0, OPTION_PATH, .value = "DIR", .help = "go on with the conversation of an earlier run's record", \

@@ -10,9 +10,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -60,6 +62,15 @@ static int set_up(struct err *e)
     return 0;
 }
 
+/* What a program of root's mounts goes with it, also without a sandbox; what is mounted outside
+ * meanwhile is still seen. Who may not have that has no right to mount anything either. */
+static void part_mounts(void)
+{
+    if (geteuid() == 0 && unshare(CLONE_NEWNS) == 0) {
+        (void)mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL);
+    }
+}
+
 static int is_control_socket(int fd)
 {
     int type = 0;
@@ -89,6 +100,9 @@ int main(int argc, char **argv)
     int rc = set_up(&e);
     if (rc == 0) {
         bool hold = door || (argc == 2 && strcmp(argv[1], "hold") == 0);
+        if (!hold) {
+            part_mounts();
+        }
         rc = hold ? holder_run(CONTROL_FD, door, &e) : keeper_run(CONTROL_FD, NULL, &e);
     }
     if (rc < 0) {

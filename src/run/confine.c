@@ -510,16 +510,6 @@ const struct proc_place *confine_place(const struct run *run)
     return run->confine.open ? &run->confine.place : NULL;
 }
 
-const struct proc_place *confine_place_layer(struct run *run, const char *layer)
-{
-    if (!run->confine.open) {
-        return NULL;
-    }
-    struct proc_place *place = ARENA_NEW(run->arena, struct proc_place);
-    *place = sandbox_place(run->confine.box, arena_dup(run->arena, str_of(layer)));
-    return place;
-}
-
 const char *confine_user(const struct run *run)
 {
     return run->confine.policy.mode == SANDBOX_OFF ? NULL : sandbox_user_name(run->arena);

@@ -18,8 +18,8 @@
  * of their own each:
  *
  *   run_txns_open(run, &t, e);  txn_begin(t, &x, e);           run_priv.h, workspace/txn.h
- *   opts.place = run_txn_place(run, x);                        NULL: without a sandbox,
- *   opts.cwd = opts.place ? run->settings.workspace : txn_copy(x);
+ *   place = sandbox_place(confine_sandbox(run), run_txn_layer(run, a, x));
+ *                                    without a sandbox they work in txn_copy(x)
  *
  * There is a sandbox also when the adapter starts no program, if the task names programs of its
  * own; then the gateway listens outside, because it is cinch that talks to the model.
@@ -92,8 +92,6 @@ void confine_interrupt(struct run *run);
 /* The sandbox, to be asked for its directories once it stands; NULL: there is none. */
 struct sandbox *confine_sandbox(const struct run *run);
 const struct proc_place *confine_place(const struct run *run);
-/* With a layer, see sandbox/sandbox.h; in the run's arena. NULL: there is no sandbox. */
-const struct proc_place *confine_place_layer(struct run *run, const char *layer);
 /* Files of the run that the agent is told about: to read, to write; NULL-terminated. */
 const char *const *confine_own_read(struct run *run);
 const char *const *confine_own_write(struct run *run);

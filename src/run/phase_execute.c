@@ -311,6 +311,9 @@ void execute_interrupt(struct run *run, bool at_once)
 {
     runtime_probe_interrupt(run);
     confine_interrupt(run);
+    if (at_once) {
+        tools_hurry(run);
+    }
     if (run->exec.talk != NULL) {
         stop(run, "interrupt");
         return;

@@ -276,12 +276,6 @@ const char *run_txn_layer(struct run *run, struct arena *a, const struct txn *x)
     return arena_printf(a, "%sdisk/%s/%s", SANDBOX_LAYER_BIND, COPIES_NAME, txn_copy_name(x));
 }
 
-const struct proc_place *run_txn_place(struct run *run, const struct txn *x)
-{
-    const char *layer = run_txn_layer(run, run->arena, x);
-    return layer == NULL ? NULL : confine_place_layer(run, layer);
-}
-
 /* --- collect --- */
 
 static int copy_patch(struct run *run, const char *name, int fd, struct err *e)

@@ -349,10 +349,8 @@ int run_make_patch(struct run *run, const char *name, const char *nested_dir,
 /* Transactions on the workspace, for programs that we start for the agent. Not before the sandbox
  * stands (CONFINE_STANDS), if there is one; to be closed before phase execute ends. */
 int run_txns_open(struct run *run, struct txns **ret, struct err *e) MUST_USE;
-/* Where the program of a transaction runs; NULL: there is no sandbox, and its directory is
- * txn_copy(). Else it is settings.workspace, as for the agent. */
-const struct proc_place *run_txn_place(struct run *run, const struct txn *x);
-/* The layer of it, for sandbox_place(); NULL: there is no sandbox. */
+/* The layer of a transaction, for sandbox_place(); its program works in settings.workspace then, as
+ * the agent does. NULL: there is no sandbox, and it works in txn_copy(). */
 const char *run_txn_layer(struct run *run, struct arena *a, const struct txn *x);
 
 /* Who speaks in events about the prompt. */

@@ -5,7 +5,6 @@
  */
 #include "run/run_tools.h"
 
-#include "adapters/mcp_link.h"
 #include "adapters/mcp_mount.h"
 #include "io/loop.h"
 #include "run/agent_files.h"
@@ -399,7 +398,7 @@ static int make_environment(struct run *run, struct err *e)
     return r;
 }
 
-static void go_on_opened(void *arg)
+void tools_go_on_opened(void *arg)
 {
     struct run *run = arg;
     struct run_tools *t = run->tools;
@@ -413,90 +412,6 @@ static void go_on_opened(void *arg)
         tools_tell_offer(run);
     }
     then(run);
-}
-
-static void on_server_ready(void *arg, struct toolserver *s, const struct tool *tools, size_t n)
-{
-    struct run *run = arg;
-    struct err e;
-    for (size_t i = 0; i < n; i++) {
-        struct tool tool = tools[i];
-        if (bridge_add(run->tools->bridge, &tool, &e) < 0) {
-            run_warn(run, "server '%.*s': %s", STR_ARG(toolserver_name(s)), e.msg);
-            tool_free(&tool);
-        }
-    }
-    if (--run->tools->waiting == 0) {
-        go_on_opened(run);
-    }
-}
-
-static void on_server_failed(void *arg, struct toolserver *s, const struct err *why)
-{
-    struct run *run = arg;
-    if (run_fail(run, why->code == ERR_SECRET ? REASON_AUTH : REASON_UNAVAILABLE,
-                 "tool server '%.*s': %s", STR_ARG(toolserver_name(s)), why->msg)) {
-        run->cause.phase = "tool";
-    }
-    if (--run->tools->waiting == 0) {
-        go_on_opened(run);
-    }
-}
-
-static void on_server_event(void *arg, struct toolserver *s, enum toolserver_event ev,
-                            struct str tool, const char *text)
-{
-    struct run *run = arg;
-    bool of_tool = tool.len > 0;
-    if (ev == TOOLSERVER_RESTARTED) {
-        return;
-    }
-    run_warn(run, "tool server '%.*s'%s%.*s%s: %s", STR_ARG(toolserver_name(s)),
-             of_tool ? ", tool '" : "", STR_ARG(tool), of_tool ? "'" : "", text);
-}
-
-static void on_server_stopped(void *arg, struct toolserver *s);
-
-static const char *secret_of(void *arg, const char *name)
-{
-    const struct run *run = arg;
-    for (size_t i = 0; i < run->secrets.len; i++) {
-        if (strcmp(run->secrets.items[i].name, name) == 0) {
-            return arena_dup(run->arena, run->secrets.items[i].value);
-        }
-    }
-    return NULL;
-}
-
-static int open_servers(struct run *run, struct err *e)
-{
-    struct run_tools *t = run->tools;
-    const struct json *tools = run->settings.tools;
-    size_t n = 0;
-    int r = 0;
-    t->servers = arena_array(run->arena, t->n_servers + 1, sizeof(struct toolserver *));
-    t->waiting = 1; /* ourselves: nobody goes on before all are asked */
-    for (size_t i = 0; r == 0 && i < json_len(tools); i++) {
-        if (json_get(json_item(tools, i), "mcp") == NULL) {
-            continue;
-        }
-        struct toolserver_opts o = {
-            .host = &t->host,
-            .definition = json_item(tools, i),
-            .http = mcp_link_new,
-            .secret = secret_of,
-            .ready = on_server_ready,
-            .failed = on_server_failed,
-            .event = on_server_event,
-            .stopped = on_server_stopped,
-            .arg = run,
-        };
-        r = toolserver_open(&o, &t->servers[n], e);
-        n += r == 0;
-        t->waiting += r == 0;
-    }
-    t->n_servers = n;
-    return r;
 }
 
 void tools_open(struct run *run, void (*then)(struct run *run))
@@ -514,7 +429,7 @@ void tools_open(struct run *run, void (*then)(struct run *run))
     }
     if (r == 0 && t->bridge != NULL) {
         bridge_set_txns(t->bridge, t->txns);
-        r = open_servers(run, &e);
+        r = servers_open(run, &e);
     } else {
         t->waiting = 1;
     }
@@ -522,7 +437,7 @@ void tools_open(struct run *run, void (*then)(struct run *run))
         run->cause.phase = "tool";
     }
     if (--t->waiting == 0) {
-        go_on_opened(run);
+        tools_go_on_opened(run);
     }
 }
 
@@ -540,11 +455,18 @@ void tools_stop(struct run *run)
         bridge_stop(t->bridge);
     }
     if (t->opened != NULL) { /* servers that are on their way are not waited for */
-        loop_post(run->loop, go_on_opened, run);
+        loop_post(run->loop, tools_go_on_opened, run);
     }
 }
 
-static void finish_close(void *arg)
+void tools_hurry(struct run *run)
+{
+    if (run->tools != NULL) {
+        servers_kill(run);
+    }
+}
+
+void tools_finish_close(void *arg)
 {
     struct run *run = arg;
     struct run_tools *t = run->tools;
@@ -554,32 +476,6 @@ static void finish_close(void *arg)
     then(run);
 }
 
-static void on_server_stopped(void *arg, struct toolserver *s)
-{
-    struct run *run = arg;
-    struct run_tools *t = run->tools;
-    if (t->closed != NULL && --t->waiting == 0) {
-        loop_post(run->loop, finish_close, run);
-    }
-}
-
-static void stop_servers(struct run *run)
-{
-    struct run_tools *t = run->tools;
-    if (t->ending) {
-        return;
-    }
-    size_t n = t->servers == NULL ? 0 : t->n_servers; /* NULL: it did not come to that */
-    t->ending = true;
-    t->waiting = n;
-    if (n == 0) {
-        loop_post(run->loop, finish_close, run);
-    }
-    for (size_t i = 0; i < n; i++) {
-        toolserver_stop(t->servers[i]);
-    }
-}
-
 /* The last call is over, and every program of a call or a check is gone: they use the sandbox, the
  * transactions and what servers offer. */
 static void look_for_end(struct run *run)
@@ -587,7 +483,7 @@ static void look_for_end(struct run *run)
     struct run_tools *t = run->tools;
     bool busy = t->errands > 0 || (t->bridge != NULL && bridge_busy(t->bridge));
     if (t->closed != NULL && !busy) {
-        stop_servers(run);
+        servers_stop(run);
     }
 }
 
@@ -626,10 +522,7 @@ void tools_done(struct run *run)
     t->bridge = bridge_free(t->bridge);
     t->sections = tool_sections_free(t->sections);
     t->answer = tool_output_free(t->answer);
-    for (size_t i = 0; t->servers != NULL && i < t->n_servers; i++) {
-        t->servers[i] = toolserver_free(t->servers[i]);
-    }
-    t->n_servers = 0;
+    servers_free(run);
     t->txns = txns_close(t->txns);
     t->completion = completion_free(t->completion);
     t->feedback = feedback_free(t->feedback);

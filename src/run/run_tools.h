@@ -28,6 +28,7 @@ int tools_admit(struct run *run, struct err *e) MUST_USE;
 int tools_mount(struct run *run, struct err *e) MUST_USE;
 void tools_open(struct run *run, void (*then)(struct run *run));
 void tools_stop(struct run *run);
+void tools_hurry(struct run *run); /* what is told to end has no time for it any more */
 void tools_close(struct run *run, void (*then)(struct run *run));
 void tools_done(struct run *run); /* idempotent; also after a failed admission */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * struct run_tools: the tools of one run. Shared by run_tools.c (its life), run_tools_call.c (what
- * happens while the agent works), run_tools_child.c (what the harness gets) and rounds.c.
+ * happens while the agent works), run_tools_server.c (servers of others), run_tools_child.c (what
+ * the harness gets) and rounds.c.
  */
 #pragma once
 
@@ -46,7 +47,16 @@ struct run_tools {
     void (*opened)(struct run *run); /* waits for tools_open() */
     void (*closed)(struct run *run); /* waits for tools_close() */
     bool ending;                     /* servers are told to end */
+    bool hurry;                      /* they have no time for that */
 };
+
+/* Servers (run_tools_server.c): tools_go_on_opened() follows when all have answered, or failed. */
+int servers_open(struct run *run, struct err *e) MUST_USE;
+void servers_stop(struct run *run); /* tools_finish_close() follows; idempotent */
+void servers_kill(struct run *run); /* now, or as soon as they are told to end */
+void servers_free(struct run *run);
+void tools_go_on_opened(void *run);
+void tools_finish_close(void *run);
 
 /* The tools as they are offered now, into bridge, door and driver. */
 void tools_offer(struct run *run);

@@ -113,7 +113,7 @@ static const struct shape workspace_shape[] = {
     { "ref", SHAPE_STRING }, { "context", SHAPE_STRINGS },
     { "mounts", SHAPE_LIST, .inner = mount_shape }, { "roots", SHAPE_STRINGS },
     { "keep", SHAPE_WORD, .words = "keep|keep-on-failure|remove" },
-    { "max_file", SHAPE_SIZE }, { "savepoint", SHAPE_WORD, .words = "turn|off" }, { 0 },
+    { "max_file", SHAPE_SIZE }, { "savepoint", SHAPE_WORD, .words = "turn|none" }, { 0 },
 };
 static const struct shape sandbox_shape[] = {
     { "mode", SHAPE_WORD, .words = "read-only|workspace-write|off" },

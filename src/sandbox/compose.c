@@ -119,6 +119,12 @@ int compose_check_path(const char *path, struct err *e)
                        path);
         }
     }
+    if (compose_below(path, "/proc")) {
+        return ERR(e, ERR_CONFIG,
+                   "sandbox: '%s' cannot be shown: every sandbox has a /proc of its own; name what "
+                   "it leads to",
+                   path);
+    }
     return 0;
 }
 
@@ -141,11 +147,34 @@ static int add_grant(struct compose *c, const char *path, int kind, bool optiona
     return 0;
 }
 
+/* /bin and the like are links in every view, and the workspace has links of its own: nothing can be
+ * mounted through them, so it goes to where they lead. Others on the way are directories inside. */
+const char *compose_seen(const struct compose *c, const char *path)
+{
+    char real[PATH_MAX];
+    const char *last = strrchr(path, '/');
+    if (path[0] != '/') {
+        return path; /* is refused elsewhere */
+    }
+    for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        struct stat st;
+        const char *above = arena_dup(c->arena, str_n(path, (size_t)(slash - path)));
+        bool stays = reach_is_system(above) || (c->view != NULL && c->view->path != NULL &&
+                                                compose_below(above, c->view->path));
+        if (!stays || lstat(above, &st) != 0 || !S_ISLNK(st.st_mode)) {
+            continue;
+        }
+        const char *dir = arena_dup(c->arena, str_n(path, (size_t)(last - path)));
+        return realpath(dir, real) == NULL ? path : arena_printf(c->arena, "%s%s", real, last);
+    }
+    return path;
+}
+
 static int add_list(struct compose *c, const char *const *list, int kind, struct err *e)
 {
     int rc = 0;
     for (; rc == 0 && list != NULL && *list != NULL; list++) {
-        rc = add_grant(c, *list, kind, false, e);
+        rc = add_grant(c, compose_seen(c, *list), kind, false, e);
     }
     return rc;
 }

@@ -44,6 +44,8 @@ void draft_protect(struct draft *d);
 
 /* compose.c */
 bool compose_below(const char *path, const char *dir); /* or the same */
+/* Where a path outside is in the view. */
+const char *compose_seen(const struct compose *c, const char *path);
 int compose_check_path(const char *path, struct err *e) MUST_USE;
 /* With upper and work in the directory `layer`. */
 const char *compose_overlay_options(const struct compose *c, const char *lower, const char *layer,

@@ -215,7 +215,7 @@ static void draft_denied(struct draft *d)
     const char *const *list = d->c->policy->deny;
     for (; d->rc == 0 && list != NULL && *list != NULL; list++) {
         d->rc = compose_check_path(*list, d->e);
-        draft_paths(d, PLAN_OP_MASK, NULL, *list, PLAN_OPTIONAL);
+        draft_paths(d, PLAN_OP_MASK, NULL, compose_seen(d->c, *list), PLAN_OPTIONAL);
     }
 }
 

@@ -4,9 +4,22 @@
  */
 #include "tools/errand_spec.h"
 
+#include <string.h>
+
 #include "base/json.h"
 #include "base/shape.h"
 #include "tools/errand.h"
+
+int errand_spec_check(const char *program, struct err *e)
+{
+    if (strncmp(program, "/proc/", strlen("/proc/")) == 0) {
+        return ERR(e, ERR_CONFIG,
+                   "command: '%s' is another file for everybody who looks; name the program by its "
+                   "own path",
+                   program);
+    }
+    return 0;
+}
 
 int errand_spec_read(struct arena *a, const struct json *definition, nsec otherwise,
                      struct errand_spec *ret, struct err *e)
@@ -23,6 +36,9 @@ int errand_spec_read(struct arena *a, const struct json *definition, nsec otherw
             return ERR(e, ERR_CONFIG, "item %zu of 'command' must be a string without NUL", i + 1);
         }
         argv[i] = arena_dup(a, str_of(argv[i]));
+    }
+    if (errand_spec_check(argv[0], e) < 0) {
+        return -(int)ERR_CONFIG;
     }
     nsec timeout = shape_duration(json_get(definition, "timeout"), otherwise);
     if (timeout <= 0) {

@@ -30,6 +30,8 @@ struct errand_spec {
     size_t max_output; /* set by the module: what an answer may be at most */
 };
 
+/* ERR_CONFIG for a name that cannot mean a program of the task's. */
+int errand_spec_check(const char *program, struct err *e) MUST_USE;
 /* ERR_CONFIG without a command, or with one that is no list of strings without NUL. */
 int errand_spec_read(struct arena *a, const struct json *definition, nsec otherwise,
                      struct errand_spec *ret, struct err *e) MUST_USE;

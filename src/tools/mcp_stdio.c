@@ -166,6 +166,14 @@ static void close_stdin(struct mcp_transport *t)
     }
 }
 
+static void kill_stdio(struct mcp_transport *t)
+{
+    struct mcp_stdio *s = self(t);
+    if (s->closing && s->proc != NULL) {
+        proc_kill(s->proc);
+    }
+}
+
 static void destroy(void *arg)
 {
     struct mcp_stdio *s = arg;
@@ -187,6 +195,7 @@ static const struct mcp_transport_ops ops = {
     .send = send_message,
     .drop = drop,
     .close = close_stdin,
+    .kill = kill_stdio,
     .free = free_stdio,
 };
 

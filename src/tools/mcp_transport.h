@@ -9,6 +9,7 @@
  *       → on_end(why)               exactly once: nothing comes any more, nothing is left running
  *   t->ops->drop(t, key)            the answer is not wanted any more
  *   t->ops->close(t)                on_end comes soon, with NULL
+ *   t->ops->kill(t)                 after close(): at once. NULL: close() is as fast as it gets
  *   t->ops->free(t)                 at any time; no callback after it
  *
  * Who implements one puts `struct mcp_transport` first into a struct of its own. All callbacks come
@@ -52,6 +53,7 @@ struct mcp_transport_ops {
     int (*send)(struct mcp_transport *t, const struct mcp_outgoing *m, struct err *e);
     void (*drop)(struct mcp_transport *t, uint64_t key);
     void (*close)(struct mcp_transport *t);
+    void (*kill)(struct mcp_transport *t);
     void (*free)(struct mcp_transport *t);
 };
 

@@ -537,6 +537,13 @@ void toolserver_stop(struct toolserver *s)
     }
 }
 
+void toolserver_kill(struct toolserver *s)
+{
+    if (s->state == STOPPING && s->transport != NULL && s->transport->ops->kill != NULL) {
+        s->transport->ops->kill(s->transport);
+    }
+}
+
 struct toolserver *toolserver_free(struct toolserver *s)
 {
     if (s == NULL) {

@@ -108,6 +108,7 @@ struct toolserver_opts {
 int toolserver_open(const struct toolserver_opts *o, struct toolserver **ret,
                     struct err *e) MUST_USE;
 void toolserver_stop(struct toolserver *s); /* calls under way are cancelled; idempotent */
+void toolserver_kill(struct toolserver *s); /* one that was told to stop gets no time for it */
 struct toolserver *toolserver_free(struct toolserver *s); /* accepts NULL, returns NULL */
 struct str toolserver_name(const struct toolserver *s);
 /* The last of what the program wrote to its standard error; empty over HTTP. */

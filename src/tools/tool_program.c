@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "tools/errand.h"
+#include "tools/errand_spec.h"
 
 struct program {
     const char *const *argv;
@@ -293,6 +294,9 @@ int tool_program_bind(struct arena *a, const struct json *definition, struct too
         argv[i] = arena_dup(a, arg);
     }
     argv[n] = NULL;
+    if (errand_spec_check(argv[0], e) < 0) {
+        return err_wrap(e, "tool '%.*s'", STR_ARG(t->name));
+    }
     const struct json *env = json_get(definition, "env");
     struct program *p = ARENA_NEW(a, struct program);
     p->argv = argv;

@@ -271,6 +271,14 @@ class Sandboxed(Box):
         with open(out + "/y") as f:
             self.assertEqual(f.read(), "y\n")
 
+    def test_links_on_the_way(self):
+        """Nothing can be mounted through /bin, nor through a link of the workspace: it goes to where they lead."""
+        self.put("ws/real/f", "text")
+        os.symlink("real", self.path("ws", "link"))
+        r = self.sh("/bin/ls /bin/ls; cat link/f; /usr/bin/true || echo hidden", "--read", "/bin/ls", "--read",
+                    self.path("ws", "link", "f"), "--deny", "/bin/true")
+        self.assertEqual(self.out(r), "/bin/ls\ntexthidden\n", r.stderr)
+
     def test_a_home_is_shown_without_its_secrets(self):
         for name in (".ssh/id", ".aws/credentials", ".netrc", "notes"):
             self.put("userhome/" + name, "text of " + name)
@@ -299,8 +307,9 @@ class Sandboxed(Box):
     def test_a_path_that_does_not_exist(self):
         r = self.sh("true", "--read", self.path("nowhere"))
         self.assertEqual((r.code, r.reason), (66, "missing_input"))
-        r = self.sh("true", "--read", "/proc")
-        self.assertEqual(r.code, 65)
+        for path in ("/proc", "/proc/self/exe"):
+            r = self.sh("true", "--read", path)
+            self.assertEqual(r.code, 65)
 
     def test_limits(self):
         r = self.sh("i=0; while [ $i -lt 40 ]; do sleep 60 & i=$((i+1)); done; echo all", "--pids", "20",

@@ -227,7 +227,7 @@ class OneShot(Runs):
         self.assertEqual(r.events("SavepointRestored"), [])
 
     def test_off_leaves_nothing(self):
-        for options in ((), ("--savepoint", "off")):
+        for options in ((), ("--savepoint", "none")):
             r = self.run_command("sh", "-c", self.WORK + "exit 3", options=options)
             self.assertIn(b"+x", r.bytes("diff.patch"))
             self.assertFalse(r.exists("savepoints"))

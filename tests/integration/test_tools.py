@@ -6,6 +6,7 @@ transaction; what the model is told, what the record says and what is left in th
 import json
 import os
 import signal
+import time
 
 import harness
 from provider import Provider, Say
@@ -323,6 +324,15 @@ print(names, server.call("loud", text="hello"), server.call("loud", text=5))
         self.assertTrue(r.bytes("stdout.log").startswith(b"['loud'] HELLO error: "), r.bytes("stdout.log"))
 
 
+class Programs(Tools):
+    def test_a_program_that_is_another_for_everybody(self):
+        for options in ((), ("--sandbox", "off")):
+            tool = {"name": "odd", "description": "Odd.", "input_schema": {"type": "object"}, "command": ["/proc/self/exe"]}
+            r = self.run_cinch(self.task([{"say": "done"}], [tool]), *options)
+            self.assertEqual(r.code, 65)
+            self.assertIn("name the program by its own path", r.manifest["error"])
+
+
 class Ends(Tools):
     """A run ends when it is told to, or when its time is up, also while only programs of cinch's own are at work."""
 
@@ -359,6 +369,49 @@ class Ends(Tools):
 
     def test_interrupted_while_a_server_starts(self):
         self.interrupted([self.server()])
+
+    STAYS = """#!/usr/bin/python3
+import json, os, signal, sys, time
+for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, signal.SIG_IGN)
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" in m:
+        r = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                            "serverInfo": {"name": "s", "version": "1"}}, "tools/list": {"tools": []}}
+        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r.get(m["method"], {})}), flush=True)
+open("FLAGS/asked", "w").close()
+time.sleep(1.5)
+open("FLAGS/stayed", "w").close()
+time.sleep(1000)
+"""
+
+    def interrupt_twice(self):
+        """Seconds between the server's being asked to go and the second signal; whether it was still there later."""
+        flags = self.make_dir("flags")
+        for name in os.listdir(flags):
+            os.unlink(os.path.join(flags, name))
+        server = self.program("server.py", self.STAYS.replace("FLAGS", flags))
+        task = self.write("task.yaml", json.dumps({"prompt": "Do it.", "sandbox": {"write": [flags]},
+                                                   "tools": [{"name": "other", "mcp": {"command": [server]}}]}))
+        agent = self.program("agent.sh", f"#!/bin/sh\ntouch {flags}/begun\nexec sleep 1000\n")
+        process, r = self.start(task, "--", agent)
+        for name in ("begun", "asked"):
+            path = os.path.join(flags, name)
+            harness.wait_until(lambda: os.path.exists(path) or process.poll() is not None, name, 60)
+            process.send_signal(signal.SIGINT)
+        late = time.time() - os.stat(os.path.join(flags, "asked")).st_mtime
+        self.finish(process, r)
+        self.assertEqual((r.code, r.reason), (130, "killed"), r.stderr)
+        return late, os.path.exists(os.path.join(flags, "stayed"))
+
+    def test_a_second_interrupt_waits_for_no_server(self):
+        for _ in range(5):
+            late, stayed = self.interrupt_twice()
+            if late < 0.5:  # else the machine is too busy to tell
+                self.assertFalse(stayed)
+                return
+        self.skipTest("the machine is too busy")
 
     def test_the_deadline_holds_for_checks(self):
         r = self.run_agent("", [self.tool()], **self.options(completion=self.check(), limits={"timeout": 3}))

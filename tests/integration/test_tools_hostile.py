@@ -5,6 +5,7 @@ on: a second call works, and only what that one wrote is in the patch."""
 
 import json
 import os
+import unittest
 
 import harness
 
@@ -186,6 +187,14 @@ class WithoutSandbox(Hostile):
                            "echo answered", None, "answered")
         self.assertEqual(bad["leaked"], 2)
         self.assertNotIn(b"late", self.done.bytes("diff.patch"))
+
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can mount without a sandbox")
+    def test_mounts(self):
+        place = self.make_dir("place")
+        self.provoke(f"mount -t tmpfs cinch-test {place} && echo mounted", None, "mounted")
+        with open("/proc/self/mountinfo", encoding="utf-8") as f:
+            self.assertNotIn("cinch-test", f.read())
 
 
 if __name__ == "__main__":

@@ -100,6 +100,16 @@ static void test_what_is_wrong(void **state)
 }
 
 /* Structs of programs that are older or newer than the library. */
+static void test_no_result(void **state)
+{
+    (void)state;
+    assert_null(cinch_result_json(NULL));
+    assert_null(cinch_result_dir(NULL));
+    assert_null(cinch_result_reason(NULL));
+    assert_int_equal(cinch_result_exit_status(NULL), -1);
+    cinch_result_free(NULL);
+}
+
 static void test_sizes(void **state)
 {
     (void)state;
@@ -204,9 +214,10 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_run),  cmocka_unit_test(test_what_is_wrong),
-        cmocka_unit_test(test_sizes),  cmocka_unit_test(test_events),
-        cmocka_unit_test(test_cancel), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_a_run),     cmocka_unit_test(test_what_is_wrong),
+        cmocka_unit_test(test_no_result), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_events),    cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

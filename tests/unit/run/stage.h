@@ -111,7 +111,12 @@ static inline void begin(struct run *run)
         assert_ok(run_txns_open(run, &t->txns, &e), &e);
     }
     assert_ok(txn_begin(t->txns, &t->txn, &e), &e);
-    const struct proc_place *place = run_txn_place(run, t->txn);
+    const char *layer = run_txn_layer(run, run->arena, t->txn);
+    struct proc_place inside = { 0 };
+    if (layer != NULL) {
+        inside = sandbox_place(confine_sandbox(run), layer);
+    }
+    const struct proc_place *place = layer != NULL ? &inside : NULL;
     struct proc_opts o = {
         .path = "/bin/sh",
         .argv = argv,
