@@ -116,6 +116,7 @@ int phase_parse(struct run *run, struct err *e)
         tell_output(run);
     }
     gateway_judge(run);
+    auth_judge(run);
     tell_call(run);
     return 0;
 }
@@ -135,6 +136,7 @@ int phase_collect(struct run *run, struct err *e)
     run_session_save(run);
     output_collect(run);
     run_collect_workspace(run);
+    auth_inspect(run);
     /* The private home held the agent's own files, some of which may hold what no record should. */
     if (run->paths.home != NULL && !run->opts->keep_home) {
         struct err why;
