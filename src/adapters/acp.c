@@ -236,7 +236,9 @@ static void *acp_open(const struct launch_spec *spec, struct entry_sink sink)
     p->quirks = &spec->profile->acp;
     p->tool_prefix = str_of(spec->profile->mcp.prefix);
     p->prompt = arena_str(p->keep, spec->prompt);
-    p->system_prompt = arena_str(p->keep, driver_var(spec, "system_prompt"));
+    if (spec->profile->tier.prompt != TIER_PROMPT_SYSTEM) { /* else it has it by file */
+        p->system_prompt = arena_str(p->keep, driver_var(spec, "system_prompt"));
+    }
     p->model = arena_str(p->keep, driver_var(spec, "model"));
     p->effort = arena_str(p->keep, driver_var(spec, "effort"));
     p->resume = arena_str(p->keep, spec->resume);

@@ -5,6 +5,7 @@
  */
 #include "adapters/profile.h"
 
+#include "adapters/expand.h"
 #include "base/shape.h"
 #include "base/yaml.h"
 
@@ -90,6 +91,32 @@ static const struct shape gateway_shape[] = {
     { 0 },
 };
 
+static const struct shape login_shape[] = {
+    { "file", SHAPE_STRING },     { "variable", SHAPE_STRING },
+    { "has", SHAPE_STRING },      { "expires", SHAPE_STRING },
+    { "upstream", SHAPE_STRING }, { "files", SHAPE_ANY_OBJECT },
+    { "cannot", SHAPE_STRING },   { 0 },
+};
+static const struct shape auth_shape[] = {
+    { "login", SHAPE_STRING },
+    { "env", SHAPE_STRINGS },
+    { "host", SHAPE_LIST, .inner = login_shape },
+    { "refused", SHAPE_STRINGS },
+    { 0 },
+};
+
+#define TIER_SWITCH_WORDS "always|switch|never|told"
+static const struct shape tier_shape[] = {
+    { "prompt", SHAPE_WORD, .words = "none|system|text|told" },
+    { "prompt_file", SHAPE_STRING },
+    { "prompt_files", SHAPE_ANY_OBJECT },
+    { "tools", SHAPE_WORD, .words = TIER_SWITCH_WORDS },
+    { "delegation", SHAPE_WORD, .words = TIER_SWITCH_WORDS },
+    { "tools_off", SHAPE_ANY_OBJECT },
+    { "delegation_off", SHAPE_ANY_OBJECT },
+    { 0 },
+};
+
 static const struct shape mcp_shape[] = {
     { "env", SHAPE_MAP },
     { "files", SHAPE_ANY_OBJECT },
@@ -146,6 +173,8 @@ static const struct shape profile_shape[] = {
     { "output_schema", SHAPE_OBJECT, .inner = schema_shape },
     { "trust", SHAPE_OBJECT, .inner = trust_shape },
     { "gateway", SHAPE_OBJECT, .inner = gateway_shape },
+    { "auth", SHAPE_OBJECT, .inner = auth_shape },
+    { "tier", SHAPE_OBJECT, .inner = tier_shape },
     { "mcp", SHAPE_OBJECT, .inner = mcp_shape },
     { "acp", SHAPE_OBJECT, .inner = acp_shape },
     { "sandbox", SHAPE_OBJECT, .inner = sandbox_shape },
@@ -308,7 +337,7 @@ static int check_section(const struct profile *p, const char *section, const str
         }
         if (!known) {
             char at[JSON_AT_LEN];
-            return ERR(e, ERR_CONFIG, "%s: '%s.files' names '%s', which 'files' does not list",
+            return ERR(e, ERR_CONFIG, "%s: '%s' names the file '%s', which 'files' does not list",
                        json_at(file, files->object.members[i].value, at), section,
                        files->object.members[i].key.ptr);
         }
@@ -338,6 +367,117 @@ static void read_gateway(struct profile *p)
         .tools = json_get(g, "tools"),
         .volatile_fields = json_get(g, "volatile"),
     };
+}
+
+static int read_auth(struct arena *a, struct profile *p, const char *file, struct err *e)
+{
+    const struct json *auth = json_get(p->doc, "auth");
+    const struct json *list = json_get(auth, "host");
+    p->auth = (struct profile_auth) {
+        .login = json_cstring(json_get(auth, "login"), NULL),
+        .env = json_get(auth, "env"),
+        .logins = arena_array(a, json_len(list), sizeof *p->auth.logins),
+        .logins_len = json_len(list),
+        .refused = json_get(auth, "refused"),
+    };
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < p->auth.logins_len; i++) {
+        const struct json *item = json_item(list, i);
+        struct profile_login *l = &p->auth.logins[i];
+        *l = (struct profile_login) {
+            .file = json_cstring(json_get(item, "file"), ""),
+            .variable = json_cstring(json_get(item, "variable"), NULL),
+            .has = json_cstring(json_get(item, "has"), NULL),
+            .expires = json_cstring(json_get(item, "expires"), NULL),
+            .upstream = json_cstring(json_get(item, "upstream"), NULL),
+            .files = json_get(item, "files"),
+            .cannot = json_cstring(json_get(item, "cannot"), NULL),
+        };
+        char at[JSON_AT_LEN];
+        if (!path_stays_below(str_of(l->file)) || p->auth.login == NULL) {
+            return ERR(e, ERR_CONFIG,
+                       "%s: a login needs 'file', below the home, and 'login' of 'auth', the "
+                       "command that makes it",
+                       json_at(file, item, at));
+        }
+        r = check_section(p, "auth.host.files", l->files, file, e);
+    }
+    return r;
+}
+
+/* A profile that has arguments for it need not say that it can. */
+static bool has_arguments_when(const struct profile *p, const char *placeholder)
+{
+    for (size_t i = 0; i < p->argv_len; i++) {
+        if (p->argv[i].when != NULL && strcmp(p->argv[i].when, placeholder) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum tier_switch tier_switch_of(const struct profile *p, const struct json *word,
+                                       const char *placeholder)
+{
+    static const char *const words[] = {
+        [TIER_ALWAYS] = "always",
+        [TIER_SWITCHED] = "switch",
+        [TIER_NEVER] = "never",
+        [TIER_TOLD] = "told",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (str_eqc(json_str(word, STR_EMPTY), words[i])) {
+            return (enum tier_switch)i;
+        }
+    }
+    return has_arguments_when(p, placeholder) ? TIER_SWITCHED : TIER_ALWAYS;
+}
+
+/* Where the profile does not say it: what its driver does. */
+static const char *usual_tier_prompt(const struct profile *p)
+{
+    static const char *const drivers[][2] = {
+        { "acp", "text" },
+        { "api", "system" },
+        { "claude-stream", "system" },
+        { "codex-app-server", "system" },
+        { "contract", "told" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(drivers); i++) {
+        if (strcmp(p->driver, drivers[i][0]) == 0) {
+            return p->system_prompt == SYSTEM_PROMPT_NONE ? "none" : drivers[i][1];
+        }
+    }
+    return expand_uses(p, "{system_prompt}") ? "system" : "none";
+}
+
+static int read_tier(struct profile *p, const char *file, struct err *e)
+{
+    static const char *const words[] = {
+        [TIER_PROMPT_NONE] = "none",
+        [TIER_PROMPT_SYSTEM] = "system",
+        [TIER_PROMPT_TEXT] = "text",
+        [TIER_PROMPT_TOLD] = "told",
+    };
+    const struct json *t = json_get(p->doc, "tier");
+    struct str prompt = json_str(json_get(t, "prompt"), str_of(usual_tier_prompt(p)));
+    p->tier = (struct profile_tier) {
+        .prompt_file = json_cstring(json_get(t, "prompt_file"), NULL),
+        .prompt_files = json_get(t, "prompt_files"),
+        .tools = tier_switch_of(p, json_get(t, "tools"), "tools_off"),
+        .delegation = tier_switch_of(p, json_get(t, "delegation"), "delegation_off"),
+        .tools_off = json_get(t, "tools_off"),
+        .delegation_off = json_get(t, "delegation_off"),
+    };
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        p->tier.prompt = str_eqc(prompt, words[i]) ? (enum tier_prompt)i : p->tier.prompt;
+    }
+    if (p->tier.prompt_file != NULL && !path_stays_below(str_of(p->tier.prompt_file))) {
+        return ERR(e, ERR_CONFIG, "%s: 'tier.prompt_file' must be a file below the home", file);
+    }
+    int r = check_section(p, "tier.prompt", p->tier.prompt_files, file, e);
+    r = r < 0 ? r : check_section(p, "tier.tools_off", p->tier.tools_off, file, e);
+    return r < 0 ? r : check_section(p, "tier.delegation_off", p->tier.delegation_off, file, e);
 }
 
 static void read_mcp(struct profile *p)
@@ -467,8 +607,10 @@ int profile_parse(struct arena *a, struct str text, const char *file, struct pro
     read_mcp(p);
     read_acp(p);
     read_sandbox(p);
-    r = check_section(p, "gateway", p->gateway.files, file, e);
-    r = r < 0 ? r : check_section(p, "mcp", p->mcp.files, file, e);
+    r = check_section(p, "gateway.files", p->gateway.files, file, e);
+    r = r < 0 ? r : check_section(p, "mcp.files", p->mcp.files, file, e);
+    r = r < 0 ? r : read_auth(a, p, file, e);
+    r = r < 0 ? r : read_tier(p, file, e);
     r = r < 0 ? r
               : capability_read(json_get(p->doc, "capabilities"), json_get(p->doc, "lacks"), file,
                                 &p->capabilities, e);

@@ -80,6 +80,52 @@ struct profile_gateway {
     struct json *volatile_fields; /* that differ from run to run, see gateway/cassette.h */
 };
 
+/* A login of the user's with the harness: where it is, and what it is good for. */
+struct profile_login {
+    const char *file;     /* relative to the home, the user's and the run's */
+    const char *variable; /* that may name another directory for it; NULL: none */
+    const char *has;      /* JSON pointer: the credential; in lines NAME=value, "/NAME" */
+    const char *expires;  /* JSON pointer: when, or a JSON Web Token that says it; NULL: not said */
+    const char *upstream; /* where it is accepted; NULL: where the gateway leads to anyway */
+    struct json *files;   /* by name of a file: merged over the gateway's */
+    const char *cannot;   /* why it is of no use here; NULL: it is */
+};
+
+/* By which credentials the harness is let in, when they are not the gateway's. */
+struct profile_auth {
+    const char *login;            /* the command that makes a login; NULL: there is none */
+    struct json *env;             /* names of variables that hold credentials */
+    struct profile_login *logins; /* the first that is there is taken */
+    size_t logins_len;
+    struct json *refused; /* words by which the harness says that it has no (good) one */
+};
+
+/* How the harness gets the prompt of a tier. */
+enum tier_prompt {
+    TIER_PROMPT_NONE,
+    TIER_PROMPT_SYSTEM, /* with its system prompt: by driver, arguments or files */
+    TIER_PROMPT_TEXT,   /* before the prompt */
+    TIER_PROMPT_TOLD,   /* by environment and task file; it does what it will */
+};
+
+/* Whether tools, or sub-agents, of the harness' own can be taken away. */
+enum tier_switch {
+    TIER_ALWAYS,   /* it has them */
+    TIER_SWITCHED, /* they can be switched off */
+    TIER_NEVER,    /* it has none */
+    TIER_TOLD,     /* the program is told by environment, and does what it will */
+};
+
+/* What a tier of an evaluation asks for and the harness can do. Arguments for it stand in `argv`,
+ * under `when: system_prompt`, `tools_off` and `delegation_off`. */
+struct profile_tier {
+    enum tier_prompt prompt;
+    const char *prompt_file;   /* relative to the home: gets the tier's prompt; NULL: none */
+    struct json *prompt_files; /* by name of a file: merged over the rest where there is one */
+    enum tier_switch tools, delegation;
+    struct json *tools_off, *delegation_off; /* the same, where they are switched off */
+};
+
 /* How a harness is led to the tools of the run, which cinch serves over MCP. Arguments for it stand
  * in `argv`, under `when: mcp_url`. */
 struct profile_mcp {
@@ -145,6 +191,8 @@ struct profile {
     bool schema_native; /* the driver hands the schema over, not the arguments */
     struct profile_trust trust;
     struct profile_gateway gateway;
+    struct profile_auth auth;
+    struct profile_tier tier;
     struct profile_mcp mcp;
     struct profile_acp acp;
     struct profile_sandbox sandbox;

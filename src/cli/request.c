@@ -23,6 +23,7 @@ static const char *const view_words[] = {
 };
 static const char *const keep_words[] = { "keep", "keep-on-failure", "remove", NULL };
 static const char *const savepoint_words[] = { "turn", "none", NULL };
+static const char *const auth_words[] = { "gateway", "host", "env", NULL };
 static const char *const home_words[] = { "private", "shared", NULL };
 static const char *const sandbox_words[] = { "read-only", "workspace-write", "off", NULL };
 static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
@@ -89,6 +90,8 @@ static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
       .flags = OPTION_REPEAT }, \
     { "secret-file", 0, OPTION_PATH, .value = "FILE", .help = "keep the content of FILE out of every file", \
       .flags = OPTION_REPEAT }, \
+    { "auth", 0, OPTION_ENUM, .value = "MODE", .words = auth_words, \
+      .help = "whose credential: the gateway's, your own login (host), or variables (env)", .shown = "gateway" }, \
     { "home", 0, OPTION_ENUM, .value = "KIND", .words = home_words, .help = "the agent's HOME: its own, or yours", \
       .shown = "the adapter's choice" }, \
     { "sandbox", 0, OPTION_ENUM, .value = "MODE", .words = sandbox_words, .help = "what the agent may write", \
@@ -143,6 +146,7 @@ static const struct {
 } plain[] = {
     { "adapter", "agent", "adapter", OPTION_STRING },
     { "model", "agent", "model", OPTION_STRING },
+    { "auth", "agent", "auth", OPTION_STRING },
     { "prompt-via", "prompt", "delivery", OPTION_STRING },
     { "workspace", "workspace", "path", OPTION_STRING },
     { "workspace-mode", "workspace", "mode", OPTION_STRING },

@@ -4,6 +4,7 @@
  */
 #include "gateway/admit.h"
 
+#include <string.h>
 #include <strings.h>
 
 #include "base/base64.h"
@@ -67,6 +68,35 @@ bool admit_token(const struct http_head *head, struct str token)
         good |= same_secret(key, token);
     }
     return good;
+}
+
+bool admit_pass(struct str *target, struct str token)
+{
+    struct str rest = *target;
+    if (!str_starts(rest, STR(ADMIT_PASS))) {
+        return false;
+    }
+    rest = str_slice(rest, strlen(ADMIT_PASS), rest.len);
+    size_t end = 0;
+    while (end < rest.len && rest.ptr[end] != '/' && rest.ptr[end] != '?') {
+        end++;
+    }
+    if (!same_secret(str_slice(rest, 0, end), token) || (end < rest.len && rest.ptr[end] == '?')) {
+        return false;
+    }
+    *target = end == rest.len ? STR("/") : str_slice(rest, end, rest.len);
+    return true;
+}
+
+bool admit_is_own_key(const struct http_field *field, const char *token)
+{
+    bool bearer = http_name_is(field->name, "authorization");
+    bool key = bearer;
+    for (size_t i = 0; !key && i < ARRAY_LEN(key_fields); i++) {
+        key = http_name_is(field->name, key_fields[i]);
+    }
+    struct str value = bearer ? after_scheme(field->value, STR("Bearer")) : field->value;
+    return key && (token == NULL || !same_secret(value, str_of(token)));
 }
 
 bool admit_is_credential(struct str name)

@@ -74,7 +74,7 @@ static void check_token(struct exchange *x)
 {
     const char *token = x->g->opts.token;
     bool open = x->kind == EXCHANGE_HEALTH || x->kind == EXCHANGE_UNKNOWN;
-    if (token == NULL || open) {
+    if (token == NULL || open || x->head == &x->bare) {
         return;
     }
     if (is_proxy(x)) {
@@ -113,6 +113,18 @@ static void check_head(struct exchange *x)
     }
 }
 
+/* Who shows the token by the path of the address has shown it; from here on it is not there. */
+static void take_pass(struct exchange *x)
+{
+    const char *token = x->g->opts.token;
+    struct str target = x->head->target;
+    if (token != NULL && admit_pass(&target, str_of(token))) {
+        x->bare = *x->head;
+        x->bare.target = target;
+        x->head = &x->bare;
+    }
+}
+
 struct exchange *exchange_new(struct connection *c, struct gateway *g, const struct http_head *head)
 {
     struct exchange *x = xcalloc(1, sizeof *x);
@@ -123,7 +135,8 @@ struct exchange *exchange_new(struct connection *c, struct gateway *g, const str
     x->done = (struct filter_done) { .usage = LLM_USAGE_NONE, .first_byte = -1 };
     x->view.id = ++g->last_id;
     x->view.began = clock_now();
-    x->view.client_target = head->target;
+    take_pass(x);
+    x->view.client_target = x->head->target;
     x->view.client_fields = head->fields;
     body_init(&x->body, &g->room, g->opts.limits.body);
     body_init(&x->sending, &g->room, g->opts.limits.body + ((size_t)1 << 20));

@@ -21,8 +21,9 @@
  *   mounts                                         other protocols on the same door: /mcp
  *
  * A client shows the token as Authorization: Bearer, x-api-key, x-goog-api-key or ?key=, whatever
- * its format does with a key; for the proxy as Proxy-Authorization, Basic (any user) or Bearer.
- * /healthz needs none. Refusals have the shape that the client's format gives to errors.
+ * its format does with a key, or before the path of its address (http://HOST/-/TOKEN); for the
+ * proxy as Proxy-Authorization, Basic (any user) or Bearer. /healthz needs none. Refusals have the
+ * shape that the client's format gives to errors.
  *
  * Memory is bounded: bodies one by one and together, heads, connections, what waits for a slow
  * client. A body is held until its request was answered or cannot be tried again. Every state of a

@@ -120,7 +120,8 @@ struct translation; /* translate.c */
 struct exchange {
     struct gateway *g;
     struct connection *c;
-    const struct http_head *head; /* of the connection's parser */
+    const struct http_head *head; /* of the connection's parser, or … */
+    struct http_head bare;        /* … that without the pass before its path */
     struct arena *arena;
     enum exchange_kind kind;
     enum exchange_state state;

@@ -24,13 +24,20 @@ static bool is_ours(const struct http_fields *all, struct str name)
     return admit_is_credential(name) || http_is_hop_by_hop(all, name);
 }
 
+/* The client's own credential, where the upstream is to see that. */
+static bool is_kept(const struct exchange *x, const struct http_field *field)
+{
+    return x->kind == EXCHANGE_MODEL && x->upstream->keeps_key &&
+           admit_is_own_key(field, x->g->opts.token);
+}
+
 static struct http_fields request_fields(struct exchange *x)
 {
     const struct http_fields *all = &x->head->fields;
     struct http_field *kept = arena_array(x->arena, all->len + 1, sizeof *kept);
     size_t n = 0;
     for (size_t i = 0; i < all->len; i++) {
-        if (!is_ours(all, all->items[i].name)) {
+        if (!is_ours(all, all->items[i].name) || is_kept(x, &all->items[i])) {
             kept[n++] = all->items[i];
         }
     }

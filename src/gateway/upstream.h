@@ -45,8 +45,9 @@ struct upstream_request {
     struct str method;            /* "POST" */
     struct str target;            /* path and query, "/v1/messages?beta=true" */
     struct llm_endpoint endpoint; /* what the target means */
-    struct http_fields fields;    /* end to end ones, without credentials, Host, Content-Length */
-    struct str body;              /* whole; may be empty */
+    struct http_fields
+        fields; /* end to end ones, without credentials (but see keeps_key), Host, Content-Length */
+    struct str body;   /* whole; may be empty */
     uint64_t exchange; /* number of the exchange in this gateway, from 1, in order of arrival */
     int attempt;       /* from 1: the throttle may try again */
 };
@@ -93,6 +94,7 @@ struct upstream {
     unsigned formats;       /* … and further ones, 1u << format each */
     bool local;             /* no provider behind it: it costs nothing and has no credential */
     struct str secret;      /* its credential, which no answer may hand on; empty: none */
+    bool keeps_key;         /* clients bring a credential of their own, which it gets as it is */
     bool recorded;          /* its failures are those of a recording: nothing is tried again */
 };
 

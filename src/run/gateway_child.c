@@ -8,7 +8,21 @@
 /* `cinch task render` asks for a run that is none, and has no gateway. */
 const char *gateway_url(const struct run *run)
 {
+    if (run->gateway == NULL) {
+        return NULL;
+    }
+    return run->settings.auth == AUTH_GATEWAY ? run->gateway->url : run->gateway->pass_url;
+}
+
+const char *gateway_address(const struct run *run)
+{
     return run->gateway == NULL ? NULL : run->gateway->url;
+}
+
+const char *gateway_key(const struct run *run)
+{
+    return run->gateway == NULL || run->gateway->len == 0 ? NULL
+                                                          : run->gateway->routes[0].target.key;
 }
 
 const char *gateway_token(const struct run *run)
@@ -19,6 +33,25 @@ const char *gateway_token(const struct run *run)
 const char *const *gateway_withheld(const struct run *run)
 {
     return run->gateway->withheld;
+}
+
+/* With a credential of its own, the harness gets nothing in that place: what mentions the token is
+ * left out. */
+static struct json *without_token(const struct run *run, const struct json *tree)
+{
+    struct json *copy = tree == NULL ? NULL : json_copy(run->arena, tree);
+    for (size_t i = 0; json_is(copy, JSON_OBJECT) && i < json_len(copy);) {
+        struct json_member *m = &copy->object.members[i];
+        struct str text = json_str(m->value, STR_EMPTY);
+        bool shown = str_find(text, STR("{gateway_token}")) < text.len;
+        if (shown && run->settings.auth != AUTH_GATEWAY) {
+            (void)json_remove(copy, m->key);
+        } else {
+            m->value = json_is(m->value, JSON_OBJECT) ? without_token(run, m->value) : m->value;
+            i++;
+        }
+    }
+    return copy;
 }
 
 /* As curl, git, npm, pip and most others look for it. */
@@ -45,31 +78,46 @@ int gateway_environment(struct run *run, const struct placeholders *vars, struct
     if (run->gateway->url == NULL) {
         return 0;
     }
-    json_setc(run->arena, env, "CINCH_GATEWAY_URL", json_cstr(run->arena, run->gateway->url));
+    json_setc(run->arena, env, "CINCH_GATEWAY_URL", json_cstr(run->arena, gateway_url(run)));
     json_setc(run->arena, env, TOKEN_NAME, json_cstr(run->arena, run->gateway->token));
     set_proxy(run, env);
-    int r = expand_env(run->arena, p->gateway.env, vars, env, e);
+    int r = expand_env(run->arena, without_token(run, p->gateway.env), vars, env, e);
     return r < 0 ? err_wrap(e, "gateway of adapter '%s'", p->name) : 0;
 }
 
-int gateway_file(struct run *run, const char *name, const struct json *tree, struct json **ret,
-                 struct err *e)
+/* `tree` with `over` merged over it, filled in. */
+static int merge_over(struct run *run, const struct json *over, struct json **tree, struct err *e)
 {
-    const struct json *over = json_get(run->settings.profile->gateway.files, name);
-    struct placeholder vars[] = {
-        { .name = "gateway_url", .value = str_of(run->gateway->url) },
+    const struct placeholder vars[] = {
+        { .name = "gateway_url", .value = str_of(gateway_url(run)) },
         { .name = "gateway_token", .value = str_of(run->gateway->token) },
         { .name = "home", .value = str_of(run->paths.home) },
         { .name = "model", .value = str_of(run->settings.model) },
     };
     struct json *filled = NULL;
-    if (over != NULL && run->gateway->url != NULL) {
-        int r = expand_tree(run->arena, over, &(struct placeholders) { vars, ARRAY_LEN(vars) },
-                            &filled, e);
-        if (r < 0) {
-            return err_wrap(e, "gateway values of '%s'", name);
-        }
+    if (over == NULL) {
+        return 0;
     }
-    *ret = json_merge(run->arena, tree == NULL ? json_object(run->arena) : tree, filled);
-    return 0;
+    int r =
+        expand_tree(run->arena, over, &(struct placeholders) { vars, ARRAY_LEN(vars) }, &filled, e);
+    if (r == 0) {
+        *tree = json_merge(run->arena, *tree, filled);
+    }
+    return r;
+}
+
+int gateway_file(struct run *run, const char *name, const struct json *tree, struct json **ret,
+                 struct err *e)
+{
+    const struct profile_login *login = run->auth.login;
+    const struct json *over = json_get(run->settings.profile->gateway.files, name);
+    *ret = tree == NULL ? json_object(run->arena) : json_copy(run->arena, tree);
+    if (run->gateway->url == NULL) {
+        return 0;
+    }
+    int r = merge_over(run, without_token(run, over), ret, e);
+    if (r == 0 && login != NULL) {
+        r = merge_over(run, json_get(login->files, name), ret, e);
+    }
+    return r < 0 ? err_wrap(e, "gateway values of '%s'", name) : 0;
 }

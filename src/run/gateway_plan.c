@@ -38,6 +38,52 @@ static const char *make_token(struct arena *a)
     return arena_dup(a, str_of(text));
 }
 
+static int find_credential(struct run *run, struct planned *p, struct err *e)
+{
+    struct run_gateway *g = run->gateway;
+    const char *key = p->target.key;
+    if (key == NULL) {
+        return 0;
+    }
+    p->credential = variable(run, key);
+    g->withheld[g->n_withheld++] = key;
+    if (p->credential == NULL && p->target.key_required) {
+        bool other = run->settings.profile->auth.logins_len > 0;
+        return ERR(e, ERR_SECRET,
+                   "the gateway needs the credential of '%s': export %s=… in the environment of "
+                   "cinch%s",
+                   p->target.name, key, other ? ", or use your own login by --auth host" : "");
+    }
+    return 0;
+}
+
+/* What a login is good for, another format has no place for. */
+static int check_kept(const struct run *run, const struct planned *p, struct err *e)
+{
+    const char *word = run->settings.profile->gateway.format;
+    const struct routing_target *t = &p->target;
+    enum llm_format f;
+    if (word == NULL || t->any_format || !llm_format_parse(str_of(word), &f) || t->format == f ||
+        (t->formats & 1u << f) != 0) {
+        return 0;
+    }
+    return ERR(e, ERR_CONFIG,
+               "the credential of adapter '%s' is of no use for '%s', which speaks another format: "
+               "take --auth gateway",
+               run->settings.profile->name, t->name);
+}
+
+/* A harness that finds a key prefers it to its login. */
+static void withhold_keys(struct run *run)
+{
+    struct run_gateway *g = run->gateway;
+    const struct json *names = run->settings.profile->auth.env;
+    for (size_t i = 0; run->settings.auth == AUTH_HOST && i < json_len(names) && i < ROUTES_MAX;
+         i++) {
+        g->withheld[g->n_withheld++] = json_cstring(json_item(names, i), "");
+    }
+}
+
 static int plan_route(struct run *run, const char *pattern, const char *model,
                       const struct routing_words *w, struct err *e)
 {
@@ -51,18 +97,9 @@ static int plan_route(struct run *run, const char *pattern, const char *model,
     if (r < 0) {
         return err_wrap(e, "gateway");
     }
-    if (p->target.key != NULL) {
-        p->credential = variable(run, p->target.key);
-        g->withheld[g->n_withheld++] = p->target.key;
-    }
-    if (p->credential == NULL && p->target.key_required) {
-        return ERR(
-            e, ERR_SECRET,
-            "the gateway needs the credential of '%s': export %s in the environment of cinch",
-            p->target.name, p->target.key);
-    }
+    p->kept = run->settings.auth != AUTH_GATEWAY && w->key == NULL;
     g->len++;
-    return 0;
+    return p->kept ? check_kept(run, p, e) : find_credential(run, p, e);
 }
 
 static int plan_listed(struct run *run, struct err *e)
@@ -111,7 +148,10 @@ static int plan_routes(struct run *run, struct err *e)
         w.upstream = s->upstream;
         r = plan_route(run, "*", NULL, &w, e);
     } else if (r == 0 && p->upstream != NULL && !covers_all(run->gateway)) {
-        w = (struct routing_words) { p->upstream, p->format, p->key };
+        const struct profile_login *login = run->auth.login;
+        bool kept = run->settings.auth != AUTH_GATEWAY;
+        w = (struct routing_words) { p->upstream, p->format, kept ? NULL : p->key };
+        w.upstream = login != NULL && login->upstream != NULL ? login->upstream : w.upstream;
         r = plan_route(run, "*", NULL, &w, e);
     }
     return r;
@@ -193,6 +233,7 @@ void gateway_plan(struct run *run)
         return;
     }
     int r = plan_routes(run, &g->error);
+    withhold_keys(run);
     for (size_t i = 0; i < g->len; i++) { /* also when another one is missing */
         if (g->routes[i].credential != NULL) {
             secrets_add(run->arena, &run->secrets, g->routes[i].target.key,

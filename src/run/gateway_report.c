@@ -130,7 +130,8 @@ void gateway_judge(struct run *run)
     if (run->cause.reason != REASON_NONE) { /* why the agent failed is known better here */
         switch (account_trouble(g->account)) {
         case ACCOUNT_AUTH:
-            run_fail(run, REASON_AUTH, "the provider does not accept the credential");
+            run_fail(run, REASON_AUTH, "the provider does not accept the credential: %s",
+                     auth_advice(run));
             break;
         case ACCOUNT_RATE_LIMITED:
             run_fail(run, REASON_RATE_LIMITED,

@@ -22,6 +22,7 @@ struct planned {
     const char *pattern, *model;
     struct routing_target target;
     const char *credential; /* NULL: none */
+    bool kept;              /* the harness shows its own */
     struct upstream *upstream;
 };
 
@@ -30,9 +31,11 @@ struct run_gateway {
     struct planned routes[ROUTES_MAX];
     struct gateway_route table[ROUTES_MAX];
     size_t len;
-    const char *withheld[ROUTES_MAX + 1]; /* names of variables with credentials */
+    const char *withheld[2 * ROUTES_MAX + 1]; /* names of variables with credentials */
     size_t n_withheld;
     const char *token, *url;
+    const char *pass_url; /* the address that shows the token; what harnesses get that show their
+                             own credential where others show the token */
     struct proxy_rules *egress; /* NULL: there is no proxy */
     struct price_table *prices;
     struct account *account;

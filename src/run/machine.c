@@ -307,6 +307,7 @@ static void register_secrets(struct run *run)
 {
     int r = secrets_collect(run->arena, &run->settings, run->opts->environ, &run->secrets,
                             &run->secrets_error);
+    auth_plan(run);
     gateway_plan(run);
     run->redactor = redactor_new();
     for (size_t i = 0; i < run->secrets.len; i++) {

@@ -151,6 +151,9 @@ int phase_admit(struct run *run, struct err *e)
         r = -(int)e->code;
     }
     if (r == 0) {
+        r = auth_admit(run, e);
+    }
+    if (r == 0) {
         r = gateway_admit(run, e);
     }
     if (r == 0) {

@@ -132,6 +132,7 @@ int phase_parse(struct run *run, struct err *e)
         tell_output(run);
     }
     gateway_judge(run);
+    auth_judge(run);
     tell_call(run);
     return 0;
 }
@@ -153,6 +154,7 @@ int phase_collect(struct run *run, struct err *e)
     holon_collect(run);
     output_collect(run);
     run_collect_workspace(run);
+    auth_inspect(run);
     /* The private home held the agent's own files, some of which may hold what no record should. */
     if (run->paths.home != NULL && !run->opts->keep_home) {
         struct err why;

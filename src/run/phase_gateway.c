@@ -5,6 +5,7 @@
  */
 #include <limits.h>
 
+#include "gateway/admit.h"
 #include "gateway/cassette_upstream.h"
 #include "gateway/price.h"
 #include "gateway/proxy.h"
@@ -62,7 +63,11 @@ static int open_upstream(struct run *run, struct planned *p, struct err *e)
                                   .places = places(run),
                                   .redactor = run->redactor,
                                   .replay_speed = run->settings.gateway.replay_speed };
-    return route_open(run->loop, &p->target, &o, &p->upstream, e);
+    int r = route_open(run->loop, &p->target, &o, &p->upstream, e);
+    if (r == 0) {
+        p->upstream->keeps_key = p->kept;
+    }
+    return r;
 }
 
 /* What was replayed need not be recorded again. */
@@ -193,6 +198,7 @@ int gateway_start(struct run *run, struct err *e)
         return err_wrap(e, "gateway");
     }
     g->url = arena_printf(run->arena, "http://127.0.0.1:%d", port);
+    g->pass_url = arena_printf(run->arena, "%s" ADMIT_PASS "%s", g->url, g->token);
     r = inside ? 0 : open_gateway(run, fd, e);
     if (r == 0) {
         tell_opened(run);

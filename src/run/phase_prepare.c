@@ -30,7 +30,7 @@ static int render_config(const struct json *tree, enum config_format format, str
     return ERR(e, ERR_BUG, "unknown configuration format");
 }
 
-static int write_below_home(struct run *run, const char *path, struct str text, struct err *e)
+int home_write(struct run *run, const char *path, struct str text, struct err *e)
 {
     char full[PATH_MAX];
     int r = path_join(run->paths.home, path, full, sizeof full, e);
@@ -49,12 +49,13 @@ static int write_config_file(struct run *run, const struct profile_file *file, s
     const struct json *settings = json_get(json_get(run->settings.tree, "files"), file->name);
     struct json *tree;
     int r = gateway_file(run, file->name, settings, &tree, e);
+    r = r < 0 ? r : tier_file(run, file->name, tree, &tree, e);
     r = r < 0 ? r : tools_file(run, file->name, tree, &tree, e);
     if (r == 0) {
         r = render_config(tree, file->format, &text, e);
     }
     if (r == 0) {
-        r = write_below_home(run, file->path, buf_str(&text), e);
+        r = home_write(run, file->path, buf_str(&text), e);
     }
     return r < 0 ? err_wrap(e, "configuration file '%s'", file->name) : 0;
 }
@@ -87,7 +88,13 @@ int phase_configure(struct run *run, struct err *e)
     if (r == 0) {
         r = gateway_start(run, e);
     }
-    return r < 0 ? r : write_config_files(run, e);
+    if (r == 0) {
+        r = write_config_files(run, e);
+    }
+    if (r == 0) {
+        r = tier_install(run, e);
+    }
+    return r < 0 ? r : auth_install(run, e);
 }
 
 /* Where the run keeps things, as the agent will find them. */
@@ -163,19 +170,23 @@ static int write_contract(struct run *run, struct err *e)
     run->paths.schema_file =
         arena_printf(run->arena, "%s/.cinch/output.schema.json", run->paths.home);
     int r = json_write(run->definition.asked, JSON_PRETTY, &text, e);
-    return r < 0 ? r : write_below_home(run, ".cinch/output.schema.json", buf_str(&text), e);
+    return r < 0 ? r : home_write(run, ".cinch/output.schema.json", buf_str(&text), e);
 }
 
 int context_write_prompt(struct run *run, struct err *e)
 {
     run->paths.prompt_file = arena_printf(run->arena, "%s/.cinch/prompt.md", run->paths.home);
-    return write_below_home(run, ".cinch/prompt.md", run->prompt, e);
+    return home_write(run, ".cinch/prompt.md", run->prompt, e);
 }
 
 int context_render(struct run *run, struct str *ret, struct err *e)
 {
     struct definition_place place = place_of(run, -1);
-    return definition_prompt(&run->definition, &place, ret, e);
+    int r = definition_prompt(&run->definition, &place, ret, e);
+    if (r == 0) {
+        *ret = tier_prompt(run, *ret);
+    }
+    return r;
 }
 
 int phase_context(struct run *run, struct err *e)

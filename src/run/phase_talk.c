@@ -208,14 +208,14 @@ int talk_start(struct run *run, struct err *e)
 {
     struct talk *x = ARENA_NEW(run->arena, struct talk);
     x->run = run;
-    if (gateway_url(run) == NULL) {
+    if (gateway_address(run) == NULL) {
         return ERR(e, ERR_CONFIG,
                    "adapter '%s' needs a model: name gateway.upstream, or gateway.script",
                    run->settings.profile->name);
     }
     int r = upstream_curl_new(run->loop,
                               &(struct upstream_curl_opts) { .name = "gateway",
-                                                             .url = gateway_url(run),
+                                                             .url = gateway_address(run),
                                                              .key = gateway_token(run),
                                                              .format = LLM_ANTHROPIC },
                               &x->door, e);

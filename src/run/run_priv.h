@@ -123,12 +123,21 @@ struct execution {
     } usage; /* of the whole tree */
 };
 
+/* Whose credential it is, when it is not the gateway's; written by auth.c. */
+struct run_auth {
+    struct err error;                  /* told in admit */
+    const struct profile_login *login; /* of the user's; NULL: none is used */
+    const char *path;                  /* of its file … */
+    struct str content;                /* … and what is in it */
+};
+
 struct run {
     const struct run_opts *opts;
     struct arena *arena;
     struct loop *loop;
     struct settings settings;
     struct secrets secrets;
+    struct run_auth auth;
     struct err secrets_error; /* a secret is missing; told in admit, when there is a record */
     struct redactor *redactor;
     struct record record;
@@ -239,6 +248,31 @@ int runtime_probe_start(struct run *run);
 void runtime_probe_interrupt(struct run *run);
 void runtime_probe_done(struct run *run);
 
+/* --- auth.c: logins and credentials of the caller's --- */
+
+/* Before there is a record: what is used becomes a secret. */
+void auth_plan(struct run *run);
+/* ERR_SECRET when it is missing or has expired. */
+int auth_admit(const struct run *run, struct err *e) MUST_USE;
+/* Configure: the copy of a login, in the run's home. */
+int auth_install(struct run *run, struct err *e) MUST_USE;
+/* Parse: a harness that failed may have said that it is not logged in. */
+void auth_judge(struct run *run);
+/* Collect, while there is a home: was the login renewed? */
+void auth_inspect(struct run *run);
+/* What to do about a credential that is not accepted: "run `codex login`". */
+const char *auth_advice(const struct run *run);
+
+/* --- tier.c: what a tier says, for the harness --- */
+
+/* A configuration file with the profile's values for the tier over it. */
+int tier_file(struct run *run, const char *name, const struct json *tree, struct json **ret,
+              struct err *e) MUST_USE;
+/* The tier's prompt as a file, where the profile wants it so. */
+int tier_install(struct run *run, struct err *e) MUST_USE;
+/* The prompt with the tier's before it, where there is no other way. */
+struct str tier_prompt(struct run *run, struct str prompt);
+
 /* --- phase_gateway.c and gateway_*.c: the run's door to models --- */
 
 /* Before there is a record: routes, credentials, the token, which become secrets. */
@@ -251,9 +285,13 @@ int gateway_admit(const struct run *run, struct err *e);
 int gateway_start(struct run *run, struct err *e);
 /* Execute: the total deadline counts from now. */
 void gateway_clock(struct run *run);
-/* What the child gets: NULL without a gateway. */
+/* What the child gets: NULL without a gateway. The address shows the token by itself where the
+ * harness shows a credential of its own. */
 const char *gateway_url(const struct run *run);
+const char *gateway_address(const struct run *run); /* without it, in any case */
 const char *gateway_token(const struct run *run);
+/* The variable with the credential of the first route; NULL: it needs none. */
+const char *gateway_key(const struct run *run);
 /* Names of variables that hold credentials and never reach the child; NULL-terminated. */
 const char *const *gateway_withheld(const struct run *run);
 /* Adds the profile's variables to `env`. */
@@ -277,6 +315,8 @@ void gateway_done(struct run *run); /* idempotent, accepts a run that never plan
 
 /* --- phase_prepare.c --- */
 
+/* A file below the run's home, whole, readable by nobody else. */
+int home_write(struct run *run, const char *path, struct str text, struct err *e) MUST_USE;
 /* The prompt with the sections that are open now. */
 int context_render(struct run *run, struct str *ret, struct err *e);
 /* The prompt as a file, for the agent. */

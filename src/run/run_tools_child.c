@@ -23,14 +23,14 @@ const char *tools_shim(struct run *run)
 struct driver_mcp tools_mcp(struct run *run)
 {
     const struct run_tools *t = run->tools;
-    if (t == NULL || t->door.upstream == NULL || gateway_url(run) == NULL) {
+    if (t == NULL || t->door.upstream == NULL || gateway_address(run) == NULL) {
         return (struct driver_mcp) { 0 };
     }
     const char **shim = arena_array(run->arena, 3, sizeof *shim);
     shim[0] = tools_shim(run);
     shim[1] = "mcp";
     return (struct driver_mcp) {
-        .url = arena_printf(run->arena, "%s%s", gateway_url(run), t->door.path),
+        .url = arena_printf(run->arena, "%s%s", gateway_address(run), t->door.path),
         .token = gateway_token(run),
         .shim = shim[0] == NULL ? NULL : shim,
     };

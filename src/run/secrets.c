@@ -124,6 +124,12 @@ void secrets_add(struct arena *a, struct secrets *list, const char *name, struct
     add(a, list, name, value)->named = true;
 }
 
+void secrets_give(struct arena *a, struct secrets *list, const char *name, struct str value)
+{
+    struct secret *s = add(a, list, name, value);
+    s->to_child = s->named = true;
+}
+
 int secrets_collect(struct arena *a, const struct settings *s, const char *const *caller,
                     struct secrets *ret, struct err *e)
 {

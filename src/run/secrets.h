@@ -32,5 +32,8 @@ int secrets_collect(struct arena *a, const struct settings *s, const char *const
 /* One more, which does not go to the child. */
 void secrets_add(struct arena *a, struct secrets *list, const char *name, struct str value);
 
+/* One more, which does. */
+void secrets_give(struct arena *a, struct secrets *list, const char *name, struct str value);
+
 /* OPENAI_API_KEY, GH_TOKEN, DB_PASSWORD … but not KEYBOARD or TOKENIZERS_PARALLELISM. */
 bool secret_like_name(struct str name);

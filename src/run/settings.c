@@ -45,6 +45,8 @@ static void read_agent(struct settings *s)
     s->model = text_at(s, "agent", "model");
     s->command = value_at(s, "agent", "command");
     s->args = value_at(s, "agent", "args");
+    struct str auth = json_str(value_at(s, "agent", "auth"), STR_EMPTY);
+    s->auth = str_eqc(auth, "host") ? AUTH_HOST : str_eqc(auth, "env") ? AUTH_ENV : AUTH_GATEWAY;
     if (json_is(text, JSON_STRING)) {
         s->prompt_text = text->string;
     }
@@ -219,6 +221,7 @@ static void read_eval(struct settings *s)
     s->run_number = json_int(value_at(s, "eval", "run_number"), 0);
     s->tools_enabled = tristate_at(s, "eval", "tools_enabled");
     s->delegation_enabled = tristate_at(s, "eval", "delegation_enabled");
+    s->tier_strict = json_bool(value_at(s, "eval", "strict"), false);
 }
 
 /* The highest layer that says something about section.key. */

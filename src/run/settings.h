@@ -25,6 +25,13 @@
 
 enum tristate { TRI_UNSET, TRI_FALSE, TRI_TRUE };
 
+/* Whose credential the provider sees. */
+enum auth_mode {
+    AUTH_GATEWAY, /* one that cinch holds */
+    AUTH_HOST,    /* the user's own login with the harness */
+    AUTH_ENV,     /* variables of the caller's */
+};
+
 struct settings_input {
     const char *task_file;   /* NULL: none */
     const char *config_file; /* the Scylla dictionary (tier_id, test_id, api_keys …); NULL: none */
@@ -130,6 +137,7 @@ struct settings {
     const char *model; /* NULL: the harness' own choice */
     const struct json *command;
     const struct json *args;
+    enum auth_mode auth;
 
     struct str prompt_text; /* ptr NULL: see prompt_file */
     const char *prompt_file;
@@ -172,6 +180,7 @@ struct settings {
     const char *test_id, *tier, *tier_name, *tier_prompt;
     int64_t run_number; /* 0: not given */
     enum tristate tools_enabled, delegation_enabled;
+    bool tier_strict; /* what the adapter cannot do of this is refused, not only noted */
 };
 
 /* ERR_CONFIG (65) for a wrong file, ERR_USAGE (64) for a wrong request, ERR_INPUT (66) for a file

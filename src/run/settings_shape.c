@@ -16,7 +16,8 @@ static const struct shape sampling_shape[] = {
 static const struct shape agent_shape[] = {
     { "adapter", SHAPE_STRING }, { "model", SHAPE_STRING }, { "command", SHAPE_STRINGS },
     { "args", SHAPE_STRINGS }, { "sampling", SHAPE_OBJECT, .inner = sampling_shape },
-    { "effort", SHAPE_WORD, .words = "none|minimal|low|medium|high|xhigh|max" }, { 0 },
+    { "effort", SHAPE_WORD, .words = "none|minimal|low|medium|high|xhigh|max" },
+    { "auth", SHAPE_WORD, .words = "gateway|host|env" }, { 0 },
 };
 static const struct shape overrides_shape[] = {
     { "dir", SHAPE_STRING }, { "tag", SHAPE_STRING }, { 0 },
@@ -156,7 +157,7 @@ static const struct shape eval_shape[] = {
     { "test_id", SHAPE_STRING }, { "tier", SHAPE_STRING }, { "tier_name", SHAPE_STRING },
     { "tier_prompt", SHAPE_STRING }, { "task_description", SHAPE_STRING },
     { "run_number", SHAPE_INT }, { "tools_enabled", SHAPE_BOOL },
-    { "delegation_enabled", SHAPE_BOOL }, { 0 },
+    { "delegation_enabled", SHAPE_BOOL }, { "strict", SHAPE_BOOL }, { 0 },
 };
 const struct shape settings_task_shape[] = {
     { "version", SHAPE_INT }, { "name", SHAPE_STRING }, { "description", SHAPE_STRING },

@@ -84,20 +84,102 @@ static int check_rounds(struct arena *a, const struct settings *s, struct err *e
                settings_origin(s, a, "completion", "model").file, s->profile->name);
 }
 
+/* --- tiers --- */
+
+/* What the adapter cannot do of what the tier says, as the end of a sentence; NULL: it can. */
+static const char *missing_of_switch(enum tier_switch has, enum tristate wish, const char *what,
+                                     struct arena *a)
+{
+    if (wish == TRI_FALSE && has == TIER_ALWAYS) {
+        return arena_printf(a, "cannot take %s away from its harness", what);
+    }
+    if (wish == TRI_TRUE && has == TIER_NEVER) {
+        return arena_printf(a, "has a harness without %s", what);
+    }
+    return NULL;
+}
+
+/* The i-th thing, of three, and the key that asks for it. */
+static const char *missing_of_tier(struct arena *a, const struct settings *s, size_t i,
+                                   const char **ret_key)
+{
+    static const char *const keys[] = { "tier_prompt", "tools_enabled", "delegation_enabled" };
+    const struct profile_tier *t = s->profile == NULL ? NULL : &s->profile->tier;
+    if (t == NULL || i >= ARRAY_LEN(keys)) {
+        return NULL;
+    }
+    *ret_key = keys[i];
+    bool prompted = s->tier_prompt != NULL && s->tier_prompt[0] != '\0';
+    /* A home that is the user's is not written to. */
+    bool by_file = t->prompt_file != NULL || t->prompt_files != NULL;
+    bool homeless = s->home != HOME_PRIVATE;
+    switch (i) {
+    case 0:
+        return prompted && (t->prompt == TIER_PROMPT_NONE || (by_file && homeless))
+                   ? "has no way to give its harness a prompt of the tier"
+                   : NULL;
+    case 1:
+        return missing_of_switch(homeless && t->tools_off != NULL ? TIER_ALWAYS : t->tools,
+                                 s->tools_enabled, "tools", a);
+    default:
+        return missing_of_switch(homeless && t->delegation_off != NULL ? TIER_ALWAYS
+                                                                       : t->delegation,
+                                 s->delegation_enabled, "sub-agents", a);
+    }
+}
+
+enum { TIER_KEYS = 3 };
+
+static int check_tier(struct arena *a, const struct settings *s, struct err *e)
+{
+    for (size_t i = 0; s->tier_strict && i < TIER_KEYS; i++) {
+        const char *key;
+        const char *why = missing_of_tier(a, s, i, &key);
+        if (why != NULL) {
+            return ERR(e, ERR_CONFIG,
+                       "%s: 'eval.%s' cannot be had, and eval.strict demands it: adapter '%s' %s",
+                       settings_origin(s, a, "eval", key).file, key, s->profile->name, why);
+        }
+    }
+    return 0;
+}
+
 int support_check(struct arena *a, const struct settings *s, struct err *e)
 {
     int r = check_policies(a, s, e);
     r = r < 0 ? r : check_rounds(a, s, e);
-    return r < 0 ? r : check_budget(a, s, e);
+    r = r < 0 ? r : check_budget(a, s, e);
+    return r < 0 ? r : check_tier(a, s, e);
+}
+
+static const char *policy_warning(struct arena *a, const struct settings *s)
+{
+    if (json_len(s->policies) == 0 || json_len(s->tools) == 0 || asks_first(s)) {
+        return NULL;
+    }
+    return arena_printf(a,
+                        "'policies' govern the tools of the task only: adapter '%s' does not "
+                        "ask about those of its harness",
+                        s->profile->name);
+}
+
+static const char *tier_warning(struct arena *a, const struct settings *s, size_t i)
+{
+    const char *key;
+    const char *why = missing_of_tier(a, s, i, &key);
+    return why == NULL ? NULL
+                       : arena_printf(a, "'eval.%s' has no effect: adapter '%s' %s", key,
+                                      s->profile->name, why);
 }
 
 const char *support_warning(struct arena *a, const struct settings *s, size_t i)
 {
-    if (i == 0 && json_len(s->policies) > 0 && json_len(s->tools) > 0 && !asks_first(s)) {
-        return arena_printf(a,
-                            "'policies' govern the tools of the task only: adapter '%s' does not "
-                            "ask about those of its harness",
-                            s->profile->name);
+    size_t seen = 0;
+    for (size_t k = 0; k < 1 + TIER_KEYS; k++) {
+        const char *text = k == 0 ? policy_warning(a, s) : tier_warning(a, s, k - 1);
+        if (text != NULL && seen++ == i) {
+            return text;
+        }
     }
     return NULL;
 }

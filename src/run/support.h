@@ -9,7 +9,7 @@
 
 #include "run/settings.h"
 
-/* ERR_UNSUPPORTED names the setting and where it was said. */
+/* ERR_UNSUPPORTED, or ERR_CONFIG for a strict tier, names the setting and where it was said. */
 int support_check(struct arena *a, const struct settings *s, struct err *e) MUST_USE;
 
 /* The i-th thing that the agent will not get, as a sentence; NULL when there are no more. */

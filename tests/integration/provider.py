@@ -99,11 +99,50 @@ def chat(say, body):
     return None, "".join(f"data: {json.dumps(x)}\n\n" for x in lines) + "data: [DONE]\n\n"
 
 
+def responses(say, body):
+    item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed",
+            "content": [{"type": "output_text", "text": say.text, "annotations": []}]}
+    usage = say.usage and {"input_tokens": say.usage[0], "output_tokens": say.usage[1], "total_tokens": sum(say.usage),
+                           "input_tokens_details": {"cached_tokens": say.cache[0]},
+                           "output_tokens_details": {"reasoning_tokens": 0}}
+    whole = {"id": "resp_1", "object": "response", "created_at": 1, "model": body.get("model"), "status": "completed",
+             "output": [item], "usage": usage}
+    if not body.get("stream"):
+        return whole, None
+    events = [("response.created", {"response": {**whole, "status": "in_progress", "output": [], "usage": None}}),
+              ("response.output_item.added", {"output_index": 0, "item": {**item, "content": []}}),
+              ("response.output_text.delta", {"item_id": "msg_1", "output_index": 0, "content_index": 0,
+                                              "delta": say.text}),
+              ("response.output_item.done", {"output_index": 0, "item": item}),
+              ("response.completed", {"response": whole})]
+    return None, "".join(f"event: {n}\ndata: {json.dumps({'type': n, 'sequence_number': i, **d})}\n\n"
+                         for i, (n, d) in enumerate(events))
+
+
+def gemini(say, body):
+    whole = {"candidates": [{"content": {"role": "model", "parts": [{"text": say.text}]}, "finishReason": "STOP",
+                             "index": 0}], "modelVersion": "gemini-test"}
+    if say.usage:
+        whole["usageMetadata"] = {"promptTokenCount": say.usage[0], "candidatesTokenCount": say.usage[1],
+                                  "totalTokenCount": sum(say.usage)}
+    return whole, f"data: {json.dumps(whole)}\n\n"
+
+
+def format_of(path):
+    path = path.split("?")[0]
+    if ":" in path:
+        return gemini
+    return {"messages": anthropic, "responses": responses}.get(path.rsplit("/", 1)[-1], chat)
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *args):
         pass
+
+    def do_GET(self):
+        self.reply(404, b"{}", "application/json")
 
     def do_POST(self):
         owner = self.server.owner
@@ -128,12 +167,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def say(self, step, request):
         if step.gate is not None:
             step.gate.wait(60)
-        speak = anthropic if "/messages" in request.path else chat
+        speak = format_of(request.path)
         limit = request.body.get("max_completion_tokens") or request.body.get("max_tokens")
         if step.usage and limit:  # a provider keeps to it
             step = dataclasses.replace(step, usage=(step.usage[0], min(step.usage[1], limit)))
         whole, stream = speak(step, request.body)
-        if stream is None:
+        if stream is None or ":generateContent" in request.path:
             self.reply(200, json.dumps(whole).encode(), "application/json")
         else:
             self.reply(200, stream.encode(), "text/event-stream")

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -67,6 +68,55 @@ static void test_tokens(void **state)
     const struct http_head none = { .target = STR("/") };
     assert_false(admit_token(&none, STR("s3cret")));
     assert_false(admit_token(&none, STR(""))); /* an empty secret lets nobody in */
+}
+
+/* Where a target leads once its pass is off; NULL: it has none that is good. */
+static const char *passed(const char *target)
+{
+    static char left[64];
+    struct str t = str_of(target);
+    if (!admit_pass(&t, STR("s3cret"))) {
+        assert_true(str_eqc(t, target));
+        return NULL;
+    }
+    (void)snprintf(left, sizeof left, "%.*s", STR_ARG(t));
+    return left;
+}
+
+static void test_passes(void **state)
+{
+    static const char *const wrong[] = {
+        "/",      "/v1/messages",  "/-/",         "/-/s3cre/v1",  "/-/s3crets",
+        "/-//v1", "/-/s3cret?x=1", "-/s3cret/v1", "/-/S3CRET/v1", "//-/s3cret/v1"
+    };
+    assert_string_equal(passed("/-/s3cret/v1/messages?beta=true"), "/v1/messages?beta=true");
+    assert_string_equal(passed("/-/s3cret/"), "/");
+    assert_string_equal(passed("/-/s3cret"), "/");
+    assert_string_equal(passed("/-/s3cret/-/s3cret/x"), "/-/s3cret/x");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_null(passed(wrong[i]));
+    }
+    struct str t = STR("/-//x");
+    assert_false(admit_pass(&t, STR(""))); /* an empty secret lets nobody in */
+}
+
+static bool is_own(const char *name, const char *value)
+{
+    return admit_is_own_key(&(struct http_field) { str_of(name), str_of(value) }, "s3cret");
+}
+
+static void test_keys_of_clients(void **state)
+{
+    assert_true(is_own("Authorization", "Bearer sk-ant"));
+    assert_true(is_own("authorization", "Basic dTpw"));
+    assert_true(is_own("x-api-key", "sk-ant"));
+    assert_true(is_own("X-Goog-Api-Key", "AIza"));
+    assert_false(is_own("Authorization", "Bearer s3cret")); /* the gateway's goes nowhere */
+    assert_false(is_own("Authorization", "bearer   s3cret "));
+    assert_false(is_own("x-api-key", "s3cret"));
+    assert_false(is_own("Cookie", "a=b"));
+    assert_false(is_own("Proxy-Authorization", "Bearer sk-ant"));
+    assert_false(is_own("accept", "x"));
 }
 
 static void test_tokens_of_the_proxy(void **state)
@@ -203,6 +253,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_keys_of_clients),
         cmocka_unit_test(test_tokens_of_the_proxy),
         cmocka_unit_test(test_private_addresses),
         cmocka_unit_test(test_rules),
