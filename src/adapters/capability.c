@@ -151,30 +151,41 @@ static int read_declared(const struct json *declared, const char *file, struct c
     return 0;
 }
 
+static int read_lack(const struct json_member *m, const char *file, struct capability_set *set,
+                     bool declared, struct err *e)
+{
+    char place[JSON_AT_LEN];
+    const char *why = json_cstring(m->value, NULL);
+    enum capability c = CAPABILITY_COUNT;
+    bool rest = str_eqc(m->key, "otherwise");
+    int r = rest ? 0 : find(m->key, "lacks", m->value, file, &c, e);
+    if (r < 0) {
+        return r;
+    }
+    if (why == NULL || why[0] == '\0') {
+        return ERR(e, ERR_CONFIG, "%s: 'lacks.%.*s' must be the reason, in words",
+                   json_at(file, m->value, place), STR_ARG(m->key));
+    }
+    if (rest) {
+        set->otherwise = why;
+        return 0;
+    }
+    if (set->has[c] && declared) {
+        return ERR(e, ERR_CONFIG, "%s: '%s' is under 'capabilities', and under 'lacks'",
+                   json_at(file, m->value, place), table[c].name);
+    }
+    set->has[c] = false; /* else it was only taken for granted */
+    set->lacks[c] = why;
+    return 0;
+}
+
 int capability_read(const struct json *declared, const struct json *lacks, const char *file,
                     struct capability_set *ret, struct err *e)
 {
-    char place[JSON_AT_LEN];
     *ret = (struct capability_set) { 0 };
     int r = read_declared(declared, file, ret, e);
     for (size_t i = 0; r == 0 && i < json_len(lacks); i++) {
-        struct str name = lacks->object.members[i].key;
-        const struct json *why = lacks->object.members[i].value;
-        enum capability c;
-        r = find(name, "lacks", why, file, &c, e);
-        if (r < 0) {
-            return r;
-        }
-        if (!json_is(why, JSON_STRING) || why->string.len == 0) {
-            return ERR(e, ERR_CONFIG, "%s: 'lacks.%s' must be the reason, in words",
-                       json_at(file, why, place), table[c].name);
-        }
-        if (ret->has[c] && declared != NULL) {
-            return ERR(e, ERR_CONFIG, "%s: '%s' is under 'capabilities', and under 'lacks'",
-                       json_at(file, why, place), table[c].name);
-        }
-        ret->has[c] = false; /* else it was only taken for granted */
-        ret->lacks[c] = json_cstring(why, NULL);
+        r = read_lack(&lacks->object.members[i], file, ret, declared != NULL, e);
     }
     return r;
 }
@@ -184,5 +195,8 @@ const char *capability_lack(const struct capability_set *set, enum capability c)
     if (set->has[c]) {
         return NULL;
     }
-    return set->lacks[c] != NULL ? set->lacks[c] : "its profile does not declare it";
+    if (set->lacks[c] != NULL) {
+        return set->lacks[c];
+    }
+    return set->otherwise != NULL ? set->otherwise : "its profile does not declare it";
 }
