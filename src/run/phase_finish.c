@@ -24,7 +24,9 @@ static void judge_exit(struct run *run)
         run_fail(run, REASON_FAILURE, "the agent reported a failure%s%.*s", why.len > 0 ? ": " : "",
                  STR_ARG(str_slice(why, 0, 400)));
     } else if (run->exec.let_go && run->report.result_seen) {
-        run_warn(run, "the agent gave a valid result and did not end: it was stopped");
+        if (!run->settings.profile->acp.stays) {
+            run_warn(run, "the agent gave a valid result and did not end: it was stopped");
+        }
     } else if (exit->end == ENGINE_SIGNALLED) {
         run_fail(run, REASON_FAILURE, "the agent was killed by signal %d", exit->value);
     } else if (exit->end == ENGINE_EXITED && exit->value != 0) {
