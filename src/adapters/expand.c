@@ -112,6 +112,9 @@ int expand_env(struct arena *a, const struct json *vars_of_profile, const struct
         if (r < 0) {
             return err_wrap(e, "variable '%s'", m->key.ptr);
         }
+        if (value.len == 0 && json_str(m->value, STR_EMPTY).len > 0) {
+            continue; /* what has no value: the harness has a default of its own */
+        }
         json_set(a, env, m->key, json_string(a, value));
     }
     return 0;

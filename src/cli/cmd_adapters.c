@@ -12,6 +12,7 @@
 #include "adapters/profile.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "cli/adapters_markdown.h"
 #include "cli/command.h"
 #include "cli/request.h"
 #include "cli/table.h"
@@ -25,6 +26,7 @@ static const char *const actions[] = { "show", NULL };
 static const struct option options[] = {
     { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "more adapter profiles",
       .flags = OPTION_REPEAT, .complete = COMPLETE_DIRECTORY },
+    { "markdown", 0, OPTION_FLAG, .help = "print the tables of docs/adapters.md" },
     { 0 },
 };
 
@@ -85,6 +87,8 @@ static struct json *as_json(struct arena *a, const struct profile *p, const stru
     json_setc(a, o, "program", json_cstr(a, v->program[0] == '\0' ? NULL : v->program));
     json_setc(a, o, "why_not", json_cstr(a, v->available ? NULL : v->why));
     json_setc(a, o, "source", json_cstr(a, p->source));
+    json_setc(a, o, "tried", json_cstr(a, p->tried));
+    json_setc(a, o, "unverified", json_cstr(a, p->unverified));
     return o;
 }
 
@@ -101,6 +105,12 @@ static void list_json(struct cli *cli, const struct profile_list *list)
     cli_print_json(cli, o);
 }
 
+/* The version that the profile was tried with, or that it was not. */
+static const char *how_tried(const struct profile *p)
+{
+    return p->unverified != NULL ? "unverified" : p->tried != NULL ? p->tried : "-";
+}
+
 static void list_text(struct cli *cli, const struct profile_list *list)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
@@ -109,6 +119,7 @@ static void list_text(struct cli *cli, const struct profile_list *list)
                        .columns = { { "adapter", .max = 24 },
                                     { "title", .max = 28 },
                                     { "driver" },
+                                    { "tried" },
                                     { "here" },
                                     { "detail" } } };
     for (size_t i = 0; i < list->len; i++) {
@@ -118,6 +129,7 @@ static void list_text(struct cli *cli, const struct profile_list *list)
         table_cell(&t, STYLE_NAME, p->name);
         table_cell(&t, STYLE_PLAIN, p->title);
         table_cell(&t, STYLE_PLAIN, p->driver);
+        table_cell(&t, p->unverified != NULL ? STYLE_WARN : STYLE_PLAIN, how_tried(p));
         table_cell(&t, v.available ? STYLE_GOOD : STYLE_DIM, v.available ? "yes" : "no");
         table_cell(&t, STYLE_PLAIN, v.why);
     }
@@ -131,6 +143,13 @@ static void list_names(struct cli *cli, const struct profile_list *list)
     for (size_t i = 0; i < list->len; i++) {
         buf_addf(&out, "%s\n", list->items[i]->name);
     }
+    cli_print(cli, &out);
+}
+
+static void list_markdown(struct cli *cli, const struct profile_list *list)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    adapters_markdown(list, &out);
     cli_print(cli, &out);
 }
 
@@ -206,6 +225,10 @@ static int run_adapters(struct cli *cli, const struct options *opt, struct err *
         }
         return show(cli, p, e);
     }
+    if (options_flag(opt, "markdown", false)) {
+        list_markdown(cli, &list);
+        return 0;
+    }
     switch (cli->format) {
     case CLI_JSON:
         list_json(cli, &list);
@@ -224,7 +247,8 @@ static const char *const usage[] = { "[OPTIONS]", "[OPTIONS] show NAME", NULL };
 
 static const char *const description[] = {
     "Lists the adapters that are built in and those of ~/.config/cinch/adapters and --adapter-dir, "
-    "and whether the agent's program is here. With --quiet only the names.",
+    "the version that each was tried with, and whether the agent's program is here; unverified: "
+    "the profile could not be tried, and says why. With --quiet only the names.",
     "An adapter is a YAML file; 'show' prints one as it is written, which is a good start for your "
     "own.",
     NULL,

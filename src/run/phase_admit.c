@@ -114,6 +114,10 @@ static int check_support(struct run *run, struct err *e)
         }
         run_warn(run, "%s", text);
     }
+    const struct profile *p = run->settings.profile;
+    if (r == 0 && p != NULL && p->unverified != NULL) {
+        run_warn(run, "adapter '%s' is unverified: %s", p->name, p->unverified);
+    }
     return r;
 }
 

@@ -60,20 +60,33 @@ class Adapters(harness.Case):
 
     def test_list(self):
         text = self.cinch("adapters").stdout.decode()
-        self.assertRegex(text, r"(?m)^adapter +title +driver +here +detail$")
-        self.assertRegex(text, r"(?m)^command +Any program +oneshot +yes +takes the command after --$")
+        self.assertRegex(text, r"(?m)^adapter +title +driver +tried +here +detail$")
+        self.assertRegex(text, r"(?m)^command +Any program +oneshot +- +yes +takes the command after --$")
         self.assertIn("command", self.cinch("adapters", "--format", "quiet").stdout.decode().split())
 
     def test_of_a_user(self):
         where = os.path.dirname(self.write("mine/mine.yaml", self.PROFILE))
         text = self.cinch("adapters", "--adapter-dir", where).stdout.decode()
-        self.assertRegex(text, r"(?m)^mine +My own +oneshot +no +not in PATH: no-such-program$")
+        self.assertRegex(text, r"(?m)^mine +My own +oneshot +- +no +not in PATH: no-such-program$")
         found = json.loads(self.cinch("adapters", "--adapter-dir", where, "--format", "json").stdout)["adapters"]
         mine = next(a for a in found if a["name"] == "mine")
         self.assertFalse(mine["available"])
         self.assertEqual(mine["source"], os.path.join(where, "mine.yaml"))
         shown = self.cinch("adapters", "show", "mine", "--adapter-dir", where)
         self.assertEqual(shown.stdout.decode(), self.PROFILE)
+
+    def test_unverified(self):
+        """Who uses a profile that nobody could try is told, and why nobody could."""
+        where = os.path.dirname(self.write("mine/mine.yaml", self.PROFILE.replace("no-such-program", "sh")
+                                           .replace('"{binary}"', '"{binary}", -c, "echo hi"')
+                                           + "unverified: it wants a login\n"))
+        text = self.cinch("adapters", "--adapter-dir", where).stdout.decode()
+        self.assertRegex(text, r"(?m)^mine +My own +oneshot +unverified +yes ")
+        shown = json.loads(self.cinch("adapters", "show", "mine", "--adapter-dir", where, "--format", "json").stdout)
+        self.assertEqual(shown["unverified"], "it wants a login")
+        r = self.run_cinch("do it", "--adapter-dir", where, "--adapter", "mine")
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertIn(b"adapter 'mine' is unverified: it wants a login", r.stderr)
 
     def test_what_is_shown_can_be_used(self):
         self.write("copies/command.yaml", self.cinch("adapters", "show", "command").stdout)

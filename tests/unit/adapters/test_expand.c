@@ -67,6 +67,11 @@ static void test_variables(void **state)
     assert_int_equal(expand_env(arena, tree, &vars, env, &e), 0);
     assert_int_equal(json_len(env), 2);
     assert_string_equal(json_cstring(json_get(env, "A"), ""), "x m-1");
+    /* What has no value is not set at all; what is meant to be empty is. */
+    assert_int_equal(yaml_parse(arena, STR("{D: '{empty}', E: ''}"), "t", NULL, &tree, &e), 0);
+    assert_int_equal(expand_env(arena, tree, &vars, env, &e), 0);
+    assert_null(json_get(env, "D"));
+    assert_string_equal(json_cstring(json_get(env, "E"), "?"), "");
     assert_int_equal(yaml_parse(arena, STR("{C: '{nobody}'}"), "t", NULL, &tree, &e), 0);
     assert_int_equal(expand_env(arena, tree, &vars, env, &e), -ERR_CONFIG);
     assert_string_equal(e.msg, "variable 'C': unknown placeholder {nobody}");

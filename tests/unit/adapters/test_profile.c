@@ -49,21 +49,22 @@ static void test_defaults(void **state)
 
 static void test_everything(void **state)
 {
-    struct profile *p = parse("name: x\n"
-                              "title: T\n"
-                              "binary: [one, two]\n"
-                              "argv: ['{binary}', {when: model, args: [-m, '{model}']}]\n"
-                              "prompt: stdin\n"
-                              "home: shared\n"
-                              "system_prompt: replace\n"
-                              "files: [{name: s, path: .x/s.toml, format: toml}]\n"
-                              "trust: {style: codex, file: .codex/config.toml}\n"
-                              "gateway: {format: chat, upstream: 'https://x', key: X_KEY,\n"
-                              "  env: {X_URL: '{gateway_url}/v1'}, files: {s: {a: 1}}}\n"
-                              "acp: {auth: key, mode: yolo, governed_mode: ask, fs: false,\n"
-                              "  model: set_model, settle_ms: 200, tool_name: [/_meta/n]}\n"
-                              "mcp: {prefix: x_, env: {T: '{mcp_token}'},\n"
-                              "  files: {s: {u: '{mcp_url}'}}}\n");
+    struct profile *p =
+        parse("name: x\n"
+              "title: T\n"
+              "binary: [one, two]\n"
+              "argv: ['{binary}', {when: model, args: [-m, '{model}']}]\n"
+              "prompt: stdin\n"
+              "home: shared\n"
+              "system_prompt: replace\n"
+              "files: [{name: s, path: .x/s.toml, format: toml}]\n"
+              "trust: {style: codex, file: .codex/config.toml}\n"
+              "gateway: {format: chat, upstream: 'https://x', key: X_KEY,\n"
+              "  env: {X_URL: '{gateway_url}/v1'}, files: {s: {a: 1}}}\n"
+              "acp: {auth: key, mode: yolo, governed_mode: ask, fs: false,\n"
+              "  model: set_model, settle_ms: 200, stays: true, tool_name: [/_meta/n]}\n"
+              "mcp: {prefix: x_, env: {T: '{mcp_token}'},\n"
+              "  files: {s: {u: '{mcp_url}'}}}\n");
     assert_string_equal(p->gateway.format, "chat");
     assert_string_equal(p->gateway.upstream, "https://x");
     assert_string_equal(p->gateway.key, "X_KEY");
@@ -76,6 +77,7 @@ static void test_everything(void **state)
     assert_false(p->acp.fs);
     assert_int_equal(p->acp.model, ACP_MODEL_METHOD);
     assert_int_equal(p->acp.settle_ms, 200);
+    assert_true(p->acp.stays);
     assert_int_equal(json_len(p->acp.tool_name), 1);
     assert_int_equal(json_len(p->mcp.env), 1);
     assert_string_equal(json_cstring(json_pointer(p->mcp.files, STR("/s/u")), ""), "{mcp_url}");
