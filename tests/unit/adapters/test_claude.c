@@ -5,158 +5,23 @@
  * the same however the bytes are cut. GOLDEN_UPDATE=1 writes the logs; read the diff.
  */
 #include <fcntl.h>
-#include <stdlib.h>
 
-#include "adapters/driver.h"
 #include "base/file.h"
-#include "values.h"
-
-struct host {
-    void *session;
-    struct buf log;
-    const char *deny; /* this tool */
-    bool later;       /* questions are answered by the test */
-    unsigned sequels; /* so many turns are followed by another one */
-    unsigned turns, asks;
-    uint64_t last_ask;
-    struct agent_report report;
-};
-
-static void log_json(struct host *h, const char *what, const struct json *v)
-{
-    buf_addf(&h->log, " %s ", what);
-    assert_int_equal(json_write(v, JSON_COMPACT, &h->log, NULL), 0);
-}
-
-static void on_send(void *owner, struct str bytes)
-{
-    struct host *h = owner;
-    assert_true(str_ends(bytes, STR("\n")));
-    buf_addf(&h->log, "send %.*s", STR_ARG(bytes));
-}
-
-static void on_close(void *owner)
-{
-    struct host *h = owner;
-    buf_adds(&h->log, "close\n");
-}
-
-static void log_entry(struct host *h, const char *source, const char *type,
-                      const struct json *detail, struct str raw)
-{
-    struct json *d = json_copy(arena, detail);
-    bool whole = json_remove(d, STR("sdk_entry"));
-    buf_addf(&h->log, "entry %s %s", source, type);
-    log_json(h, whole ? "+sdk" : "", d);
-    buf_adds(&h->log, raw.len > 0 ? " +raw\n" : "\n");
-}
-
-static void on_entry(void *owner, const char *type, const struct json *detail, struct str raw)
-{
-    log_entry(owner, "main", type, detail, raw);
-}
-
-static void on_entry_of(void *owner, const char *source, const char *type,
-                        const struct json *detail, struct str raw)
-{
-    log_entry(owner, source, type, detail, raw);
-}
-
-static void reply(struct host *h, uint64_t id, bool ok, const char *text)
-{
-    driver_claude.reply(h->session,
-                        &(struct driver_reply) { .id = id, .ok = ok, .text = str_of(text) });
-}
-
-static void on_ask(void *owner, const struct driver_ask *ask)
-{
-    struct host *h = owner;
-    bool feedback = ask->kind == ASK_FEEDBACK;
-    assert_true(feedback || ask->kind == ASK_PERMISSION);
-    buf_addf(&h->log, "ask %s %.*s %.*s%s", feedback ? "feedback" : "permission",
-             STR_ARG(ask->tool), STR_ARG(ask->call_id), feedback && !ask->success ? " failed" : "");
-    log_json(h, "", ask->arguments);
-    buf_adds(&h->log, "\n");
-    h->asks++;
-    h->last_ask = ask->id;
-    if (!h->later && feedback) {
-        reply(h, ask->id, true, "mind the gap");
-    } else if (!h->later) {
-        bool ok = h->deny == NULL || !str_eqc(ask->tool, h->deny);
-        reply(h, ask->id, ok, ok ? "" : "denied by policy");
-    }
-}
-
-static void on_observed(void *owner, const struct native_call *call)
-{
-    struct host *h = owner;
-    buf_addf(&h->log, "observed %.*s %.*s %s '%.*s'", STR_ARG(call->name), STR_ARG(call->call_id),
-             call->success ? "ok" : "failed", STR_ARG(call->output));
-    log_json(h, "of", call->arguments);
-    log_json(h, "=", call->result);
-    buf_adds(&h->log, "\n");
-}
-
-static void on_turn(void *owner, const struct driver_turn *turn)
-{
-    struct host *h = owner;
-    h->turns++;
-    buf_addf(&h->log, "turn %s%s\n", turn->stop_reason == NULL ? "-" : turn->stop_reason,
-             turn->settle > 0 ? " not settled" : "");
-    if (h->turns <= h->sequels) {
-        driver_claude.say(h->session, STR("go on"));
-    }
-}
+#include "dialogue_case.h"
 
 static void start(struct host *h, struct launch_spec *spec)
 {
-    buf_init(&h->log, BUF_TEXT);
-    spec->prompt = spec->prompt.ptr == NULL ? STR("do it") : spec->prompt;
-    spec->port = (struct driver_port) { .send = on_send,
-                                        .close_input = on_close,
-                                        .ask = on_ask,
-                                        .observed = on_observed,
-                                        .turn = on_turn,
-                                        .entry = on_entry_of,
-                                        .owner = h };
-    h->session = driver_claude.open(spec, (struct entry_sink) { on_entry, h });
+    h->driver = &driver_claude;
+    h->original = "sdk_entry";
+    h->why = "denied by policy";
+    h->about = "mind the gap";
+    host_open(h, spec);
     driver_claude.begin(h->session);
 }
 
 #define INITIALIZED(subtype, rest)                                        \
     "{\"type\":\"control_response\",\"response\":{\"subtype\":\"" subtype \
     "\",\"request_id\":\"cinch_1\"" rest "}}\n"
-
-static void feed(struct host *h, const char *bytes)
-{
-    driver_claude.feed(h->session, AGENT_STDOUT, str_of(bytes));
-}
-
-static void finish(struct host *h)
-{
-    driver_claude.finish(h->session);
-    driver_claude.end(h->session, &h->report);
-}
-
-static void stop(struct host *h)
-{
-    driver_claude.close(h->session);
-    buf_done(&h->log);
-}
-
-static void assert_logged(const struct host *h, const char *text)
-{
-    if (h->log.ptr == NULL || strstr(h->log.ptr, text) == NULL) {
-        fail_msg("no '%s' in:\n%s", text, h->log.ptr);
-    }
-}
-
-static void assert_not_logged(const struct host *h, const char *text)
-{
-    if (h->log.ptr != NULL && strstr(h->log.ptr, text) != NULL) {
-        fail_msg("'%s' in:\n%s", text, h->log.ptr);
-    }
-}
 
 /* --- what the real program printed --- */
 

@@ -5,141 +5,20 @@
  * the same however the bytes are cut. GOLDEN_UPDATE=1 writes the logs; read the diff.
  */
 #include <fcntl.h>
-#include <stdlib.h>
 
-#include "adapters/driver.h"
 #include "base/file.h"
-#include "values.h"
-
-struct host {
-    void *session;
-    struct buf log;
-    const char *deny;  /* this tool */
-    const char *why;   /* NULL: no words */
-    const char *about; /* feedback; NULL: none */
-    bool later;        /* questions are answered by the test */
-    unsigned sequels;  /* so many turns are followed by another one */
-    unsigned turns, asks;
-    uint64_t last_ask;
-    struct agent_report report;
-};
-
-static void log_json(struct host *h, const char *what, const struct json *v)
-{
-    buf_addf(&h->log, " %s ", what);
-    assert_int_equal(json_write(v, JSON_COMPACT, &h->log, NULL), 0);
-}
-
-static void on_send(void *owner, struct str bytes)
-{
-    struct host *h = owner;
-    assert_true(str_ends(bytes, STR("\n")));
-    buf_addf(&h->log, "send %.*s", STR_ARG(bytes));
-}
-
-static void on_close(void *owner)
-{
-    struct host *h = owner;
-    buf_adds(&h->log, "close\n");
-}
-
-static void log_entry(struct host *h, const char *source, const char *type,
-                      const struct json *detail, struct str raw)
-{
-    struct json *d = json_copy(arena, detail);
-    bool whole = json_remove(d, STR("notification"));
-    buf_addf(&h->log, "entry %s %s", source, type);
-    log_json(h, whole ? "+notification" : "", d);
-    buf_adds(&h->log, raw.len > 0 ? " +raw\n" : "\n");
-}
-
-static void on_entry(void *owner, const char *type, const struct json *detail, struct str raw)
-{
-    log_entry(owner, "main", type, detail, raw);
-}
-
-static void on_entry_of(void *owner, const char *source, const char *type,
-                        const struct json *detail, struct str raw)
-{
-    log_entry(owner, source, type, detail, raw);
-}
-
-static void reply(struct host *h, uint64_t id, bool ok, const char *text)
-{
-    driver_codex.reply(h->session,
-                       &(struct driver_reply) { .id = id, .ok = ok, .text = str_of(text) });
-}
-
-static void on_ask(void *owner, const struct driver_ask *ask)
-{
-    static const char *const words[] = {
-        [ASK_PERMISSION] = "permission", [ASK_TOOL] = "tool", [ASK_FEEDBACK] = "feedback"
-    };
-    struct host *h = owner;
-    assert_true(ask->kind <= ASK_FEEDBACK);
-    buf_addf(&h->log, "ask %s %.*s %.*s", words[ask->kind], STR_ARG(ask->tool),
-             STR_ARG(ask->call_id));
-    log_json(h, "", ask->arguments);
-    buf_adds(&h->log, "\n");
-    h->asks++;
-    h->last_ask = ask->id;
-    if (h->later) {
-        return;
-    }
-    if (ask->kind == ASK_PERMISSION) {
-        bool ok = h->deny == NULL || !str_eqc(ask->tool, h->deny);
-        reply(h, ask->id, ok, ok || h->why == NULL ? "" : h->why);
-    } else if (ask->kind == ASK_TOOL) {
-        reply(h, ask->id, true, "done");
-    } else {
-        reply(h, ask->id, true, h->about == NULL ? "" : h->about);
-    }
-}
-
-static void on_observed(void *owner, const struct native_call *call)
-{
-    struct host *h = owner;
-    buf_addf(&h->log, "observed %.*s %.*s %s '%.*s'", STR_ARG(call->name), STR_ARG(call->call_id),
-             call->success ? "ok" : "failed", STR_ARG(call->output));
-    log_json(h, "of", call->arguments);
-    buf_adds(&h->log, "\n");
-}
-
-static void on_turn(void *owner, const struct driver_turn *turn)
-{
-    struct host *h = owner;
-    h->turns++;
-    buf_addf(&h->log, "turn %s\n", turn->stop_reason == NULL ? "-" : turn->stop_reason);
-    driver_codex.end(h->session, &h->report);
-    if (h->report.failed) {
-        buf_addf(&h->log, "failed %.*s\n", STR_ARG(h->report.error));
-    }
-    if (h->turns <= h->sequels) {
-        driver_codex.say(h->session, STR("go on"));
-    }
-}
+#include "dialogue_case.h"
 
 static struct profile plain = { .mcp = { .prefix = "" } };
 
 static void start(struct host *h, struct launch_spec *spec)
 {
-    buf_init(&h->log, BUF_TEXT);
+    h->driver = &driver_codex;
+    h->original = "notification";
+    h->judges = true;
     spec->profile = spec->profile == NULL ? &plain : spec->profile;
-    spec->prompt = STR("do it");
     spec->workspace = "/workspace";
-    spec->port = (struct driver_port) { .send = on_send,
-                                        .close_input = on_close,
-                                        .ask = on_ask,
-                                        .observed = on_observed,
-                                        .turn = on_turn,
-                                        .entry = on_entry_of,
-                                        .owner = h };
-    h->session = driver_codex.open(spec, (struct entry_sink) { on_entry, h });
-}
-
-static void feed(struct host *h, const char *bytes)
-{
-    driver_codex.feed(h->session, AGENT_STDOUT, str_of(bytes));
+    host_open(h, spec);
 }
 
 #define HELLO  "{\"id\":1,\"result\":{\"userAgent\":\"cinch/0.166.0\",\"codexHome\":\"/h\"}}\n"
@@ -174,32 +53,6 @@ static void begin(struct host *h, struct launch_spec *spec)
     driver_codex.begin(h->session);
     feed(h, spec->governs ? GOVERNED : HELLO THREAD TURN);
     buf_reset(&h->log);
-}
-
-static void finish(struct host *h)
-{
-    driver_codex.finish(h->session);
-    driver_codex.end(h->session, &h->report);
-}
-
-static void stop(struct host *h)
-{
-    driver_codex.close(h->session);
-    buf_done(&h->log);
-}
-
-static void assert_logged(const struct host *h, const char *text)
-{
-    if (h->log.ptr == NULL || strstr(h->log.ptr, text) == NULL) {
-        fail_msg("no '%s' in:\n%s", text, h->log.ptr);
-    }
-}
-
-static void assert_not_logged(const struct host *h, const char *text)
-{
-    if (h->log.ptr != NULL && strstr(h->log.ptr, text) != NULL) {
-        fail_msg("'%s' in:\n%s", text, h->log.ptr);
-    }
 }
 
 /* --- what the real program printed --- */
