@@ -3,7 +3,6 @@
  * One request and its answer: what kind of request it is, who may ask it, and the end of it. What
  * lies between is in attempt.c (filters and upstream), passthrough.c and translate.c.
  */
-#include <malloc.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -197,8 +196,6 @@ void exchange_drop_body(struct exchange *x)
 
 /* --- the end --- */
 
-#define RELEASED_MAX ((size_t)16 << 20)
-
 static void destroy(void *arg)
 {
     struct exchange *x = arg;
@@ -242,15 +239,6 @@ static void tell_done(struct exchange *x)
     }
 }
 
-/* malloc() keeps what large bodies took. Once none is under way, that goes back to the system. */
-static void give_back(struct gateway *g)
-{
-    if (g->body_bytes == 0 && g->released > RELEASED_MAX) {
-        g->released = 0;
-        (void)malloc_trim(0);
-    }
-}
-
 /* After this only the memory is left, until the present batch of callbacks is over. */
 static void retire(struct exchange *x)
 {
@@ -268,7 +256,7 @@ static void retire(struct exchange *x)
     exchange_drop_body(x);
     body_done(&x->sending);
     buf_done(&x->rewritten);
-    give_back(x->g);
+    gateway_rest(x->g);
     gateway_wake(x->g);
     loop_retire(x->g->loop, destroy, x);
 }

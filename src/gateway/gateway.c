@@ -4,6 +4,8 @@
  */
 #include "gateway/gateway.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -20,6 +22,39 @@ static void fill_limits(struct gateway_limits *l)
     l->stall = l->stall != 0 ? l->stall : 60 * NSEC_PER_SEC;
     l->idle = l->idle != 0 ? l->idle : 120 * NSEC_PER_SEC;
 }
+
+/* --- memory --- */
+
+/* Bodies come and go. Memory that goes back to the system with each of them must be had again page
+ * by page: measured, 30 % of the CPU time of calls with 200 KB from 32 clients. So malloc() keeps
+ * what it has, within the bound for bodies, … */
+static void keep_memory(const struct gateway_limits *l)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, 2 << 20);
+    (void)mallopt(M_TRIM_THRESHOLD, l->memory < INT_MAX ? (int)l->memory : INT_MAX);
+}
+
+/* … until none has come for a while. */
+#define REST_TIME    NSEC_PER_SEC
+#define RELEASED_MIN ((size_t)1 << 20)
+
+static void on_rest(void *arg)
+{
+    struct gateway *g = arg;
+    if (g->body_bytes == 0) {
+        g->released = 0;
+        (void)malloc_trim(0);
+    }
+}
+
+void gateway_rest(struct gateway *g)
+{
+    if (g->body_bytes == 0 && g->released >= RELEASED_MIN) {
+        timer_arm(g->rest, clock_now() + REST_TIME);
+    }
+}
+
+/* --- connections --- */
 
 static void on_connection(void *arg, int fd)
 {
@@ -58,9 +93,10 @@ int gateway_open(struct loop *l, const struct gateway_opts *opts, struct gateway
     fill_limits(&g->opts.limits);
     g->room = (struct body_room) { .bound = g->opts.limits.memory, .dir = opts->spill_dir };
     turns_init(&g->turns, l, &g->room);
+    keep_memory(&g->opts.limits);
     int rc = opts->n_listeners > LISTENERS_MAX || opts->n_filters > FILTERS_MAX
                  ? ERR(e, ERR_LIMIT, "too many listeners or filters")
-                 : 0;
+                 : timer_new(l, on_rest, g, &g->rest, e);
     while (rc == 0 && taken < opts->n_listeners) {
         rc = listener_new(l, opts->listeners[taken], on_connection, g, &g->listeners[taken], e);
         taken += rc == 0 ? 1 : 0;
@@ -143,6 +179,7 @@ struct gateway *gateway_free(struct gateway *g)
         stop_listening(g);
         connection_free_all(g);
         turns_done(&g->turns);
+        g->rest = timer_free(g->rest);
         g->grace = timer_free(g->grace);
         loop_retire(g->loop, destroy, g);
     }

@@ -40,6 +40,7 @@ struct gateway {
     struct turns turns;       /* who waits for room */
     size_t body_bytes;        /* of these bodies, wherever they are */
     size_t released;          /* bytes of bodies since memory was last given back */
+    struct timer *rest;       /* after the last one: it is given back */
     uint64_t last_id;
     struct arena *spare[SPARE_MAX]; /* empty ones, for exchanges to come */
     size_t n_spare;
@@ -54,6 +55,8 @@ struct gateway {
 
 void gateway_tell(struct gateway *g, const struct gateway_event *ev);
 void gateway_connection_over(struct gateway *g);
+/* A body is gone. */
+void gateway_rest(struct gateway *g);
 /* An attempt or exchange is over: who waited for that is asked again. */
 void gateway_wake(struct gateway *g);
 

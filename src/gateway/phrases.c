@@ -2,7 +2,7 @@
  *
  * Searching for several phrases at once, by pairs of bytes. Jumping from window to window (Wu and
  * Manber) makes fewer steps, but each waits for the one before it: measured, 16 places a
- * step are three times as fast.
+ * step are 2.6 (prose) to 3 times as fast.
  */
 #include "gateway/phrases.h"
 
