@@ -19,7 +19,8 @@
 
 #define DOOR_INIT   "/.cinch-init"
 #define DOOR_DIR    "/.cinch"
-#define DOOR_SOCKET DOOR_DIR "/door"
+#define DOOR_NAME   "door"
+#define DOOR_SOCKET DOOR_DIR "/" DOOR_NAME
 
 /* The connection becomes descriptor CONTROL_FD. */
 int door_connect(void) MUST_USE;

@@ -15,7 +15,6 @@
 #include "run/image.h"
 #include "run/run_priv.h"
 
-#define INPUT_NAME "adapter-input"
 /* What an adapter can leave; the rest is not kept, with a warning. */
 enum { KEPT_FILES = 1000, KEPT_DEPTH = 8, KEPT_FILE = 8 << 20 };
 
@@ -26,7 +25,7 @@ static bool keeps_contract(const struct run *run)
 
 const char *holon_input_dir(struct run *run)
 {
-    return arena_printf(run->arena, "%s/" INPUT_NAME, run->record.dir.path);
+    return arena_printf(run->arena, "%s/" HOLON_INPUT, run->record.dir.path);
 }
 
 const char *holon_input(struct run *run)
@@ -272,7 +271,7 @@ void holon_collect(struct run *run)
     }
     cleanup_fd(&output);
     cleanup_fd(&home);
-    if (file_remove_tree(run->record.dir.dir_fd, INPUT_NAME, &why) < 0) {
+    if (file_remove_tree(run->record.dir.dir_fd, HOLON_INPUT, &why) < 0) {
         run_warn(run, "%s", why.msg);
     }
 }

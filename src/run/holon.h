@@ -15,6 +15,8 @@
 
 struct run;
 
+/* Its inputs, below the run's directory while it goes on. */
+#define HOLON_INPUT "adapter-input"
 /* Where the adapter leaves its files, below the private home. */
 #define HOLON_OUTPUT "output"
 

@@ -165,7 +165,7 @@ int image_start(struct run *run, struct err *e)
         .envp = engine_environment(run),
         .image = run->settings.profile->image,
         .name = arena_printf(run->arena, "cinch-%s", run->record.state.run_id),
-        .dir = arena_printf(run->arena, "%s/door", run->record.dir.path),
+        .dir = arena_printf(run->arena, "%s/" IMAGE_DOOR, run->record.dir.path),
         .mounts = m.list,
         .n_mounts = m.n,
         .net = c->policy.net,

@@ -21,6 +21,9 @@ struct proc_place;
 struct run;
 struct summary;
 
+/* Below the run's directory while it goes on: the socket that ties the container to us. */
+#define IMAGE_DOOR "door"
+
 /* Where the contract has them, inside. */
 #define IMAGE_INPUT     "/holon/input"
 #define IMAGE_WORKSPACE "/holon/workspace"

@@ -14,6 +14,8 @@
 #include "io/loop.h"
 #include "record/recover.h"
 #include "record/rundir.h"
+#include "run/holon.h"
+#include "run/image.h"
 #include "run/run_session.h"
 #include "sandbox/sandbox.h"
 #include "workspace/txn.h"
@@ -206,7 +208,8 @@ int run_recover(const char *dir, enum reason *ret_reason, struct err *e)
     }
     /* The workspace stays for a look, whatever was asked for: it is all there is of the agent's
      * work. What was only needed while it was looked at goes. */
-    static const char *const leftovers[] = { "home", "work/scratch", "work/copies" };
+    static const char *const leftovers[] = { "home", "work/scratch", "work/copies", HOLON_INPUT,
+                                             IMAGE_DOOR };
     r = replay(dir, e);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(leftovers); i++) {
         char path[PATH_MAX];

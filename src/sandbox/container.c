@@ -370,8 +370,7 @@ static int listen_at_door(struct container *c, struct err *e)
     }
     CLEANUP(fd) int dir = open(c->opts.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     c->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    (void)snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/%s", dir,
-                   DOOR_SOCKET + sizeof DOOR_DIR);
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "/proc/self/fd/%d/" DOOR_NAME, dir);
     if (dir < 0 || c->listen_fd < 0 ||
         bind(c->listen_fd, (const struct sockaddr *)&at, sizeof at) != 0 ||
         listen(c->listen_fd, 1) != 0) {

@@ -90,6 +90,42 @@ class Contract(harness.Case):
         self.assertIn(b"+++ b/done.txt", r.bytes("diff.patch"))
         self.assertEqual(r.metrics["tokens_input"], 45230)
 
+    def manifest(self, **values):
+        whole = {"status": "completed", "outcome": "success", "duration": "1.0s", "artifacts": [], **values}
+        return f"""cat > "$HOLON_OUTPUT_DIR/manifest.json" <<'E'\n{json.dumps(whole)}\nE\n"""
+
+    def test_manifest(self):
+        """Adapters of the other contract: its inputs, its outputs, its exit codes."""
+        self.write("issue.md", "it is broken")
+        task = self.write("task.yaml", "name: mend\nprompt: {text: do it}\nagent: {adapter: mine}\n"
+                          "workspace: {context: [issue.md]}\noutput: {artifacts: [{path: report/r.txt}]}\n")
+        self.adapter('cat "$HOLON_INPUT_DIR/spec.yaml" "$HOLON_INPUT_DIR/context/issue.md" && echo x >> '
+                     '"$HOLON_INPUT_DIR/spec.yaml"; mkdir -p "$HOLON_OUTPUT_DIR/report" "$HOLON_OUTPUT_DIR/evidence"\n'
+                     'echo "sum" > "$HOLON_OUTPUT_DIR/summary.md"; echo r > "$HOLON_OUTPUT_DIR/report/r.txt"\n'
+                     'ln -s /etc/passwd "$HOLON_OUTPUT_DIR/evidence/link"; echo l > "$HOLON_OUTPUT_DIR/evidence/log"\n'
+                     """echo '{"event": "tool_use", "name": "edit"}' > "$HOLON_OUTPUT_DIR/transcript.jsonl"\n"""
+                     + self.manifest())
+        r = self.run_cinch(task)
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
+        self.assertIn(b"Read-only file system", r.bytes("stderr.log"))
+        for word in (b"kind: Holon", b"name: mend", b"do it", b"report/r.txt", b"it is broken"):
+            self.assertIn(word, r.bytes("stdout.log"))
+        self.assertEqual((r.bytes("summary.md"), r.bytes("artifacts", "report", "r.txt")), (b"sum\n", b"r\n"))
+        self.assertEqual(sorted(os.listdir(r.path("evidence", "adapter", "evidence"))), ["log"])
+        self.assertIn("tool_use", [e.get("entry_type") for e in r.lines("transcript.jsonl")])
+        self.assertFalse(r.exists("adapter-input"))
+        self.assertNotIn("changed its inputs", str(r.manifest["warnings"]))
+
+    def test_manifest_says_how_it_ended(self):
+        r = self.run_mine(self.manifest(outcome="needs_human", error="which one?") + "exit 2")
+        self.assertEqual((r.code, r.reason), (2, "needs_human"))
+        self.assertIn("which one?", str(r.result["error"]))
+        self.assertEqual(self.run_mine(self.manifest() + "exit 2").reason, "needs_human")
+        self.failed(self.run_mine(self.manifest(status="failed", outcome="failure", error="no key") + "exit 1"), "no key")
+        self.failed(self.run_mine(self.manifest(outcome="failure") + "exit 0"))
+        self.failed(self.run_mine(self.manifest(outcome="perfect")), "manifest.json")
+        self.assertEqual(self.run_mine("exit 2").reason, "failure")
+
     def test_by_path(self):
         path = self.script("else/where", "echo hi $1")
         r = self.run_cinch("--adapter", "exec:" + path, "--set", "agent.args=[there]", "do it")

@@ -36,7 +36,7 @@ class Store:
         with open(conf, "w", encoding="utf-8") as f:
             f.write(f'[storage]\ndriver = "overlay"\ngraphroot = "{self.dir}/graph"\nrunroot = "{self.dir}/run"\n')
         self.env = {"CONTAINERS_STORAGE_CONF": conf}
-        for name in ("CONTAINERS_CONF", "XDG_RUNTIME_DIR"):
+        for name in ("CONTAINERS_CONF", "XDG_RUNTIME_DIR", "CINCH_INIT"):
             if name in os.environ:
                 self.env[name] = os.environ[name]
         self.known = set()
@@ -68,7 +68,7 @@ def why_not():
     """Why images cannot be run here; None: they can."""
     if shutil.which("podman") is None:
         return "podman is not installed"
-    if not is_static(harness.init()):
+    if not is_static(os.environ.get("CINCH_INIT", harness.init())):
         return "cinch-init of this build is not static"
     store = Store()
     try:
@@ -257,6 +257,9 @@ class Ends(Case):
         process.kill()
         process.communicate()
         self.check_no_container()
+        self.assertEqual(self.cinch("recover", r.output).code, 0)
+        for name in ("home", "door", "adapter-input"):
+            self.assertFalse(r.exists(name), name)
 
     def test_interrupted_while_it_comes_up(self):
         for pause in (0.02, 0.1, 0.2, 0.3):
