@@ -27,6 +27,8 @@ from cases import FAILED, PASSED, SKIPPED, Case  # noqa: E402
 ROOT = run_integration.ROOT
 LOGS = os.path.join(ROOT, "build", "logs")
 FUZZ_SECONDS = 5
+# Agents wait as often as they work: one more than there are processors.
+ACK_JOBS = str((os.cpu_count() or 2) + 1)
 
 
 def run(stage, command, env=None):
@@ -103,6 +105,27 @@ def fuzz(stage):
     return found or [Case(stage, "fuzz", FAILED, 0.0, results.tail(output, 60))]
 
 
+def ack(stage):
+    """The compatibility kit on the real agent programs: every capability that a profile declares."""
+    path = os.path.join(LOGS, "ack.json")
+    if os.path.exists(path):
+        os.unlink(path)
+    code, output = run(stage, ["scripts/ack", "--jobs", ACK_JOBS, "--json", path])
+    if not os.path.exists(path):
+        return [Case(stage, "ack", FAILED, 0.0, results.tail(output, 60))]
+    with open(path, encoding="utf-8") as f:
+        verdicts = json.load(f)["verdicts"]
+    words = {"passed": PASSED, "skipped": SKIPPED}
+    found = [
+        Case(stage, f"{v['adapter']}.{v['scenario']}", words.get(v["status"], FAILED), v["took_ms"] / 1000,
+             "\n".join(v["why"]))
+        for v in verdicts
+    ]
+    if code != 0 and results.count(found)[1] == 0:
+        found.append(Case(stage, "ack", FAILED, 0.0, results.tail(output, 60)))
+    return found
+
+
 def install(stage):
     """`make install` below a DESTDIR gives a program that runs, and finds its parts there."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -139,6 +162,7 @@ def stages(quick):
     if quick:
         return
     yield "integration", "build", lambda s: integration(s, "build")
+    yield "ack", "build", ack
     yield "install", "build", install
     yield "asan build", None, lambda s: build(s, "asan")
     yield "asan unit", "asan build", lambda s: unit(s, "build-asan", ["unit", "fuzz"])
