@@ -5,11 +5,12 @@
 #include "ack/check.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "ack/check_priv.h"
 #include "base/file.h"
+#include "base/shape.h"
+#include "record/oracle.h"
 
 enum { FILE_MAX = 64 << 20, ALTERNATIVES_MAX = 64 << 10 };
 
@@ -20,9 +21,13 @@ void finding(struct findings *f, const char *fmt, ...)
     f->len++;
     /* What does not fit is still counted. */
     int r = f->text.len > 0 ? buf_append_c(&f->text, '\n', NULL) : 0;
+    size_t from = f->text.len;
     r = r < 0 ? r : buf_vprintf(&f->text, NULL, fmt, ap);
     va_end(ap);
     (void)r;
+    for (size_t i = from; i < f->text.len; i++) { /* what is quoted may have lines */
+        f->text.ptr[i] = f->text.ptr[i] == '\n' ? ' ' : f->text.ptr[i];
+    }
 }
 
 bool where_holds(struct arena *a, const struct json *where, const struct json *v,
@@ -174,36 +179,108 @@ static void check_any_of(const struct check_scene *s, const struct json *want)
     finding(s->findings, "any_of: %.*s", STR_ARG(buf_str(&all)));
 }
 
-/* What a check wants to be told, for reading time: keys that are no matchers. */
-enum want_kind { WANT_MATCHER, WANT_POINTERS, WANT_LIST, WANT_KEYS, WANT_LINK, WANT_LISTS };
+/* --- what each check wants to be told, for reading time --- */
+
+static const struct shape event_shape[] = {
+    { "name", SHAPE_STRING },
+    { "where", SHAPE_ANY_OBJECT },
+    { "count", SHAPE_ANY },
+    { "each", SHAPE_ANY_OBJECT },
+    { 0 },
+};
+
+static const struct shape entry_shape[] = {
+    { "type", SHAPE_STRING }, { "source", SHAPE_STRING },   { "where", SHAPE_ANY_OBJECT },
+    { "count", SHAPE_ANY },   { "each", SHAPE_ANY_OBJECT }, { 0 },
+};
+
+static const struct shape order_shape[] = {
+    { "type", SHAPE_STRING },
+    { "source", SHAPE_STRING },
+    { "where", SHAPE_ANY_OBJECT },
+    { 0 },
+};
+
+static const struct shape request_shape[] = {
+    { "number", SHAPE_INT }, { "any", SHAPE_BOOL },
+    { "none", SHAPE_BOOL },  { "last", SHAPE_BOOL },
+    { "text", SHAPE_ANY },   { "where", SHAPE_ANY_OBJECT },
+    { "count", SHAPE_ANY },  { 0 },
+};
+
+static const struct shape patch_shape[] = {
+    { "has", SHAPE_STRINGS },
+    { "lacks", SHAPE_STRINGS },
+    { "contains", SHAPE_STRING },
+    { "empty", SHAPE_BOOL },
+    { 0 },
+};
+
+static const struct shape session_shape[] = {
+    { "slice", SHAPE_STRING },
+    { "count", SHAPE_ANY },
+    { "any", SHAPE_ANY_OBJECT },
+    { "each", SHAPE_ANY_OBJECT },
+    { 0 },
+};
+
+static const struct shape place_shape[] = {
+    { "name", SHAPE_STRING },
+    { "at", SHAPE_STRING },
+    { 0 },
+};
+
+static const struct shape link_shape[] = {
+    { "from", SHAPE_OBJECT, .inner = place_shape },
+    { "to", SHAPE_OBJECT, .inner = place_shape },
+    { 0 },
+};
+
+static const struct shape same_shape[] = {
+    { "runs", SHAPE_STRINGS },
+    { "what", SHAPE_STRINGS },
+    { 0 },
+};
+
+enum want_kind {
+    WANT_MATCHER,
+    WANT_POINTERS, /* {POINTER: MATCHER} */
+    WANT_FILES,    /* {PATH: MATCHER} */
+    WANT_NUMBERS,  /* {NAME: N} */
+    WANT_SHAPE,
+    WANT_SHAPES, /* a list of them */
+    WANT_ORACLE, /* names of the oracle's checks */
+    WANT_LISTS,  /* of checks */
+};
 
 static const struct check {
     const char *name;
     enum want_kind kind;
-    const char *keys; /* of WANT_KEYS: "|name|where|" */
     check_fn *apply;
+    const struct shape *shape;
+    const char *needs[2]; /* keys that must be there */
 } checks[] = {
-    { "reason", WANT_MATCHER, NULL, check_reason },
-    { "exit", WANT_MATCHER, NULL, check_exit },
-    { "visits", WANT_MATCHER, NULL, check_visits },
-    { "said", WANT_MATCHER, NULL, check_said },
-    { "text", WANT_MATCHER, NULL, check_text },
-    { "result", WANT_POINTERS, NULL, check_result },
-    { "metrics", WANT_POINTERS, NULL, check_metrics },
-    { "manifest", WANT_POINTERS, NULL, check_manifest },
-    { "outside", WANT_POINTERS, NULL, check_outside },
-    { "record", WANT_POINTERS, NULL, check_record },
-    { "usage", WANT_POINTERS, NULL, check_usage },
-    { "event", WANT_KEYS, "|name|where|count|each|", check_event },
-    { "entry", WANT_KEYS, "|type|source|where|count|each|", check_entry },
-    { "order", WANT_LIST, NULL, check_order },
-    { "transcript", WANT_LIST, NULL, check_transcript },
-    { "request", WANT_KEYS, "|number|any|none|last|text|where|count|", check_request },
-    { "patch", WANT_KEYS, "|has|lacks|contains|empty|", check_patch },
-    { "session", WANT_KEYS, "|slice|count|any|each|", check_session },
-    { "any_of", WANT_LISTS, NULL, check_any_of },
-    { "link", WANT_LINK, NULL, check_link },
-    { "same", WANT_KEYS, "|runs|what|", check_same },
+    { "reason", WANT_MATCHER, check_reason },
+    { "exit", WANT_MATCHER, check_exit },
+    { "visits", WANT_MATCHER, check_visits },
+    { "said", WANT_MATCHER, check_said },
+    { "text", WANT_MATCHER, check_text },
+    { "result", WANT_POINTERS, check_result },
+    { "metrics", WANT_POINTERS, check_metrics },
+    { "manifest", WANT_POINTERS, check_manifest },
+    { "outside", WANT_FILES, check_outside },
+    { "record", WANT_FILES, check_record },
+    { "usage", WANT_NUMBERS, check_usage },
+    { "event", WANT_SHAPE, check_event, event_shape, { "name" } },
+    { "entry", WANT_SHAPE, check_entry, entry_shape },
+    { "order", WANT_SHAPES, check_order, order_shape },
+    { "transcript", WANT_ORACLE, check_transcript },
+    { "request", WANT_SHAPE, check_request, request_shape },
+    { "patch", WANT_SHAPE, check_patch, patch_shape },
+    { "session", WANT_SHAPE, check_session, session_shape, { "slice" } },
+    { "any_of", WANT_LISTS, check_any_of },
+    { "link", WANT_SHAPE, check_link, link_shape, { "from", "to" } },
+    { "same", WANT_SHAPE, check_same, same_shape, { "runs", "what" } },
 };
 
 static const struct check *check_find(struct str name)
@@ -216,49 +293,101 @@ static const struct check *check_find(struct str name)
     return NULL;
 }
 
-static int read_pointers(const struct json *want, const char *file, struct err *e)
+static int complain(const struct json *v, const char *file, const char *why, struct err *e)
 {
     char at[JSON_AT_LEN];
+    return ERR(e, ERR_CONFIG, "%s: %s", json_at(file, v, at), why);
+}
+
+/* What wants nothing would always hold. */
+static int read_map(const struct check *c, const struct json *want, const char *file, struct err *e)
+{
     if (!json_is(want, JSON_OBJECT) || want->object.len == 0) {
-        return ERR(e, ERR_CONFIG, "%s: a map of names and matchers belongs here",
-                   json_at(file, want, at));
+        return complain(want, file, "a map of names and matchers belongs here", e);
     }
     int r = 0;
     for (size_t i = 0; r == 0 && i < want->object.len; i++) {
-        r = matcher_check(want->object.members[i].value, file, e);
+        const struct json *v = want->object.members[i].value;
+        r = c->kind != WANT_NUMBERS ? matcher_check(v, file, e)
+            : json_is(v, JSON_INT)  ? 0
+                                    : complain(v, file, "a whole number belongs here", e);
     }
     return r;
 }
 
-static int read_keys(const struct check *c, const struct json *want, const char *file,
-                     struct err *e)
+/* Keys that say more than their shape does. */
+static int read_member(const struct check *c, const struct json_member *m, const char *file,
+                       struct err *e)
 {
-    char at[JSON_AT_LEN];
-    if (!json_is(want, JSON_OBJECT)) {
-        return ERR(e, ERR_CONFIG, "%s: '%s' wants a map", json_at(file, want, at), c->name);
+    bool each = str_eqc(m->key, "each");
+    if (str_eqc(m->key, "where") || (each && c->shape != session_shape)) {
+        return matcher_check_pointers(m->value, file, e);
     }
-    for (size_t i = 0; i < want->object.len; i++) {
-        const struct json_member *m = &want->object.members[i];
-        char key[64];
-        (void)snprintf(key, sizeof key, "|%.*s|", STR_ARG(m->key));
-        if (strstr(c->keys, key) == NULL) {
-            return ERR(e, ERR_CONFIG, "%s: '%s' has no key '%.*s'", json_at(file, m->value, at),
-                       c->name, STR_ARG(m->key));
+    if (each || str_eqc(m->key, "text") || str_eqc(m->key, "count") || str_eqc(m->key, "any")) {
+        return matcher_check(m->value, file, e);
+    }
+    for (size_t i = 0; str_eqc(m->key, "what") && i < json_len(m->value); i++) {
+        if (!check_same_knows(json_str(json_item(m->value, i), STR_EMPTY))) {
+            return complain(json_item(m->value, i), file,
+                            "what can be the same: events, transcript, patch, text", e);
         }
-        bool pointers = str_eqc(m->key, "where") || (str_eqc(m->key, "each") && c->keys[1] != 's');
-        int r = pointers ? read_pointers(m->value, file, e) : matcher_check(m->value, file, e);
-        if (r < 0) {
-            return r;
-        }
+    }
+    if (str_eqc(m->key, "number") && json_int(m->value, 0) < 1) {
+        return complain(m->value, file, "requests are counted from 1", e);
+    }
+    if (str_eqc(m->key, "runs") && json_len(m->value) < 2) {
+        return complain(m->value, file, "it takes two runs to be the same", e);
     }
     return 0;
 }
 
-static int read_lists(const struct json *lists, const char *file, struct err *e)
+static int read_shape(const struct check *c, const struct json *want, const char *file,
+                      struct err *e)
 {
+    char at[JSON_AT_LEN];
+    if (!json_is(want, JSON_OBJECT) || want->object.len == 0) {
+        return ERR(e, ERR_CONFIG, "%s: '%s' wants a map that says something",
+                   json_at(file, want, at), c->name);
+    }
+    int r = shape_check(want, c->shape, file, e);
+    for (size_t i = 0; r == 0 && i < sizeof c->needs / sizeof *c->needs; i++) {
+        if (c->needs[i] != NULL && json_get(want, c->needs[i]) == NULL) {
+            return ERR(e, ERR_CONFIG, "%s: '%s' needs '%s'", json_at(file, want, at), c->name,
+                       c->needs[i]);
+        }
+    }
+    for (size_t i = 0; r == 0 && i < want->object.len; i++) {
+        r = read_member(c, &want->object.members[i], file, e);
+    }
+    return r;
+}
+
+static int read_list_item(const struct check *c, const struct json *v, const char *file,
+                          struct err *e)
+{
+    enum oracle_check found;
+    if (c->kind == WANT_SHAPES) {
+        return read_shape(c, v, file, e);
+    }
+    if (c->kind == WANT_LISTS) {
+        return json_len(v) > 0 ? checks_read(v, file, e)
+                               : complain(v, file, "a list of checks belongs here", e);
+    }
+    return oracle_check_find(json_str(v, STR_EMPTY), &found)
+               ? 0
+               : complain(v, file, "no check of transcripts has this name", e);
+}
+
+static int read_list(const struct check *c, const struct json *want, const char *file,
+                     struct err *e)
+{
+    char at[JSON_AT_LEN];
+    if (!json_is(want, JSON_ARRAY) || want->array.len == 0) {
+        return ERR(e, ERR_CONFIG, "%s: '%s' wants a list", json_at(file, want, at), c->name);
+    }
     int r = 0;
-    for (size_t i = 0; r == 0 && i < json_len(lists); i++) {
-        r = checks_read(json_item(lists, i), file, e);
+    for (size_t i = 0; r == 0 && i < want->array.len; i++) {
+        r = read_list_item(c, want->array.items[i], file, e);
     }
     return r;
 }
@@ -267,7 +396,7 @@ static int read_check(const struct json *item, const char *file, struct err *e)
 {
     char at[JSON_AT_LEN];
     if (!json_is(item, JSON_OBJECT) || item->object.len != 1) {
-        return ERR(e, ERR_CONFIG, "%s: a check is a map with one key", json_at(file, item, at));
+        return complain(item, file, "a check is a map with one key", e);
     }
     const struct json_member *m = &item->object.members[0];
     const struct check *c = check_find(m->key);
@@ -279,25 +408,25 @@ static int read_check(const struct json *item, const char *file, struct err *e)
     case WANT_MATCHER:
         return matcher_check(m->value, file, e);
     case WANT_POINTERS:
-        return read_pointers(m->value, file, e);
-    case WANT_KEYS:
-        return read_keys(c, m->value, file, e);
-    case WANT_LINK:
-        return json_get(m->value, "from") != NULL && json_get(m->value, "to") != NULL
-                   ? 0
-                   : ERR(e, ERR_CONFIG, "%s: 'link' wants from and to", json_at(file, item, at));
+        return matcher_check_pointers(m->value, file, e);
+    case WANT_FILES:
+    case WANT_NUMBERS:
+        return read_map(c, m->value, file, e);
+    case WANT_SHAPE:
+        return read_shape(c, m->value, file, e);
+    case WANT_SHAPES:
+    case WANT_ORACLE:
     case WANT_LISTS:
-        return read_lists(m->value, file, e);
-    case WANT_LIST:
         break;
     }
-    return json_is(m->value, JSON_ARRAY) && m->value->array.len > 0
-               ? 0
-               : ERR(e, ERR_CONFIG, "%s: '%s' wants a list", json_at(file, m->value, at), c->name);
+    return read_list(c, m->value, file, e);
 }
 
 int checks_read(const struct json *list, const char *file, struct err *e)
 {
+    if (list != NULL && !json_is(list, JSON_ARRAY)) {
+        return complain(list, file, "a list of checks belongs here", e);
+    }
     int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(list); i++) {
         r = read_check(json_item(list, i), file, e);

@@ -23,8 +23,9 @@
  *   any_of: [[CHECK …] …]                  all checks of at least one list hold
  *   same: {runs: [A, B], what: [events, transcript, patch, text]}
  *
- * A count that is not given means: at least one. A check that does not hold becomes a finding, one
- * line: "event ToolInvoked: wanted …, found …".
+ * `expect_script` is a list of the same kind, for what holds for the words of a script only: it is
+ * not looked at when the model is a real one. A count that is not given means: at least one. A
+ * check that does not hold becomes a finding, one line: "event ToolInvoked: wanted …, found …".
  */
 #pragma once
 

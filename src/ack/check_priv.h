@@ -18,3 +18,6 @@ void check_count(const struct check_scene *s, const struct json *want, const cha
 check_fn check_event, check_entry, check_order, check_transcript, check_session, check_same,
     check_link;
 check_fn check_request, check_usage, check_patch;
+
+/* Is it something that two runs can have in common? */
+bool check_same_knows(struct str what);

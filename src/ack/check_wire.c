@@ -32,7 +32,9 @@ static void check_one_request(const struct check_scene *s, const struct json *wa
         }
     }
     const char *why;
-    if (found == NULL || n < number) {
+    if (n == 0) {
+        finding(s->findings, "request: there was none");
+    } else if (found == NULL || n < number) {
         finding(s->findings, "request %lld: there were only %lld", (long long)number, (long long)n);
     } else if (!request_fits(s, want, found, &why)) {
         finding(s->findings, "request %lld: %s", (long long)(number == 0 ? n : number), why);

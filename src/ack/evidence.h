@@ -3,7 +3,7 @@
  * struct evidence: what one run left behind, read into memory so that checks can look at it: the
  * record, and the model's side of it from the recorded traffic.
  *
- *   evidence_load(arena, dir, &ev, e);     ERR_INPUT names the file that is missing or broken
+ *   evidence_load(arena, dir, &ev, e);     ERR_INPUT, ERR_PARSE: names the missing or broken file
  *
  * Everything lives in the arena. A record is as foreign as the harness that it is of: all readers
  * are bounded.

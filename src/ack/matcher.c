@@ -74,8 +74,7 @@ static bool holds_ends(struct arena *a, const struct json *want, const struct js
 static bool holds_nonblank(struct arena *a, const struct json *want, const struct json *v)
 {
     (void)a;
-    bool nonblank = json_is(v, JSON_STRING) && str_trim(v->string).len > 0;
-    return nonblank == json_bool(want, true);
+    return json_is(v, JSON_STRING) && (str_trim(v->string).len > 0) == json_bool(want, true);
 }
 
 static bool holds_present(struct arena *a, const struct json *want, const struct json *v)
@@ -192,13 +191,16 @@ static int wrong(const struct json_member *m, const char *file, const char *want
                wanted);
 }
 
-static int check_map(const struct json_member *m, const char *file, struct err *e)
+static int check_pattern(const struct json_member *m, const char *file, struct err *e)
 {
-    int r = m->value->type == JSON_OBJECT ? 0 : wrong(m, file, "a map of JSON pointers", e);
-    for (size_t i = 0; r == 0 && i < m->value->object.len; i++) {
-        r = matcher_check(m->value->object.members[i].value, file, e);
+    char at[JSON_AT_LEN];
+    if (!json_is(m->value, JSON_STRING)) {
+        return wrong(m, file, "a pattern", e);
     }
-    return r;
+    struct err why = { 0 };
+    return regex_check(m->value->string, &why) == 0
+               ? 0
+               : ERR(e, ERR_CONFIG, "%s: %s", json_at(file, m->value, at), why.msg);
 }
 
 static int check_operand(const struct word *w, const struct json_member *m, const char *file,
@@ -210,8 +212,7 @@ static int check_operand(const struct word *w, const struct json_member *m, cons
     case OPERAND_TEXT:
         return json_is(m->value, JSON_STRING) ? 0 : wrong(m, file, "a text", e);
     case OPERAND_PATTERN:
-        return json_is(m->value, JSON_STRING) ? regex_check(m->value->string, e)
-                                              : wrong(m, file, "a pattern", e);
+        return check_pattern(m, file, e);
     case OPERAND_NUMBER:
         return is_number(m->value) ? 0 : wrong(m, file, "a number", e);
     case OPERAND_BOOL:
@@ -219,7 +220,7 @@ static int check_operand(const struct word *w, const struct json_member *m, cons
     case OPERAND_MATCHER:
         return matcher_check(m->value, file, e);
     case OPERAND_MAP:
-        return check_map(m, file, e);
+        return matcher_check_pointers(m->value, file, e);
     }
     return 0;
 }
@@ -247,6 +248,25 @@ int matcher_check(const struct json *m, const char *file, struct err *e)
         }
     }
     return 0;
+}
+
+int matcher_check_pointers(const struct json *map, const char *file, struct err *e)
+{
+    char at[JSON_AT_LEN];
+    if (!json_is(map, JSON_OBJECT) || map->object.len == 0) {
+        return ERR(e, ERR_CONFIG, "%s: a map of JSON pointers and matchers belongs here",
+                   json_at(file, map, at));
+    }
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < map->object.len; i++) {
+        const struct json_member *m = &map->object.members[i];
+        if (!str_starts(m->key, STR("/"))) {
+            return ERR(e, ERR_CONFIG, "%s: '%.*s' is no JSON pointer: it begins with '/'",
+                       json_at(file, m->value, at), STR_ARG(m->key));
+        }
+        r = matcher_check(m->value, file, e);
+    }
+    return r;
 }
 
 static void explain(struct arena *a, const struct json *m, const struct json *v,

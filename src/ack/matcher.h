@@ -29,6 +29,8 @@
 #include "base/json.h"
 
 int matcher_check(const struct json *m, const char *file, struct err *e) MUST_USE;
+/* The same for {POINTER: MATCHER}, which must say something. */
+int matcher_check_pointers(const struct json *map, const char *file, struct err *e) MUST_USE;
 /* On false, *ret_why (may be NULL) says what was wanted and what was found, in the arena. */
 bool matcher_holds(struct arena *a, const struct json *m, const struct json *v,
                    const char **ret_why);

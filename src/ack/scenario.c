@@ -32,6 +32,20 @@ static const struct shape run_shape[] = {
     { "signal", SHAPE_OBJECT, .inner = signal_shape },
     { "copies", SHAPE_INT },
     { "expect", SHAPE_ANY },
+    { "expect_script", SHAPE_ANY },
+    { 0 },
+};
+
+/* What scenarios can have in common. */
+static const struct shape base_shape[] = {
+    { "git", SHAPE_BOOL },
+    { "hermetic", SHAPE_BOOL },
+    { "workspace", SHAPE_ANY_OBJECT },
+    { "outside", SHAPE_ANY_OBJECT },
+    { "task", SHAPE_ANY_OBJECT },
+    { "script", SHAPE_ANY_OBJECT },
+    { "live", SHAPE_ANY_OBJECT },
+    { "timeout", SHAPE_DURATION },
     { 0 },
 };
 
@@ -53,6 +67,7 @@ static const struct shape scenario_shape[] = {
     { "copies", SHAPE_INT },
     { "runs", SHAPE_LIST, .inner = run_shape },
     { "expect", SHAPE_ANY },
+    { "expect_script", SHAPE_ANY },
     { 0 },
 };
 
@@ -112,11 +127,41 @@ static int read_run(const struct reading *rd, const struct json *v, struct scena
         .signal = read_signal(json_get(v, "signal")),
         .copies = json_int(json_get(v, "copies"), 1),
         .expect = json_get(v, "expect"),
+        .expect_script = json_get(v, "expect_script"),
     };
     if (ret->copies < 1 || ret->copies > COPIES_MAX) {
         return complain(rd, v, "'copies' is a number from 1 to 16", e);
     }
-    return checks_read(ret->expect, rd->file, e);
+    if (ret->signal.count < 1) {
+        return complain(rd, json_get(v, "signal"), "'count' is a number from 1 on", e);
+    }
+    int r = checks_read(ret->expect, rd->file, e);
+    return r < 0 ? r : checks_read(ret->expect_script, rd->file, e);
+}
+
+/* A run can only go on with one that was before it. */
+static bool is_earlier(const struct scenario *s, size_t len, const char *name)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (s->runs[i].name != NULL && strcmp(s->runs[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int check_names(const struct reading *rd, const struct json *v, const struct scenario *s,
+                       size_t at, struct err *e)
+{
+    const struct scenario_run *run = &s->runs[at];
+    if ((run->resume != NULL && !is_earlier(s, at, run->resume)) ||
+        (run->replay != NULL && !is_earlier(s, at, run->replay))) {
+        return complain(rd, v, "'resume' and 'replay' name an earlier run", e);
+    }
+    if (run->name != NULL && is_earlier(s, at, run->name)) {
+        return complain(rd, v, "there is another run of this name", e);
+    }
+    return 0;
 }
 
 static int read_runs(const struct reading *rd, const struct json *v, struct scenario *s,
@@ -134,13 +179,35 @@ static int read_runs(const struct reading *rd, const struct json *v, struct scen
         json_remove(only, STR("task"));
         json_remove(only, STR("script"));
         json_remove(only, STR("expect"));
+        json_remove(only, STR("expect_script"));
         return read_run(rd, only, &s->runs[0], e);
+    }
+    if (s->runs_len == 0) {
+        return complain(rd, list, "without runs nothing is tried", e);
+    }
+    static const char *const of_one[] = { "options", "signal", "copies" };
+    for (size_t i = 0; i < sizeof of_one / sizeof *of_one; i++) {
+        if (json_get(v, of_one[i]) != NULL) {
+            return complain(rd, json_get(v, of_one[i]), "where there are runs, it belongs to one",
+                            e);
+        }
     }
     int r = 0;
     for (size_t i = 0; r == 0 && i < s->runs_len; i++) {
         r = read_run(rd, json_item(list, i), &s->runs[i], e);
+        r = r < 0 ? r : check_names(rd, json_item(list, i), s, i, e);
     }
     return r;
+}
+
+/* A scenario that checks nothing would pass whatever happens, in a mode or in all. */
+static bool is_checked(const struct scenario *s, bool script)
+{
+    size_t n = json_len(s->expect) + (script ? json_len(s->expect_script) : 0);
+    for (size_t i = 0; i < s->runs_len; i++) {
+        n += json_len(s->runs[i].expect) + (script ? json_len(s->runs[i].expect_script) : 0);
+    }
+    return n > 0;
 }
 
 static int read_capabilities(const struct reading *rd, const struct json *v, struct scenario *s,
@@ -190,6 +257,7 @@ static int read_scenario(const struct reading *rd, const struct json *own, struc
         .live = json_get(v, "live"),
         .timeout = shape_duration(json_get(v, "timeout"), 0),
         .expect = json_get(own, "expect"),
+        .expect_script = json_get(own, "expect_script"),
         .file = rd->file,
     };
     if (s->name == NULL || s->task == NULL || s->summary[0] == '\0') {
@@ -198,10 +266,25 @@ static int read_scenario(const struct reading *rd, const struct json *own, struc
     int r = read_capabilities(rd, v, s, e);
     r = r < 0 ? r : read_runs(rd, v, s, e);
     r = r < 0 ? r : checks_read(s->expect, rd->file, e);
+    r = r < 0 ? r : checks_read(s->expect_script, rd->file, e);
+    if (r == 0 && !is_checked(s, s->hermetic)) {
+        r = complain(rd, own, "it expects nothing", e);
+    }
     return r < 0 ? err_wrap(e, "scenario '%s'", s->name) : 0;
 }
 
 /* --- the table --- */
+
+static int check_bases(const struct json *bases, const char *file, struct err *e)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && json_is(bases, JSON_OBJECT) && i < bases->object.len; i++) {
+        const struct json_member *m = &bases->object.members[i];
+        r = shape_check(m->value, base_shape, file, e);
+        r = r < 0 ? err_wrap(e, "base '%.*s'", STR_ARG(m->key)) : 0;
+    }
+    return r;
+}
 
 int scenario_parse(struct arena *a, struct str text, const char *file, struct scenario_list *list,
                    struct err *e)
@@ -209,6 +292,7 @@ int scenario_parse(struct arena *a, struct str text, const char *file, struct sc
     struct json *root;
     int r = yaml_parse(a, text, file, NULL, &root, e);
     r = r < 0 ? r : shape_check(root, file_shape, file, e);
+    r = r < 0 ? r : check_bases(json_get(root, "bases"), file, e);
     if (r < 0) {
         return r;
     }

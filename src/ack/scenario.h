@@ -43,8 +43,9 @@ struct scenario_run {
     const char *resume;   /* go on with the session of this earlier run */
     const char *replay;   /* the recording of this earlier run is the model */
     struct scenario_signal signal;
-    int64_t copies;      /* so many at the same time */
-    struct json *expect; /* list of checks */
+    int64_t copies;             /* so many at the same time */
+    struct json *expect;        /* list of checks */
+    struct json *expect_script; /* those that hold for the words of a script only */
 };
 
 struct scenario {
@@ -63,7 +64,8 @@ struct scenario {
     struct scenario_run *runs;
     size_t runs_len;
     struct json *expect; /* of all runs together, after the last */
-    const char *file;    /* where it stands, for messages */
+    struct json *expect_script;
+    const char *file; /* where it stands, for messages */
 };
 
 struct scenario_list {

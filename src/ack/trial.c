@@ -101,8 +101,10 @@ static struct json *make_task(const struct trial *t, const struct scenario_run *
     json_setc(a, limits, "timeout", json_integer(a, t->timeout / NSEC_PER_SEC * 4 / 5));
     json_setc(a, given, "limits", limits);
     struct json *task = json_merge(a, given, stage_fill(&t->stage, s->task));
-    task = json_merge(a, task, stage_fill(&t->stage, run->task));
-    return t->opts.live ? json_merge(a, task, stage_fill(&t->stage, s->live)) : task;
+    if (t->opts.live) {
+        task = json_merge(a, task, stage_fill(&t->stage, s->live));
+    }
+    return json_merge(a, task, stage_fill(&t->stage, run->task));
 }
 
 static const char *dir_of(const struct trial *t, const char *name)
@@ -243,6 +245,15 @@ static void conclude(struct trial *t, enum verdict_status status)
     t->opts.on_done(t->opts.arg, &t->verdict);
 }
 
+static void apply(const struct trial *t, const struct json *always, const struct json *script,
+                  const struct check_scene *scene)
+{
+    checks_apply(stage_fill(&t->stage, always), scene);
+    if (!t->opts.live) {
+        checks_apply(stage_fill(&t->stage, script), scene);
+    }
+}
+
 /* Reads the records and holds them against what the scenario says. */
 static void judge(struct trial *t)
 {
@@ -273,12 +284,12 @@ static void judge(struct trial *t)
     }
     for (size_t i = 0; whole && i < t->n_tries; i++) {
         scene.run = &ev[i];
-        checks_apply(stage_fill(&t->stage, t->tries[i].run->expect), &scene);
+        apply(t, t->tries[i].run->expect, t->tries[i].run->expect_script, &scene);
     }
     /* The scenario's own checks: of its last run, of all copies of it. */
     for (size_t i = t->n_first; whole && i < t->n_tries; i++) {
         scene.run = &ev[i];
-        checks_apply(stage_fill(&t->stage, t->opts.scenario->expect), &scene);
+        apply(t, t->opts.scenario->expect, t->opts.scenario->expect_script, &scene);
     }
     stage_inspect(&t->stage, &t->findings);
     find_left(t, &t->findings);
@@ -388,6 +399,13 @@ static void on_done(void *arg, const struct proc_result *r)
     if (r->stopped) {
         finding(&t->findings, "'cinch run' did not end within %lld s and was stopped",
                 (long long)(t->timeout / NSEC_PER_SEC));
+    }
+    if (r->error.code != ERR_OK) {
+        finding(&t->findings, "'cinch run': %s", r->error.msg);
+    }
+    if (r->leaked > 0) { /* killed by now: nobody would find them any more */
+        finding(&t->findings, "%u processes outlived 'cinch run': %s …", r->leaked,
+                r->n_names > 0 ? r->names[0] : "");
     }
     if (x->run->signal.to != SIGNAL_NONE && !x->signalled) {
         finding(&t->findings, "it ended before %s came %lld times", x->run->signal.event,

@@ -132,17 +132,38 @@ static const char *const *absolute_dirs(struct arena *a, const char *const *dirs
     return ret;
 }
 
+static int open_choice(struct choice *c, const struct options *opt, struct err *e)
+{
+    struct arena *a = c->cli->arena;
+    struct profile_list *list = ARENA_NEW(a, struct profile_list);
+    c->list = list;
+    c->opts->adapter_dirs = absolute_dirs(a, request_adapter_dirs(a, opt));
+    return profile_load_all(a, c->opts->adapter_dirs, list, e);
+}
+
+int ack_choose_named(struct cli *cli, const struct options *opt, const char *const *names,
+                     struct kit_opts *ret, struct err *e)
+{
+    struct choice c = { .cli = cli, .opts = ret };
+    int r = open_choice(&c, opt, e);
+    if (r == 0 && *names == NULL) {
+        return choose_all(&c, e);
+    }
+    for (; r == 0 && *names != NULL; names++) {
+        r = choose(&c, *names, e);
+    }
+    return r;
+}
+
 int ack_choose_adapters(struct cli *cli, const struct options *opt, struct kit_opts *ret,
                         struct err *e)
 {
-    struct profile_list *list = ARENA_NEW(cli->arena, struct profile_list);
-    struct choice c = { .cli = cli, .list = list, .opts = ret };
+    struct choice c = { .cli = cli, .opts = ret };
     const char *const *names = options_list(opt, "adapter");
     const char *const *programs = options_list(opt, "adapter-exec");
     const char *variable = getenv("ACK_ADAPTERS");
     bool said = variable != NULL && str_trim(str_of(variable)).len > 0;
-    ret->adapter_dirs = absolute_dirs(cli->arena, request_adapter_dirs(cli->arena, opt));
-    int r = profile_load_all(cli->arena, ret->adapter_dirs, list, e);
+    int r = open_choice(&c, opt, e);
     for (; r == 0 && *names != NULL; names++) {
         r = choose(&c, *names, e);
     }
@@ -237,6 +258,16 @@ int ack_choose_scenarios(struct cli *cli, const struct options *opt, struct scen
         }
     }
     return ret->len > 0 ? 0 : ERR(e, ERR_USAGE, "no scenario fits all that was asked for");
+}
+
+int ack_scenarios_up_to(struct arena *a, enum capability_tier tier, struct scenario_list *ret,
+                        struct err *e)
+{
+    int r = scenario_load_all(a, ret, e);
+    while (r == 0 && ret->len > 0 && ret->items[ret->len - 1]->tier > tier) {
+        ret->len--; /* the table goes tier by tier */
+    }
+    return r;
 }
 
 int ack_choose_timeout(const struct options *opt, nsec *ret, struct err *e)

@@ -14,9 +14,17 @@
 int ack_choose_adapters(struct cli *cli, const struct options *opt, struct kit_opts *ret,
                         struct err *e) MUST_USE;
 
+/* The same for these names; all when there are none. */
+int ack_choose_named(struct cli *cli, const struct options *opt, const char *const *names,
+                     struct kit_opts *ret, struct err *e) MUST_USE;
+
 /* Those that fit --scenario, --tier and --capability. ERR_USAGE when one of these fits nothing. */
 int ack_choose_scenarios(struct cli *cli, const struct options *opt, struct scenario_list *ret,
                          struct err *e) MUST_USE;
+
+/* Those of this tier and of the ones before it. */
+int ack_scenarios_up_to(struct arena *a, enum capability_tier tier, struct scenario_list *ret,
+                        struct err *e) MUST_USE;
 
 /* --timeout, or ACK_TIMEOUT, or 120 s. */
 int ack_choose_timeout(const struct options *opt, nsec *ret, struct err *e) MUST_USE;

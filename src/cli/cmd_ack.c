@@ -4,16 +4,13 @@
  * says what each keeps of its word.
  */
 #include <fcntl.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ack/report.h"
-#include "ack/trial.h"
 #include "base/file.h"
 #include "cli/ack_choice.h"
 #include "cli/ack_screen.h"
+#include "cli/ack_try.h"
 #include "cli/command.h"
 #include "cli/table.h"
 
@@ -212,68 +209,14 @@ static int report(struct cli *cli, const struct options *opt, const struct kit_r
 
 /* --- the command --- */
 
-static int make_dir(struct cli *cli, const struct options *opt, struct kit_opts *o, struct err *e)
-{
-    const char *given = options_string(opt, "dir", NULL);
-    const char *base = getenv("TMPDIR");
-    char path[PATH_MAX];
-    int r = path_absolute(given != NULL                    ? given
-                          : base != NULL && base[0] == '/' ? base
-                                                           : "/tmp",
-                          path, sizeof path, e);
-    if (r < 0 || given != NULL) {
-        o->dir = r < 0 ? NULL : arena_dup(cli->arena, str_of(path));
-        return r;
-    }
-    char *template = arena_printf(cli->arena, "%s/cinch-ack-XXXXXX", path);
-    o->dir = mkdtemp(template);
-    return o->dir == NULL ? ERR_SYS_AS(e, ERR_OUTPUT, "make '%s'", template) : 0;
-}
-
-static int probe_all(struct cli *cli, struct ack_screen *screen, struct kit_opts *o, struct err *e)
-{
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < o->adapters_len; i++) {
-        const char *note = arena_printf(cli->arena, "asking for versions: %s", o->adapters[i].name);
-        ack_screen_note(screen, note);
-        r = kit_probe(cli->arena, &o->adapters[i], o->environ, e);
-    }
-    return r;
-}
-
-static unsigned cpu_count(void)
-{
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > 64 ? 64 : (unsigned)n;
-}
-
-static int try_all(struct cli *cli, const struct options *opt, struct kit_opts *o,
-                   struct kit_report *ret, struct err *e)
-{
-    struct ack_screen screen;
-    ack_screen_init(&screen, cli);
-    o->watcher = ack_screen_watcher(&screen);
-    int r = probe_all(cli, &screen, o, e);
-    r = r < 0 ? r : make_dir(cli, opt, o, e);
-    r = r < 0 ? r : kit_run(cli->arena, o, ret, e);
-    if (!options_given(opt, "dir") && o->dir != NULL) {
-        (void)rmdir(o->dir); /* unless something was kept */
-    }
-    ack_screen_done(&screen);
-    return r;
-}
-
 static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
 {
     struct kit_report found;
-    struct kit_opts o = {
-        .engine = { trial_start, trial_free },
-        .live = strcmp(options_string(opt, "mode", "script"), "live") == 0,
-        .jobs = (unsigned)options_int(opt, "jobs", cpu_count()),
-        .keep = options_flag(opt, "keep", false),
-        .expected = options_string(opt, "expected-failures", NULL),
-        .environ = (const char *const *)environ,
-    };
+    struct kit_opts o = ack_try_defaults();
+    o.live = strcmp(options_string(opt, "mode", "script"), "live") == 0;
+    o.jobs = (unsigned)options_int(opt, "jobs", o.jobs);
+    o.keep = options_flag(opt, "keep", false);
+    o.expected = options_string(opt, "expected-failures", NULL);
     int r = ack_choose_scenarios(cli, opt, &o.scenarios, e);
     if (r == 0 && options_given(opt, "list")) {
         return list(cli, &o.scenarios);
@@ -281,7 +224,7 @@ static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
     r = r < 0 ? r : check_publish(opt, e);
     r = r < 0 ? r : ack_choose_timeout(opt, &o.timeout, e);
     r = r < 0 ? r : ack_choose_adapters(cli, opt, &o, e);
-    r = r < 0 ? r : try_all(cli, opt, &o, &found, e);
+    r = r < 0 ? r : ack_try(cli, options_string(opt, "dir", NULL), &o, &found, e);
     return r < 0 ? r : report(cli, opt, &found, e);
 }
 

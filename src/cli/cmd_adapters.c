@@ -12,6 +12,7 @@
 #include "adapters/profile.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "cli/ack_try.h"
 #include "cli/adapters_markdown.h"
 #include "cli/command.h"
 #include "cli/request.h"
@@ -26,6 +27,8 @@ static const char *const actions[] = { "show", NULL };
 static const struct option options[] = {
     { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "more adapter profiles",
       .flags = OPTION_REPEAT, .complete = COMPLETE_DIRECTORY },
+    { "probe", 0, OPTION_FLAG,
+      .help = "try those of the names, or all that are here, on a scripted model" },
     { "markdown", 0, OPTION_FLAG, .help = "print the tables of docs/adapters.md" },
     { 0 },
 };
@@ -33,7 +36,8 @@ static const struct option options[] = {
 static const struct positional positionals[] = {
     { "ACTION", "show: print one profile; without it, list them all", .optional = true,
       .complete = COMPLETE_WORDS, .words = actions },
-    { "NAME", "the adapter to show", .optional = true, .complete = COMPLETE_ADAPTER },
+    { "NAME", "the adapter to show, or those to try", .optional = true, .repeat = true,
+      .complete = COMPLETE_ADAPTER },
     { 0 },
 };
 
@@ -206,6 +210,12 @@ static int run_adapters(struct cli *cli, const struct options *opt, struct err *
     struct profile_list list;
     const char *action = options_arg(opt, 0);
     const char *name = options_arg(opt, 1);
+    if (options_flag(opt, "probe", false)) {
+        return ack_prove(cli, opt, options_args(opt), e);
+    }
+    if (options_arg_count(opt) > 2) {
+        return ERR(e, ERR_USAGE, "one adapter at a time can be shown");
+    }
     if (action != NULL && strcmp(action, "show") != 0) {
         return ERR(e, ERR_USAGE, "unknown action '%.80s'; did you mean show?", action);
     }
@@ -243,7 +253,8 @@ static int run_adapters(struct cli *cli, const struct options *opt, struct err *
     return 0;
 }
 
-static const char *const usage[] = { "[OPTIONS]", "[OPTIONS] show NAME", NULL };
+static const char *const usage[] = { "[OPTIONS]", "[OPTIONS] show NAME",
+                                     "--probe [OPTIONS] [NAME...]", NULL };
 
 static const char *const description[] = {
     "Lists the adapters that are built in and those of ~/.config/cinch/adapters and --adapter-dir, "
@@ -251,11 +262,15 @@ static const char *const description[] = {
     "the profile could not be tried, and says why. With --quiet only the names.",
     "An adapter is a YAML file; 'show' prints one as it is written, which is a good start for your "
     "own.",
+    "--probe runs the agents that are here, without a key: the scenarios of the tiers 1 and 2 of "
+    "'cinch ack' (answers, tools, structured output, events, transcript), and a line for each "
+    "adapter. The exit status is 1 if one failed, or if one that was named is not here.",
     NULL,
 };
 
 static const struct command_example examples[] = {
     { "cinch adapters", "which agents can be run here?" },
+    { "cinch adapters --probe codex", "does it work with the codex that is installed here?" },
     { "cinch adapters show command > ~/.config/cinch/adapters/mine.yaml", "begin a new one" },
     { 0 },
 };

@@ -184,6 +184,85 @@ class Ack(harness.Case):
         self.assertEqual(done.returncode, 65)
         self.assertIn("table/compatibility.json", done.stderr)
 
+    # --- the short proof ---
+
+    def probe(self, *arguments, **environment):
+        return subprocess.run([harness.CINCH, "adapters", "--probe", *arguments], env={**self.env, **environment}, cwd=self.dir,
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=harness.PATIENCE * 2)
+
+    def test_probe(self):
+        done = self.probe("api-direct")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^api-direct +\S+ +proven +20/20")
+        self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
+
+    def test_probe_fails(self):
+        liar = self.add_liar()
+        done = self.probe("--format", "json", *liar[:2], "liar")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        told = json.loads(done.stdout)
+        self.assertTrue(told["failed"])
+        liar = told["adapters"][0]
+        self.assertEqual((liar["name"], liar["version"], liar["verdict"]), ("liar", "6.6.6", "failed"))
+        self.assertIn("something else", liar["why"])
+
+    def test_probe_of_what_is_not_here(self):
+        done = self.probe("qwen", PATH="/nonexistent")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"(?m)^qwen +not here +not in PATH: qwen")
+        self.assertEqual(self.probe("qwenn").returncode, 69)
+
+    # --- a real model, played by a gateway of our own ---
+
+    def live(self, adapter, *scenarios, **environment):
+        """Live mode: the adapter's provider is a gateway that stands alone and plays the model."""
+        model = {"steps": [
+            {"when": {"text": "HELLO"}, "say": "The tool returned HELLO"},
+            {"when": {"text": "Call uppercase_text"}, "call": {"tool": "uppercase_text", "args": {"text": "hello"}}},
+            {"when": {"text": "ACK-POLICY-SAYS-NO"}, "say": "It was denied."},
+            {"when": {"text": "Call write_file"}, "call": {"tool": "write_file"}},
+            {"when": {"text": "Greet the world"}, "say": "Good morning to the world!"},
+            {"say": "I was not told."}]}
+        with open(os.path.join(self.dir, "model.json"), "w", encoding="utf-8") as f:
+            json.dump(model, f)
+        provider = subprocess.Popen([harness.CINCH, "--format", "json", "gateway", "--script", "model.json", "--token", "live-key"],
+                                    env=self.env, cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.addCleanup(provider.stdout.close)
+        self.addCleanup(provider.wait, harness.PATIENCE)
+        self.addCleanup(provider.terminate)
+        url = json.loads(provider.stdout.readline())["url"]
+        profile = subprocess.run([harness.CINCH, "adapters", "show", adapter], env=self.env, capture_output=True, text=True, check=True).stdout
+        with open(os.path.join(self.make_dir("live"), adapter + ".yaml"), "w", encoding="utf-8") as f:
+            f.write(profile.replace("https://api.anthropic.com", url))
+        chosen = [word for name in scenarios for word in ("-s", name)]
+        return self.report("--mode", "live", "--adapter-dir", "live", "-a", adapter, *chosen,
+                           ANTHROPIC_API_KEY="live-key", **environment)
+
+    LIVE = ["test_returns_text_response", "test_bridged_tool_is_called", "test_tool_result_is_correct",
+            "test_transcript_contains_assistant_message", "test_tool_policy_denies_call"]
+
+    def check_live(self, report):
+        self.maxDiff = None
+        self.assertEqual({v["scenario"]: (v["status"], v["why"]) for v in report["verdicts"]},
+                         {name: ("passed", []) for name in self.LIVE})
+
+    def test_live(self):
+        self.check_live(self.live("api-direct", *self.LIVE, ACK_MODEL_API_DIRECT="m"))
+
+    def test_live_with_a_real_harness(self):
+        programs = os.path.dirname(self.real("claude-code")) + ":" + os.path.dirname(self.real("node"))
+        self.check_live(self.live("claude-code", *self.LIVE, PATH=programs + ":" + self.env["PATH"]))
+
+    def test_live_finds_a_model_that_does_not_obey(self):
+        report = self.live("api-direct", "all_characters", "test_two_level*", "test_invalid_tool_params*", ACK_MODEL_API_DIRECT="m")
+        found = {v["scenario"]: v for v in report["verdicts"]}
+        self.assertEqual(found["test_two_level_hierarchy_expansion"]["status"], "failed")
+        self.assertEqual(found["test_invalid_tool_params_returns_error"]["why"], ["holds for a scripted model only"])
+
+    def test_live_needs_a_key(self):
+        report = self.report("--mode", "live", "-a", "api-direct", "-s", "test_returns_text_response")
+        self.assertEqual(report["verdicts"][0]["why"], ["ANTHROPIC_API_KEY is not set: a real model needs it"])
+
     # --- mistakes ---
 
     def test_mistakes(self):

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Scenario files: what a scenario inherits, what a run is, every mistake with its place; and the
+ * table that is compiled in.
+ */
+#include "../values.h"
+
+#include <signal.h>
+
+#include "ack/scenario.h"
+
+static struct scenario_list list;
+
+static int set_up(void **state)
+{
+    list = (struct scenario_list) { 0 };
+    return arena_setup(state);
+}
+
+static const struct scenario *one(const char *text)
+{
+    struct err e = { 0 };
+    if (scenario_parse(arena, str_of(text), "f.yaml", &list, &e) < 0) {
+        fail_msg("%s", e.msg);
+    }
+    return list.items[list.len - 1];
+}
+
+static void test_defaults(void **state)
+{
+    const struct scenario *s = one("scenarios:\n"
+                                   "  - {name: a, summary: It is., capability: text_response,"
+                                   " task: {prompt: x}, expect: [{reason: success}]}\n");
+    assert_string_equal(s->name, "a");
+    assert_true(s->git);
+    assert_false(s->hermetic);
+    assert_int_equal(s->tier, TIER_BASIC);
+    assert_string_equal(s->capabilities[0], "text_response");
+    assert_null(s->capabilities[1]);
+    assert_int_equal(s->runs_len, 1);
+    assert_null(s->runs[0].name);
+    assert_null(s->runs[0].expect); /* it is the scenario's */
+    assert_int_equal(s->runs[0].copies, 1);
+    assert_int_equal(s->runs[0].signal.to, SIGNAL_NONE);
+    assert_int_equal(s->timeout, 0);
+    assert_int_equal(json_len(s->expect), 1);
+}
+
+static void test_base(void **state)
+{
+    const struct scenario *s = one(
+        "bases:\n"
+        "  b: {git: false, task: {prompt: x, limits: {calls: 1}}, script: {turns: [{say: a}]}}\n"
+        "scenarios:\n"
+        "  - {name: a, summary: It is., capability: [transcript, tool_invocation], base: b,\n"
+        "     hermetic: true, timeout: 2m, task: {limits: {usd: 2}}, script: {steps: []},\n"
+        "     expect_script: [{reason: success}]}\n");
+    assert_false(s->git);
+    assert_true(s->hermetic);
+    assert_int_equal(s->timeout, 120 * NSEC_PER_SEC);
+    assert_int_equal(s->tier, TIER_OBSERVED); /* of the first capability */
+    assert_string_equal(s->capabilities[1], "tool_invocation");
+    /* Tasks are merged, a script is told as a whole. */
+    assert_true(json_equal(s->task, tree("{prompt: x, limits: {calls: 1, usd: 2}}")));
+    assert_true(json_equal(s->script, tree("{steps: []}")));
+    assert_int_equal(json_len(s->expect_script), 1);
+}
+
+static void test_runs(void **state)
+{
+    const struct scenario *s =
+        one("scenarios:\n"
+            "  - name: a\n"
+            "    summary: It is.\n"
+            "    capability: replay\n"
+            "    task: {prompt: x}\n"
+            "    runs:\n"
+            "      - {name: first, copies: 3, options: [--quiet], expect: [{reason: success}]}\n"
+            "      - {name: second, replay: first, task: {prompt: y}, script: {steps: []},\n"
+            "         expect_script: [{text: z}], signal: {to: harness, name: KILL, event: x, "
+            "count: 2}}\n"
+            "      - {resume: second}\n");
+    assert_int_equal(s->runs_len, 3);
+    assert_int_equal(s->runs[0].copies, 3);
+    assert_string_equal(json_cstring(json_item(s->runs[0].options, 0), ""), "--quiet");
+    assert_string_equal(s->runs[1].replay, "first");
+    assert_int_equal(s->runs[1].signal.to, SIGNAL_HARNESS);
+    assert_int_equal(s->runs[1].signal.signo, SIGKILL);
+    assert_int_equal(s->runs[1].signal.count, 2);
+    assert_string_equal(s->runs[1].signal.event, "x");
+    assert_int_equal(json_len(s->runs[1].expect_script), 1);
+    assert_string_equal(s->runs[2].resume, "second");
+    s = one(
+        "scenarios:\n"
+        "  - {name: b, summary: It is., capability: cancellation, task: {prompt: x}, copies: 2,\n"
+        "     signal: {name: TERM}, expect: [{exit: 143}]}\n");
+    assert_int_equal(s->runs[0].copies, 2);
+    assert_int_equal(s->runs[0].signal.to, SIGNAL_CINCH);
+    assert_int_equal(s->runs[0].signal.signo, SIGTERM);
+    assert_int_equal(s->runs[0].signal.count, 1);
+}
+
+#define HEAD \
+    "scenarios:\n  - {name: a, summary: It is., capability: text_response, task: {prompt: x}"
+#define GOOD ", expect: [{reason: success}]"
+
+static void test_mistakes(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        { "scenarioes: []\n", "f.yaml:1:1: unknown key 'scenarioes' (did you mean 'scenarios'?)" },
+        { "scenarios: [\n", "f.yaml:" },
+        { "scenarios: {a: 1}\n", "f.yaml:1:12: 'scenarios' must be a list" },
+        { HEAD ", expct: []}\n", "unknown key 'scenarios[0].expct' (did you mean 'expect'?)" },
+        { HEAD GOOD ", git: maybe}\n", "'scenarios[0].git' must be" },
+        { HEAD GOOD ", base: b}\n", "f.yaml:2:5: its base is not defined" },
+        { "bases: {b: {tsk: {}}}\n" HEAD GOOD "}\n", "base 'b': f.yaml:1:13: unknown key 'tsk'" },
+        { "bases: {b: {expect: []}}\n" HEAD GOOD "}\n", "unknown key 'expect'" },
+        { "bases: {b: 5}\n" HEAD GOOD "}\n", "base 'b': f.yaml:1:12: " },
+        { "scenarios:\n  - {summary: x, capability: replay, task: {}}\n",
+          "f.yaml:2:5: a scenario has a name, a summary and a task" },
+        { "scenarios:\n  - {name: x, capability: replay, task: {}}\n", "f.yaml:2:5: a scenario" },
+        { "scenarios:\n  - {name: x, summary: x, capability: replay}\n", "f.yaml:2:5: a scenario" },
+        { "scenarios:\n  - {name: x, summary: x, task: {}}\n",
+          "scenario 'x': f.yaml:2:5: a scenario has one capability, or a few" },
+        { "scenarios:\n  - {name: x, summary: x, task: {}, capability: []}\n", "one capability" },
+        { "scenarios:\n  - {name: x, summary: x, task: {}, capability: telepathy}\n",
+          "scenario 'x': f.yaml:2:49: there is no such capability" },
+        { HEAD "}\n", "scenario 'a': f.yaml:2:5: it expects nothing" },
+        { HEAD ", expect: []}\n", "it expects nothing" },
+        /* In live mode nothing would be checked. */
+        { HEAD ", expect_script: [{reason: success}]}\n", "it expects nothing" },
+        { HEAD ", expect: {reason: success}}\n", "a list of checks belongs here" },
+        { HEAD ", expect: [{reson: success}]}\n", "f.yaml:2:87: no check is called 'reson'" },
+        { HEAD GOOD ", expect_script: [{text: {}}]}\n", "an empty matcher holds always" },
+        { HEAD GOOD ", copies: 17}\n", "'copies' is a number from 1 to 16" },
+        { HEAD GOOD ", copies: 0}\n", "'copies' is a number from 1 to 16" },
+        { HEAD GOOD ", signal: {name: HUP}}\n", "'scenarios[0].signal.name' must be" },
+        { HEAD GOOD ", signal: {count: 0}}\n", "'count' is a number from 1 on" },
+        { HEAD GOOD ", runs: []}\n", "without runs nothing is tried" },
+        { HEAD GOOD ", copies: 2, runs: [{name: b}]}\n",
+          "where there are runs, it belongs to one" },
+        { HEAD ", runs: [{expect: [{reson: x}]}]}\n", "no check is called 'reson'" },
+        { HEAD GOOD ", runs: [{replay: b}, {name: b}]}\n",
+          "'resume' and 'replay' name an earlier run" },
+        { HEAD GOOD ", runs: [{name: b, resume: b}]}\n", "name an earlier run" },
+        { HEAD GOOD ", runs: [{name: b}, {name: b}]}\n", "there is another run of this name" },
+        { HEAD GOOD "}\n  - {name: a, summary: x, capability: replay, task: {}" GOOD "}\n",
+          "f.yaml:3:5: there is another scenario of this name" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err e = { 0 };
+        list = (struct scenario_list) { 0 };
+        if (scenario_parse(arena, str_of(cases[i].text), "f.yaml", &list, &e) == 0) {
+            fail_msg("it was read: %s", cases[i].text);
+        }
+        if (strstr(e.msg, cases[i].message) == NULL) {
+            fail_msg("'%s' is not in '%s'", cases[i].message, e.msg);
+        }
+    }
+}
+
+/* Two files make one table, in which no name stands twice. */
+static void test_files(void **state)
+{
+    struct err e = { 0 };
+    const struct scenario *s = one(HEAD GOOD "}\n");
+    assert_int_equal(scenario_parse(arena, STR(HEAD GOOD "}\n"), "g.yaml", &list, &e), -ERR_CONFIG);
+    assert_non_null(strstr(e.msg, "g.yaml:2:5: there is another scenario of this name"));
+    assert_ptr_equal(scenario_find(&list, "a"), s);
+    assert_null(scenario_find(&list, "b"));
+}
+
+static void test_table(void **state)
+{
+    struct err e = { 0 };
+    if (scenario_load_all(arena, &list, &e) < 0) {
+        fail_msg("%s", e.msg);
+    }
+    assert_true(list.len >= 41);
+    bool proven[CAPABILITY_COUNT] = { false };
+    for (size_t i = 0; i < list.len; i++) {
+        const struct scenario *s = list.items[i];
+        assert_true(i == 0 || s->tier >= list.items[i - 1]->tier);
+        for (const char **name = s->capabilities; *name != NULL; name++) {
+            enum capability c;
+            assert_true(capability_of(str_of(*name), &c));
+            proven[c] = true;
+        }
+        /* A real model has only the prompt to go by. */
+        bool script = s->script != NULL;
+        for (size_t k = 0; k < s->runs_len; k++) {
+            script = script || s->runs[k].script != NULL || s->runs[k].replay != NULL;
+        }
+        if (!script && !s->hermetic) {
+            fail_msg("%s: without a script it is hermetic", s->name);
+        }
+    }
+    for (int c = 0; c < CAPABILITY_COUNT; c++) {
+        if (!proven[c]) {
+            fail_msg("%s: no scenario is about it", capability_info((enum capability)c)->name);
+        }
+    }
+}
+
+#define SCENARIO_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, arena_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENARIO_TEST(test_defaults), SCENARIO_TEST(test_base),  SCENARIO_TEST(test_runs),
+        SCENARIO_TEST(test_mistakes), SCENARIO_TEST(test_files), SCENARIO_TEST(test_table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
