@@ -212,7 +212,8 @@ static const char **make_env(const struct trial *t)
 
 /* --- what is left --- */
 
-/* Processes of the trial that are still there: their environment has the mark. */
+/* Processes of the trial that are still there: their environment has the mark. What descends from
+ * `cinch run` has been killed and counted before; this finds what got away from that, too. */
 static void find_left(const struct trial *t, struct findings *f)
 {
     DIR *proc = opendir("/proc");
@@ -388,6 +389,10 @@ static void on_done(void *arg, const struct proc_result *r)
     if (r->stopped) {
         finding(&t->findings, "'cinch run' did not end within %lld s and was stopped",
                 (long long)(t->timeout / NSEC_PER_SEC));
+    }
+    if (r->leaked > 0) {
+        finding(&t->findings, "%u processes were left behind by 'cinch run', among them %s",
+                (unsigned)r->leaked, r->n_names > 0 ? r->names[0] : "one without a name");
     }
     if (x->run->signal.to != SIGNAL_NONE && !x->signalled) {
         finding(&t->findings, "it ended before %s came %lld times", x->run->signal.event,

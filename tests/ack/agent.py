@@ -266,6 +266,8 @@ class Session:
             if FAULT == "hides_sub_agents":
                 self.usage = before
             return text, False
+        if FAULT == "runs_no_commands":
+            return "", False
         environment = {"PATH": "/usr/bin:/bin"} if FAULT == "clean_environment" else os.environ
         cwd = "/tmp" if FAULT == "works_elsewhere" else self.cwd
         done = subprocess.run(["/bin/sh", "-c", arguments["command"]], cwd=cwd, env=environment,

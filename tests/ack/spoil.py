@@ -209,6 +209,7 @@ AFTER = {
     "remembers_failures": remembers_failures,
     "empty_patch": lambda c: c.record.write("diff.patch", ""),
     "no_error": lambda c: c.record.change("result.json", put(error="")),
+    "not_resumable": lambda c: c.record.change("manifest.json", put(resumable=False)),
     "no_throttled_event": lambda c: c.record.events("prompt.throttled", lambda e: []),
     "bytes_lost": lambda c: c.record.change("metrics.json", lambda m: m["ext"]["bytes"].update(lost=7)),
     "no_signal_in_metrics": lambda c: c.record.change("metrics.json", lambda m: m["ext"].update(engine_exit=None)),
