@@ -214,7 +214,8 @@ static const char **make_env(const struct trial *t)
 
 /* --- what is left --- */
 
-/* Processes of the trial that are still there: their environment has the mark. */
+/* Processes of the trial that are still there: their environment has the mark. What descends from
+ * `cinch run` has been killed and counted before; this finds what got away from that, too. */
 static void find_left(const struct trial *t, struct findings *f)
 {
     DIR *proc = opendir("/proc");
@@ -403,9 +404,9 @@ static void on_done(void *arg, const struct proc_result *r)
     if (r->error.code != ERR_OK) {
         finding(&t->findings, "'cinch run': %s", r->error.msg);
     }
-    if (r->leaked > 0) { /* killed by now: nobody would find them any more */
-        finding(&t->findings, "%u processes outlived 'cinch run': %s …", r->leaked,
-                r->n_names > 0 ? r->names[0] : "");
+    if (r->leaked > 0) {
+        finding(&t->findings, "%u processes were left behind by 'cinch run', among them %s",
+                (unsigned)r->leaked, r->n_names > 0 ? r->names[0] : "one without a name");
     }
     if (x->run->signal.to != SIGNAL_NONE && !x->signalled) {
         finding(&t->findings, "it ended before %s came %lld times", x->run->signal.event,
