@@ -7,6 +7,7 @@ FILE_TIMEOUT = 600
 import glob
 import json
 import os
+import re
 import signal
 import subprocess
 import unittest
@@ -262,6 +263,22 @@ class Ack(harness.Case):
     def test_live_needs_a_key(self):
         report = self.report("--mode", "live", "-a", "api-direct", "-s", "test_returns_text_response")
         self.assertEqual(report["verdicts"][0]["why"], ["ANTHROPIC_API_KEY is not set: a real model needs it"])
+
+    # --- the manual ---
+
+    def test_manual_has_every_name(self):
+        with open(os.path.join(harness.ROOT, "docs", "ack.md"), encoding="utf-8") as f:
+            manual = f.read()
+        every = json.loads(self.ack("--list", "--format", "json").stdout)["scenarios"]
+        names = {c for s in every for c in s["capabilities"]}
+        for source, pattern in [("check.c", r'\{ "(\w+)", WANT_'), ("matcher.c", r'\{ "(\w+)", OPERAND_'),
+                                ("scenario.c", r'\{ "(\w+)", SHAPE_')]:
+            with open(os.path.join(harness.ROOT, "src", "ack", source), encoding="utf-8") as f:
+                found = set(re.findall(pattern, f.read()))
+            self.assertGreater(len(found), 5)
+            names |= found
+        missing = sorted(n for n in names if not re.search(rf"[`{{ ]{n}[`:,}} ]", manual))
+        self.assertEqual(missing, [])
 
     # --- mistakes ---
 
