@@ -222,7 +222,7 @@ static void test_home_is_held(void **state)
 static void test_process_is_left(void **state)
 {
     play(*state, "expect: [{exit: 0}]", "setsid sleep 100 >/dev/null 2>&1 </dev/null &");
-    expect_failure(*state, "1 processes outlived 'cinch run': sleep");
+    expect_failure(*state, "1 processes were left behind by 'cinch run', among them sleep");
 }
 
 static void test_too_long(void **state)
