@@ -221,7 +221,7 @@ class Ack(harness.Case):
             {"when": {"text": "HELLO"}, "say": "The tool returned HELLO"},
             {"when": {"text": "Call uppercase_text"}, "call": {"tool": "uppercase_text", "args": {"text": "hello"}}},
             {"when": {"text": "ACK-POLICY-SAYS-NO"}, "say": "It was denied."},
-            {"when": {"text": "Call write_file"}, "call": {"tool": "write_file"}},
+            {"when": {"text": "Call ack_write_file"}, "call": {"tool": "ack_write_file"}},
             {"when": {"text": "Greet the world"}, "say": "Good morning to the world!"},
             {"say": "I was not told."}]}
         with open(os.path.join(self.dir, "model.json"), "w", encoding="utf-8") as f:
