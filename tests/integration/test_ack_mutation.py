@@ -165,7 +165,7 @@ FAULTS = [
     ("test_network_denied_by_default", "cinch:open_network", "visits: "),
     ("test_network_denied_by_default", "cinch:denies_nothing", "manifest/sandbox/denied"),
     ("test_network_allowed_for_listed_domains", "agent:clean_environment", "visits: "),
-    ("test_skill_knowledge_available", "agent:hides_skills", "request 1: .*ack-secret-skill"),
+    ("test_skill_knowledge_available", "agent:hides_skills", "request 1: .*Knows the codeword"),
     ("test_skill_knowledge_available", "profile:no_skills", "reason: "),
 ]
 # Those that wait for an end that does not come: the kit's patience, in seconds.
