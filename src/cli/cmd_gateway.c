@@ -352,8 +352,10 @@ static int variables_of(struct server *s, struct json **ret, struct err *e)
     const char *adapter = options_string(s->opt, "env", NULL);
     struct profile_list list;
     const struct profile *p;
+    /* There is no task, so no model of one: what the profile says for that case. */
     const struct placeholder items[] = { { "gateway_url", str_of(s->url), NULL },
-                                         { "gateway_token", str_of(s->token), NULL } };
+                                         { "gateway_token", str_of(s->token), NULL },
+                                         { "model", STR_EMPTY, NULL } };
     const struct placeholders vars = { items, ARRAY_LEN(items) };
     *ret = json_object(a);
     if (adapter != NULL) {

@@ -515,10 +515,11 @@ const char *confine_user(const struct run *run)
     return run->confine.policy.mode == SANDBOX_OFF ? NULL : sandbox_user_name(run->arena);
 }
 
-/* What nobody could answer: names that were looked up, hosts that were called without the proxy. */
+/* What nobody could answer: names that were looked up, hosts that were called without the proxy.
+ * Those of a container are not counted. */
 static void note_strays(struct run *run)
 {
-    int64_t n = sandbox_strays(run->confine.box);
+    int64_t n = run->confine.box == NULL ? 0 : sandbox_strays(run->confine.box);
     if (n > 0) {
         confine_denied(run,
                        arena_printf(run->arena, "%lld connections or datagrams to where nothing is",

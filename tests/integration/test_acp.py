@@ -189,8 +189,12 @@ class Faults:
 
     def test_deadline(self):
         """Interrupted by the protocol: the turn ends well, and what it cost is known."""
-        r = self.run_agent(HANG, "--timeout", "12s")
-        self.assertEqual((r.code, r.reason), (124, "timeout"), r.stderr)
+        # The first deadline can pass before the agent is up on a busy machine: that is another case, so later then.
+        for limit in ("12s", "80s"):
+            r = self.run_agent(HANG, "--timeout", limit)
+            self.assertEqual((r.code, r.reason), (124, "timeout"), r.stderr)
+            if self.entries(r, "tool_result"):
+                break
         self.assertIn(b"+hello", r.bytes("diff.patch"))
         self.assertGreaterEqual(r.metrics["tokens_input"], 1000)
         stopped = [e["context"]["why"] for e in r.events("process.signal")]

@@ -487,10 +487,28 @@ class Life(gateway.Case):
         self.assertEqual(env["ANTHROPIC_API_KEY"], g.token)
         self.stop(g)
 
+    def test_variables_for_every_adapter(self):
+        """Whatever a profile writes about its gateway can be filled in without a task."""
+        listed = subprocess.run([harness.CINCH, "--quiet", "adapters"], env=self.env, capture_output=True, text=True,
+                                check=True, stdin=subprocess.DEVNULL).stdout.split()
+        self.assertIn("codex", listed)
+        for adapter in listed:
+            shown = subprocess.run([harness.CINCH, "adapters", "show", adapter], env=self.env, capture_output=True,
+                                   text=True, check=True, stdin=subprocess.DEVNULL).stdout
+            if "{gateway_url}" not in shown:
+                continue
+            with self.subTest(adapter):
+                g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--env", adapter)
+                env = {k: v for k, v in g.told["env"].items() if not k.startswith("CINCH_")}
+                self.assertIn(g.url, json.dumps([env, g.told.get("files")]))
+                self.stop(g)
+
     def test_an_agent_that_is_led_by_a_file(self):
         g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--env", "opencode")
-        options = g.told["files"]["config"]["provider"]["cinch"]["options"]
-        self.assertEqual(options, {"baseURL": g.url + "/v1", "apiKey": g.token})
+        provider = g.told["files"]["config"]["provider"]["cinch"]
+        self.assertEqual(provider["options"], {"baseURL": g.url + "/v1", "apiKey": "{env:OPENAI_API_KEY}"})
+        self.assertEqual(g.told["env"]["OPENAI_API_KEY"], g.token)
+        self.assertEqual(provider["models"]["default"]["id"], "default")  # no task, so no model of one
         self.stop(g)
         for adapter, words in (("opencode", '#         "baseURL": "http://127.0.0.1:'), ("codex", "# [model_providers")):
             process = subprocess.Popen([harness.CINCH, "gateway", "--upstream", "a=http://127.0.0.1:9", "--env", adapter],

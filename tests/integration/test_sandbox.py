@@ -16,6 +16,8 @@ import unittest
 
 import harness
 
+FILE_TIMEOUT = 900
+
 INSIDE = harness.program("inside")
 # A user that exists nowhere, as far as files go.
 OTHER = 61234

@@ -23,8 +23,8 @@ class Help(harness.Case):
 
     def test_every_command_has_one_page(self):
         overview = self.cinch("help").stdout.decode()
-        lines = overview.split("Commands:\n")[1].split("\n\n")[0].splitlines()
-        names = [line.split()[0] for line in lines[:-1]] + lines[-1].replace(",", "").split()[1:]
+        main, others = overview.split("Commands:\n")[1].split("\n\n")[0].split("\n  and ")
+        names = [line.split()[0] for line in main.splitlines()] + others.replace(",", "").split()
         self.assertIn("show", names)
         self.assertIn("version", names)
         for name in names:
