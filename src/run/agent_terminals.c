@@ -149,11 +149,11 @@ static void on_done(void *arg, const struct proc_result *r)
     t->result = *r;
     t->proc = proc_free(t->proc);
     t->waiters = NULL;
+    if (t->released) { /* asked before the answers: one of them may end the run, and release it */
+        loop_retire(t->run->loop, drop, t);
+    }
     for (const struct waiter *w = waiters; w != NULL; w = w->next) {
         answer_end(t, w);
-    }
-    if (t->released) {
-        loop_retire(t->run->loop, drop, t);
     }
 }
 
