@@ -90,9 +90,9 @@ struct capability_set {
     const char *otherwise;               /* why not all the others; NULL: it does not say */
 };
 
-/* From `capabilities` (a list of names; NULL: the defaults) and `lacks` (names to reasons, `otherwise`
- * to that of all others) of a profile. ERR_CONFIG for a name that is not in the table, a reason that
- * is no text, and for what stands in both. The reasons belong to the document. */
+/* From `capabilities` (a list of names; NULL: the defaults) and `lacks` (names to reasons,
+ * `otherwise` to that of all others) of a profile. ERR_CONFIG for a name that is not in the table,
+ * a reason that is no text, and for what stands in both. The reasons belong to the document. */
 int capability_read(const struct json *declared, const struct json *lacks, const char *file,
                     struct capability_set *ret, struct err *e) MUST_USE;
 
