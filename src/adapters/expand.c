@@ -102,6 +102,17 @@ int expand_tree(struct arena *a, const struct json *tree, const struct placehold
     return r;
 }
 
+int expand_over(struct arena *a, const struct json *over, const struct placeholders *vars,
+                struct json **tree, struct err *e)
+{
+    struct json *filled = NULL;
+    int r = over == NULL ? 0 : expand_tree(a, over, vars, &filled, e);
+    if (r == 0 && filled != NULL) {
+        *tree = json_merge(a, *tree, filled);
+    }
+    return r;
+}
+
 int expand_env(struct arena *a, const struct json *vars_of_profile, const struct placeholders *vars,
                struct json *env, struct err *e)
 {

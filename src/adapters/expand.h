@@ -40,6 +40,10 @@ int expand_text(struct arena *a, struct str text, const struct placeholders *var
 int expand_tree(struct arena *a, const struct json *tree, const struct placeholders *vars,
                 struct json **ret, struct err *e) MUST_USE;
 
+/* `*tree` with a tree of a profile, filled in, merged over it; `over` NULL: stays as it is. */
+int expand_over(struct arena *a, const struct json *over, const struct placeholders *vars,
+                struct json **tree, struct err *e) MUST_USE;
+
 /* Variables of a profile (names to values, NULL: none), filled in, added to `env`; one that comes
  * to nothing because its placeholder has no value is left out. Strict. */
 int expand_env(struct arena *a, const struct json *vars_of_profile, const struct placeholders *vars,

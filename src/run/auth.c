@@ -17,7 +17,7 @@
 #include "run/login.h"
 #include "run/run_priv.h"
 
-static const char *variable(const struct run *run, const char *name)
+const char *auth_variable(const struct run *run, const char *name)
 {
     size_t len = strlen(name);
     for (const char *const *p = run->opts->environ; p != NULL && *p != NULL; p++) {
@@ -53,8 +53,8 @@ static void add_secret(void *arg, struct str value)
 /* Where the user has it; NULL: nowhere, as nobody has a home. */
 static const char *path_of(struct run *run, const struct profile_login *l)
 {
-    const char *moved = l->variable == NULL ? NULL : variable(run, l->variable);
-    const char *home = variable(run, "HOME");
+    const char *moved = l->variable == NULL ? NULL : auth_variable(run, l->variable);
+    const char *home = auth_variable(run, "HOME");
     if (moved != NULL) {
         struct str name = path_base(str_of(l->file));
         return arena_printf(run->arena, "%s/%.*s", moved, STR_ARG(name));
@@ -136,7 +136,7 @@ static int plan_env(struct run *run, struct err *e)
     size_t found = 0;
     for (size_t i = 0; i < json_len(p->auth.env); i++) {
         const char *name = json_cstring(json_item(p->auth.env, i), "");
-        const char *value = variable(run, name);
+        const char *value = auth_variable(run, name);
         int64_t when;
         buf_addf(&names, "%s%s", i == 0 ? "" : ", ", name);
         if (value == NULL) {

@@ -94,16 +94,7 @@ static int merge_over(struct run *run, const struct json *over, struct json **tr
         { .name = "home", .value = str_of(run->paths.home) },
         { .name = "model", .value = str_of(run->settings.model) },
     };
-    struct json *filled = NULL;
-    if (over == NULL) {
-        return 0;
-    }
-    int r =
-        expand_tree(run->arena, over, &(struct placeholders) { vars, ARRAY_LEN(vars) }, &filled, e);
-    if (r == 0) {
-        *tree = json_merge(run->arena, *tree, filled);
-    }
-    return r;
+    return expand_over(run->arena, over, &(struct placeholders) { vars, ARRAY_LEN(vars) }, tree, e);
 }
 
 int gateway_file(struct run *run, const char *name, const struct json *tree, struct json **ret,

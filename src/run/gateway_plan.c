@@ -13,17 +13,6 @@
 #include "gateway/script.h"
 #include "run/gateway_run_priv.h"
 
-static const char *variable(const struct run *run, const char *name)
-{
-    size_t len = strlen(name);
-    for (const char *const *p = run->opts->environ; p != NULL && *p != NULL; p++) {
-        if (strncmp(*p, name, len) == 0 && (*p)[len] == '=' && (*p)[len + 1] != '\0') {
-            return *p + len + 1;
-        }
-    }
-    return json_cstring(json_get(run->settings.api_keys, name), NULL);
-}
-
 static const char *make_token(struct arena *a)
 {
     unsigned char bytes[24];
@@ -45,7 +34,7 @@ static int find_credential(struct run *run, struct planned *p, struct err *e)
     if (key == NULL) {
         return 0;
     }
-    p->credential = variable(run, key);
+    p->credential = auth_variable(run, key);
     g->withheld[g->n_withheld++] = key;
     if (p->credential == NULL && p->target.key_required) {
         bool other = run->settings.profile->auth.logins_len > 0;

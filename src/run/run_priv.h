@@ -250,6 +250,9 @@ void runtime_probe_done(struct run *run);
 
 /* --- auth.c: logins and credentials of the caller's --- */
 
+/* The caller's variable of that name that is not empty, else the key of that name in the settings;
+ * NULL: neither. */
+const char *auth_variable(const struct run *run, const char *name);
 /* Before there is a record: what is used becomes a secret. */
 void auth_plan(struct run *run);
 /* ERR_SECRET when it is missing or has expired. */
@@ -275,10 +278,10 @@ struct str tier_prompt(struct run *run, struct str prompt);
 
 /* --- phase_gateway.c and gateway_*.c: the run's door to models --- */
 
-/* Before there is a record: routes, credentials, the token, which become secrets. */
 /* Whether what the settings put behind the gateway can be read: addresses, script, cassette,
  * prices. Nothing is connected to, and no credential is needed. */
 int gateway_look(struct arena *a, const struct settings *s, struct err *e) MUST_USE;
+/* Before there is a record: routes, credentials, the token, which become secrets. */
 void gateway_plan(struct run *run);
 int gateway_admit(const struct run *run, struct err *e);
 /* Configure: from here on it listens, if the run has one. */

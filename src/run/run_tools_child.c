@@ -54,9 +54,8 @@ int tools_file(struct run *run, const char *name, struct json *tree, struct json
 {
     const struct json *over = json_get(run->settings.profile->mcp.files, name);
     struct driver_mcp mcp = tools_mcp(run);
-    struct json *filled = NULL;
     *ret = tree;
-    if (over == NULL || mcp.url == NULL) {
+    if (mcp.url == NULL) {
         return 0;
     }
     struct placeholder vars[] = {
@@ -64,13 +63,8 @@ int tools_file(struct run *run, const char *name, struct json *tree, struct json
         { .name = "mcp_token", .value = str_of(mcp.token) },
         { .name = "home", .value = str_of(run->paths.home) },
     };
-    int r =
-        expand_tree(run->arena, over, &(struct placeholders) { vars, ARRAY_LEN(vars) }, &filled, e);
-    if (r < 0) {
-        return err_wrap(e, "values of '%s' for tools", name);
-    }
-    *ret = json_merge(run->arena, tree, filled);
-    return 0;
+    int r = expand_over(run->arena, over, &(struct placeholders) { vars, ARRAY_LEN(vars) }, ret, e);
+    return r < 0 ? err_wrap(e, "values of '%s' for tools", name) : 0;
 }
 
 static void add_command(struct arena *a, struct json *out, const struct json *command)

@@ -17,16 +17,7 @@ static int merge_over(struct run *run, const struct json *over, struct json **tr
         { .name = "system_prompt_file",
           .value = str_of(arena_printf(run->arena, "%s/" TIER_FILE, run->paths.home)) },
     };
-    struct json *filled = NULL;
-    if (over == NULL) {
-        return 0;
-    }
-    int r =
-        expand_tree(run->arena, over, &(struct placeholders) { vars, ARRAY_LEN(vars) }, &filled, e);
-    if (r == 0) {
-        *tree = json_merge(run->arena, *tree, filled);
-    }
-    return r;
+    return expand_over(run->arena, over, &(struct placeholders) { vars, ARRAY_LEN(vars) }, tree, e);
 }
 
 static bool has_prompt(const struct run *run)

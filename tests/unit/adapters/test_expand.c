@@ -57,6 +57,28 @@ static void test_trees(void **state)
     assert_int_equal(expand_tree(arena, tree, &vars, &got, &e), -ERR_CONFIG);
 }
 
+static void test_merged_over(void **state)
+{
+    struct err e;
+    struct json *over;
+    struct json *tree;
+    assert_int_equal(yaml_parse(arena, STR("{a: {b: 1}, c: 2}"), "t", NULL, &tree, &e), 0);
+    struct json *before = tree;
+    assert_int_equal(expand_over(arena, NULL, &vars, &tree, &e), 0);
+    assert_ptr_equal(tree, before);
+    assert_int_equal(yaml_parse(arena, STR("{a: {d: '{model}'}, c: null}"), "t", NULL, &over, &e),
+                     0);
+    assert_int_equal(expand_over(arena, over, &vars, &tree, &e), 0);
+    assert_string_equal(json_cstring(json_pointer(tree, STR("/a/d")), ""), "m-1");
+    assert_non_null(json_pointer(tree, STR("/a/b")));
+    assert_null(json_get(tree, "c"));
+    /* A name that nobody knows leaves the tree as it was. */
+    before = tree;
+    assert_int_equal(yaml_parse(arena, STR("{a: '{nobody}'}"), "t", NULL, &over, &e), 0);
+    assert_int_equal(expand_over(arena, over, &vars, &tree, &e), -ERR_CONFIG);
+    assert_ptr_equal(tree, before);
+}
+
 static void test_variables(void **state)
 {
     struct err e;
@@ -119,9 +141,10 @@ static void test_no_command(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),  cmocka_unit_test(test_unknown_is_an_error_in_a_profile),
-        cmocka_unit_test(test_trees), cmocka_unit_test(test_variables),
-        cmocka_unit_test(test_argv),  cmocka_unit_test(test_no_command),
+        cmocka_unit_test(test_text),       cmocka_unit_test(test_unknown_is_an_error_in_a_profile),
+        cmocka_unit_test(test_trees),      cmocka_unit_test(test_merged_over),
+        cmocka_unit_test(test_variables),  cmocka_unit_test(test_argv),
+        cmocka_unit_test(test_no_command),
     };
     return cmocka_run_group_tests(tests, arena_setup, arena_teardown);
 }
