@@ -17,6 +17,7 @@ int ack_try(struct cli *cli, const char *dir, struct kit_opts *o, struct kit_rep
             struct err *e) MUST_USE;
 
 /* The proof on this machine: the scenarios of the tiers 1 and 2 on the adapters of these names, or
- * on all that are here, and a line for each. Returns 1 when one failed, or is named and not here. */
+ * on all that are here, and a line for each. Returns 1 when one failed, or is named and not
+ * here. */
 int ack_prove(struct cli *cli, const struct options *opt, const char *const *names,
               struct err *e) MUST_USE;
