@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "ack/contract.h"
 #include "ack/expected.h"
 #include "ack/kit_priv.h"
 #include "base/buf.h"
@@ -249,6 +250,9 @@ static void start(struct job *j)
         .adapter_name = j->adapter->name,
         .adapter_dirs = o->adapter_dirs,
         .model = j->adapter->model,
+        .command = j->adapter->command,
+        .reads = o->reads,
+        .secrets = o->secrets,
         .live = o->live,
         .dir = j->verdict->dir,
         .timeout = j->scenario->timeout > 0 ? j->scenario->timeout : o->timeout,
@@ -278,6 +282,9 @@ static void fill(struct kit *k)
     while (!k->interrupted && k->next < k->len &&
            k->running < (k->opts->jobs == 0 ? 1 : k->opts->jobs)) {
         struct job *j = &k->jobs[k->next++];
+        if (j->state == JOB_SETTLED) {
+            continue;
+        }
         const char *skip = kit_skip(k->arena, k->opts, j->adapter, j->scenario);
         if (skip != NULL) {
             settle_as(j, VERDICT_SKIPPED, skip);
@@ -329,6 +336,69 @@ static void on_signal(void *arg, int signo)
         if (j->state == JOB_RUNS) {
             end_trial(j);
             j->state = JOB_WAITS; /* settled when its processes are gone */
+        }
+    }
+}
+
+/* --- the file contract --- */
+
+static void judge_contract(struct job *j, const struct contract_report *report)
+{
+    static const enum verdict_status as[] = { [CONTRACT_PASSED] = VERDICT_PASSED,
+                                              [CONTRACT_FAILED] = VERDICT_FAILED,
+                                              [CONTRACT_SKIPPED] = VERDICT_SKIPPED };
+    for (size_t i = 0; i < report->len; i++) {
+        const struct contract_finding *f = &report->items[i];
+        if (str_eqc(str_of(f->name), j->scenario->contract)) {
+            bool passed = f->verdict == CONTRACT_PASSED;
+            settle_as(j, as[f->verdict], passed ? "" : copy_why(j->kit->arena, f->detail));
+        }
+    }
+}
+
+/* All checks of one adapter look at the same runs, so they are made when the first of them is met;
+ * what they left is kept if one of them failed. */
+static void try_contract(struct kit *k, struct job *first, size_t len)
+{
+    const struct kit_opts *o = k->opts;
+    const char *dir = arena_printf(k->arena, "%s/%s/contract", o->dir, dir_name(k, first->adapter));
+    struct contract_report report = { 0 };
+    struct err e = { 0 };
+    nsec began = clock_now();
+    if (o->watcher.start != NULL) {
+        o->watcher.start(o->watcher.owner, first->adapter->name, first->scenario);
+    }
+    int r = contract_try(k->arena, o, first->adapter, dir, &report, &e);
+    bool kept = o->keep;
+    first->verdict->took = clock_now() - began;
+    k->interrupted = r == -ERR_CANCELLED;
+    for (size_t i = 0; !k->interrupted && i < len; i++) {
+        struct job *j = &first[i];
+        if (j->scenario->contract == NULL) {
+            continue;
+        }
+        if (r < 0) {
+            settle_as(j, VERDICT_FAILED, copy_why(k->arena, e.msg));
+        } else {
+            judge_contract(j, &report);
+        }
+        bool failed = j->verdict->status == VERDICT_FAILED || j->verdict->status == VERDICT_FLAKY;
+        j->verdict->dir = failed || o->keep ? dir : NULL;
+        kept = kept || failed;
+    }
+    if (!kept) {
+        (void)remove_dir(dir);
+    }
+}
+
+static void try_contracts(struct kit *k)
+{
+    size_t per_adapter = k->opts->scenarios.len;
+    for (size_t i = 0; i < k->len && !k->interrupted; i++) {
+        struct job *j = &k->jobs[i];
+        if (j->scenario->contract != NULL && j->state == JOB_WAITS &&
+            kit_skip(k->arena, k->opts, j->adapter, j->scenario) == NULL) {
+            try_contract(k, j, per_adapter - i % per_adapter);
         }
     }
 }
@@ -435,6 +505,7 @@ int kit_run(struct arena *a, const struct kit_opts *o, struct kit_report *ret, s
     if (o->watcher.begin != NULL) {
         o->watcher.begin(o->watcher.owner, k.len);
     }
+    try_contracts(&k);
     r = run_jobs(&k, e);
     tidy_dirs(&k, made);
     for (size_t i = 0; i < ret->len; i++) {

@@ -8,7 +8,8 @@
  *   return kit_failed(&report) ? 1 : 0;
  *
  * Blocks until all trials have come to an end; SIGINT and SIGTERM end those under way, and the
- * report has the rest as skipped. Scenarios are tried in the order of the table, `jobs` at a time.
+ * report has the rest as skipped. Scenarios are tried in the order of the table, `jobs` at a time;
+ * before all of them, adapter by adapter, the checks of the file contract (ack/contract.h).
  */
 #pragma once
 
@@ -21,12 +22,14 @@
 #include "adapters/profile.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "run/contract_check.h"
 
 /* An adapter that was asked for. */
 struct kit_adapter {
     const char *name;
     const struct profile *profile;
-    const char *model; /* of the command line or the environment; NULL: its own */
+    const char *model;          /* of the command line or the environment; NULL: its own */
+    const struct json *command; /* words, where the profile has no program; NULL: none */
     bool available;
     const char *why_not; /* "claude is not in PATH: npm install -g …" */
     const char *version;
@@ -46,6 +49,9 @@ struct kit_watcher {
 struct kit_engine {
     int (*start)(struct loop *l, const struct trial_opts *o, struct trial **ret, struct err *e);
     struct trial *(*free)(struct trial *t);
+    /* contract_check() of run/contract_check.h; may be NULL where no scenario is such a check. */
+    int (*contract)(struct arena *a, const struct contract_opts *o, struct contract_report *ret,
+                    struct err *e);
 };
 
 struct kit_opts {
@@ -54,6 +60,8 @@ struct kit_opts {
     size_t adapters_len;
     const char *const *adapter_dirs; /* NULL-terminated */
     struct scenario_list scenarios;  /* those that were chosen */
+    const char *const *reads;        /* paths that adapters may see, see trial.h; may be NULL */
+    const char *const *secrets;      /* that adapters need, see trial.h; may be NULL */
     bool live;
     unsigned jobs;
     nsec timeout; /* of one scenario that has none of its own */

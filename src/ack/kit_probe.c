@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "ack/contract.h"
 #include "ack/kit_priv.h"
 #include "adapters/driver.h"
 #include "proc/probe.h"
@@ -76,6 +77,21 @@ static void ask_version(struct arena *a, struct kit_adapter *adapter, const char
     }
 }
 
+/* A program of whom nothing is known need not answer to --version. */
+static void find_command(struct arena *a, struct kit_adapter *adapter, const char *const *env)
+{
+    const char *name = json_cstring(json_item(adapter->command, 0), "");
+    char program[PATH_MAX];
+    struct err e;
+    if (which_find(name, kit_variable(env, "PATH"), NULL, program, &e) < 0) {
+        adapter->why_not = arena_dup(a, str_of(e.msg));
+        return;
+    }
+    ask_version(a, adapter, arena_dup(a, str_of(program)));
+    adapter->available = true;
+    adapter->why_not = "";
+}
+
 static void find_program(struct arena *a, struct kit_adapter *adapter, const char *const *env)
 {
     const struct json *candidates = adapter->profile->binary;
@@ -89,7 +105,7 @@ static void find_program(struct arena *a, struct kit_adapter *adapter, const cha
             continue;
         }
         /* A program that keeps the file contract need not know --version: it would begin a run. */
-        if (str_eqc(str_of(adapter->profile->driver), "contract")) {
+        if (contract_applies(adapter->profile)) {
             adapter->available = true;
             return;
         }
@@ -114,8 +130,11 @@ int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *e
     if (driver_is_internal(p)) {
         adapter->available = true;
         adapter->version = CINCH_VERSION;
+    } else if (adapter->command != NULL) {
+        find_command(a, adapter, env);
     } else if (json_len(p->binary) == 0) {
-        adapter->why_not = "takes its command from the task: write a profile with `binary` for it";
+        adapter->why_not = "takes its command from the task: name one by --command, or write a "
+                           "profile with `binary` for it";
     } else {
         find_program(a, adapter, env);
     }
@@ -139,6 +158,11 @@ const char *kit_skip(struct arena *a, const struct kit_opts *o, const struct kit
     const char *key = adapter->profile->gateway.key;
     if (!adapter->available) {
         return adapter->why_not;
+    }
+    if (s->contract != NULL) {
+        return contract_applies(adapter->profile)
+                   ? NULL
+                   : "it is no program or image of the file contract";
     }
     if (o->live && s->hermetic) {
         return "holds for a scripted model only";

@@ -66,6 +66,9 @@ struct scenario {
     struct json *expect; /* of all runs together, after the last */
     struct json *expect_script;
     const char *file; /* where it stands, for messages */
+    /* No trial of its own, but one check of the file contract, with this name (ack/contract.h);
+     * then it has no capability, no task and no runs. NULL: an ordinary scenario. */
+    const char *contract;
 };
 
 struct scenario_list {

@@ -30,6 +30,8 @@ enum {
 
 #define WATCH_EVERY (10 * NSEC_PER_MS)
 #define MARK_NAME   "CINCH_ACK_MARK"
+/* A scripted model takes any key; long enough to be told from words of a text. */
+#define SECRET_VALUE "value-that-opens-nothing"
 
 /* One process of `cinch run`. */
 struct attempt {
@@ -100,6 +102,18 @@ static struct json *make_task(const struct trial *t, const struct scenario_run *
     json_setc(a, given, "env", env);
     json_setc(a, limits, "timeout", json_integer(a, t->timeout / NSEC_PER_SEC * 4 / 5));
     json_setc(a, given, "limits", limits);
+    if (t->opts.command != NULL) {
+        struct json *agent = json_object(a);
+        json_setc(a, agent, "command", json_copy(a, t->opts.command));
+        json_setc(a, given, "agent", agent);
+    }
+    if (t->opts.secrets != NULL && t->opts.secrets[0] != NULL) {
+        struct json *names = json_array(a);
+        for (size_t i = 0; t->opts.secrets[i] != NULL; i++) {
+            json_push(a, names, json_cstr(a, t->opts.secrets[i]));
+        }
+        json_setc(a, given, "secrets", names);
+    }
     struct json *task = json_merge(a, given, stage_fill(&t->stage, s->task));
     if (t->opts.live) {
         task = json_merge(a, task, stage_fill(&t->stage, s->live));
@@ -158,6 +172,10 @@ static int make_argv(const struct trial *t, const struct attempt *x, const char 
     for (size_t i = 0; t->opts.adapter_dirs != NULL && t->opts.adapter_dirs[i] != NULL; i++) {
         at = add(add(at, "--adapter-dir"), t->opts.adapter_dirs[i]);
     }
+    for (size_t i = 0; t->opts.reads != NULL && t->opts.reads[i] != NULL && i < TRIAL_READS_MAX;
+         i++) {
+        at = add(add(at, "--read"), t->opts.reads[i]);
+    }
     at = add(add(at, "--adapter"), t->opts.adapter_name);
     at = add(add(at, "--workspace"), t->stage.workspace);
     at = add(add(at, "--output"), x->dir);
@@ -182,31 +200,49 @@ static int make_argv(const struct trial *t, const struct attempt *x, const char 
 
 /* --- the environment --- */
 
+static bool is_kept(const char *variable, const char *const *prefixes)
+{
+    for (; *prefixes != NULL; prefixes++) {
+        if (strncmp(variable, *prefixes, strlen(*prefixes)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A caller's own environment, but for his home: what lies there must not decide. Live runs need
  * credentials, which are in both. */
-static const char **make_env(const struct trial *t)
+const char **trial_environment(struct arena *a, const struct trial_opts *o, const char *home)
 {
-    static const char *const kept[] = { "PATH=",         "LANG=",          "LC_ALL=",
-                                        "TMPDIR=",       "CINCH_INIT=",    "CINCH=",
-                                        "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "LSAN_OPTIONS=" };
+    static const char *const kept[] = {
+        "PATH=",  "LANG=",         "LC_ALL=",        "TMPDIR=",       "CINCH_INIT=",
+        "CINCH=", "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "LSAN_OPTIONS=", NULL
+    };
+    static const char *const engine[] = { "HOME=", "XDG_", "CONTAINERS_", "DOCKER_", NULL };
     size_t n = 0;
-    while (t->opts.environ[n] != NULL) {
+    size_t len = 0;
+    size_t secrets = 0;
+    bool image = o->adapter->image != NULL;
+    while (o->environ[n] != NULL) {
         n++;
     }
-    const char **env = arena_array(t->arena, n + 3, sizeof *env);
-    size_t len = 0;
+    while (o->secrets != NULL && o->secrets[secrets] != NULL) {
+        secrets++;
+    }
+    const char **env = arena_array(a, n + secrets + 3, sizeof *env);
     for (size_t i = 0; i < n; i++) {
-        bool keep = t->opts.live;
-        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
-            keep = keep || strncmp(t->opts.environ[i], kept[k], strlen(kept[k])) == 0;
-        }
-        if (keep) {
-            env[len++] = t->opts.environ[i];
+        if (o->live || is_kept(o->environ[i], kept) || (image && is_kept(o->environ[i], engine))) {
+            env[len++] = o->environ[i];
         }
     }
-    if (!t->opts.live) {
-        env[len++] = arena_printf(t->arena, "HOME=%s", t->stage.home);
-        env[len++] = arena_printf(t->arena, "CINCH_SITE_DIR=%s/no-site", t->stage.dir);
+    if (!o->live && !image) {
+        env[len++] = arena_printf(a, "HOME=%s", home);
+    }
+    if (!o->live) {
+        env[len++] = arena_printf(a, "CINCH_SITE_DIR=%s/no-site", home);
+    }
+    for (size_t i = 0; !o->live && i < secrets; i++) {
+        env[len++] = arena_printf(a, "%s=ack-%zu-" SECRET_VALUE, o->secrets[i], i);
     }
     env[len] = NULL;
     return env;
@@ -424,7 +460,7 @@ static void on_done(void *arg, const struct proc_result *r)
 
 static int start_attempt(struct trial *t, struct attempt *x, struct err *e)
 {
-    const char *argv[ARGS_MAX + 32];
+    const char *argv[ARGS_MAX + 32 + 2 * TRIAL_READS_MAX];
     int r = make_argv(t, x, argv, e);
     if (r < 0) {
         return r;
@@ -432,7 +468,7 @@ static int start_attempt(struct trial *t, struct attempt *x, struct err *e)
     struct proc_opts o = {
         .argv = argv,
         .path = argv[0],
-        .envp = make_env(t),
+        .envp = trial_environment(t->arena, &t->opts, t->stage.home),
         .cwd = t->stage.dir,
         .stdin_mode = PROC_STDIN_PIPE, /* open, and nobody writes */
         .deadline = clock_now() + t->timeout,

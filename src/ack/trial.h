@@ -15,12 +15,16 @@
 
 #include "ack/scenario.h"
 #include "ack/verdict.h"
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/json.h"
 
 struct loop;
 struct profile;
 struct trial;
+
+enum { TRIAL_READS_MAX = 32 };
 
 struct trial_opts {
     const struct scenario *scenario;
@@ -28,6 +32,9 @@ struct trial_opts {
     const char *adapter_name;        /* as on the command line: "codex", "exec:/x/y" */
     const char *const *adapter_dirs; /* NULL-terminated; may be NULL */
     const char *model;               /* NULL: the adapter's own */
+    const struct json *command;      /* words, for an adapter that has no program; NULL: none */
+    const char *const *reads;        /* of the host, that it may see; at most TRIAL_READS_MAX */
+    const char *const *secrets;      /* variables that it needs; NULL-terminated, may be NULL */
     bool live;                       /* the model is the adapter's provider, no script */
     const char *dir;                 /* new, for this trial alone */
     nsec timeout;
@@ -40,3 +47,7 @@ struct trial_opts {
 int trial_start(struct loop *l, const struct trial_opts *o, struct trial **ret,
                 struct err *e) MUST_USE;
 struct trial *trial_free(struct trial *t); /* accepts NULL, returns NULL */
+
+/* What `cinch run` is given of the caller's environment: without a live model hardly anything, with
+ * `home` as its home. An image keeps what its engine needs, its home among it: images are there. */
+const char **trial_environment(struct arena *a, const struct trial_opts *o, const char *home);

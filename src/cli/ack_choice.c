@@ -9,11 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ack/contract.h"
 #include "adapters/driver.h"
+#include "adapters/external.h"
 #include "base/file.h"
 #include "cli/request.h"
 
-#define EXEC_PREFIX "exec:"
+#define EXEC_PREFIX  "exec:"
+#define IMAGE_PREFIX "image:"
 
 /* Of the seed that the scenarios come from; an adapter without one has ACK_MODEL_<NAME>. */
 static const struct {
@@ -47,6 +50,7 @@ struct choice {
     struct cli *cli;
     const struct profile_list *list;
     struct kit_opts *opts;
+    const struct json *command; /* for who takes one; NULL: none was given */
     size_t cap;
 };
 
@@ -67,14 +71,21 @@ static const char *absolute(struct arena *a, const char *path)
     return path_absolute(path, out, sizeof out, NULL) < 0 ? path : arena_dup(a, str_of(out));
 }
 
+static const char *full_name(struct arena *a, const char *name)
+{
+    if (str_starts(str_of(name), STR(EXEC_PREFIX))) {
+        return arena_printf(a, EXEC_PREFIX "%s", absolute(a, name + strlen(EXEC_PREFIX)));
+    }
+    const char *image = external_image(a, str_of(name));
+    return image == NULL ? name : arena_printf(a, IMAGE_PREFIX "%s", image);
+}
+
 static int choose(struct choice *c, const char *name, struct err *e)
 {
     struct arena *a = c->cli->arena;
     struct kit_opts *o = c->opts;
     const struct profile *p;
-    if (str_starts(str_of(name), STR(EXEC_PREFIX))) {
-        name = arena_printf(a, EXEC_PREFIX "%s", absolute(a, name + strlen(EXEC_PREFIX)));
-    }
+    name = full_name(a, name);
     if (is_chosen(o, name)) {
         return 0;
     }
@@ -91,8 +102,13 @@ static int choose(struct choice *c, const char *name, struct err *e)
         }
         o->adapters = more;
     }
-    o->adapters[o->adapters_len++] =
-        (struct kit_adapter) { .name = name, .profile = p, .model = model_of(a, name) };
+    bool takes = json_len(p->binary) == 0 && !driver_is_internal(p);
+    o->adapters[o->adapters_len++] = (struct kit_adapter) {
+        .name = name,
+        .profile = p,
+        .model = model_of(a, name),
+        .command = takes ? c->command : NULL,
+    };
     return 0;
 }
 
@@ -119,7 +135,49 @@ static int choose_all(struct choice *c, struct err *e)
     return r;
 }
 
-static const char *const *absolute_dirs(struct arena *a, const char *const *dirs)
+static int choose_list(struct choice *c, const char *prefix, const char *const *names,
+                       struct err *e)
+{
+    int r = 0;
+    for (; r == 0 && *names != NULL; names++) {
+        r = choose(c, arena_printf(c->cli->arena, "%s%s", prefix, *names), e);
+    }
+    return r;
+}
+
+/* --command: words, with spaces between. A program by a relative path is one of ours. */
+static int read_command(struct arena *a, const struct options *opt, const struct json **ret,
+                        struct err *e)
+{
+    struct json *words = json_array(a);
+    struct str rest = str_of(options_string(opt, "command", ""));
+    while (rest.len > 0) {
+        struct str word = str_trim(str_split(&rest, ' '));
+        if (word.len > 0) {
+            const char *text = arena_dup(a, word);
+            bool path = json_len(words) == 0 && strchr(text, '/') != NULL;
+            json_push(a, words, json_cstr(a, path ? absolute(a, text) : text));
+        }
+    }
+    bool given = options_given(opt, "command");
+    *ret = given ? words : NULL;
+    return given && json_len(words) == 0 ? ERR(e, ERR_USAGE, "--command: no command is there") : 0;
+}
+
+static int check_command(const struct kit_opts *o, const struct json *command, struct err *e)
+{
+    bool taken = command == NULL;
+    for (size_t i = 0; i < o->adapters_len; i++) {
+        taken = taken || o->adapters[i].command != NULL;
+    }
+    return taken
+               ? 0
+               : ERR(e, ERR_USAGE,
+                     "--command is for adapters that have no program of their own: --adapter acp, "
+                     "for example");
+}
+
+static const char *const *absolute_paths(struct arena *a, const char *const *dirs)
 {
     size_t n = 0;
     while (dirs[n] != NULL) {
@@ -137,7 +195,7 @@ static int open_choice(struct choice *c, const struct options *opt, struct err *
     struct arena *a = c->cli->arena;
     struct profile_list *list = ARENA_NEW(a, struct profile_list);
     c->list = list;
-    c->opts->adapter_dirs = absolute_dirs(a, request_adapter_dirs(a, opt));
+    c->opts->adapter_dirs = absolute_paths(a, request_adapter_dirs(a, opt));
     return profile_load_all(a, c->opts->adapter_dirs, list, e);
 }
 
@@ -155,25 +213,32 @@ int ack_choose_named(struct cli *cli, const struct options *opt, const char *con
     return r;
 }
 
+static int check_reads(const char *const *paths, struct err *e)
+{
+    size_t n = 0;
+    while (paths[n] != NULL) {
+        n++;
+    }
+    return n <= TRIAL_READS_MAX ? 0 : ERR(e, ERR_USAGE, "--read: at most %d", TRIAL_READS_MAX);
+}
+
 int ack_choose_adapters(struct cli *cli, const struct options *opt, struct kit_opts *ret,
                         struct err *e)
 {
     struct choice c = { .cli = cli, .opts = ret };
-    const char *const *names = options_list(opt, "adapter");
-    const char *const *programs = options_list(opt, "adapter-exec");
     const char *variable = getenv("ACK_ADAPTERS");
     bool said = variable != NULL && str_trim(str_of(variable)).len > 0;
+    ret->reads = absolute_paths(cli->arena, options_list(opt, "read"));
     int r = open_choice(&c, opt, e);
-    for (; r == 0 && *names != NULL; names++) {
-        r = choose(&c, *names, e);
-    }
-    for (; r == 0 && *programs != NULL; programs++) {
-        r = choose(&c, arena_printf(cli->arena, EXEC_PREFIX "%s", *programs), e);
-    }
+    r = r < 0 ? r : check_reads(ret->reads, e);
+    r = r < 0 ? r : read_command(cli->arena, opt, &c.command, e);
+    r = r < 0 ? r : choose_list(&c, "", options_list(opt, "adapter"), e);
+    r = r < 0 ? r : choose_list(&c, EXEC_PREFIX, options_list(opt, "adapter-exec"), e);
+    r = r < 0 ? r : choose_list(&c, IMAGE_PREFIX, options_list(opt, "adapter-image"), e);
     if (r == 0 && ret->adapters_len == 0) {
         r = said ? choose_by_environment(&c, variable, e) : choose_all(&c, e);
     }
-    return r;
+    return r < 0 ? r : check_command(ret, c.command, e);
 }
 
 /* --- scenarios --- */
@@ -239,6 +304,7 @@ int ack_choose_scenarios(struct cli *cli, const struct options *opt, struct scen
 {
     struct scenario_list all;
     int r = scenario_load_all(cli->arena, &all, e);
+    contract_scenarios(cli->arena, &all);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(filters); i++) {
         r = check_filter(&filters[i], opt, &all, e);
     }
@@ -268,6 +334,27 @@ int ack_scenarios_up_to(struct arena *a, enum capability_tier tier, struct scena
         ret->len--; /* the table goes tier by tier */
     }
     return r;
+}
+
+int ack_choose_contract(struct kit_opts *o, struct err *e)
+{
+    struct scenario_list *list = &o->scenarios;
+    size_t n = 0;
+    for (size_t i = 0; i < o->adapters_len; i++) {
+        if (contract_applies(o->adapters[i].profile)) {
+            return 0;
+        }
+    }
+    for (size_t i = 0; i < list->len; i++) {
+        if (list->items[i]->contract == NULL) {
+            list->items[n++] = list->items[i];
+        }
+    }
+    list->len = n;
+    return n > 0 ? 0
+                 : ERR(e, ERR_USAGE,
+                       "these scenarios are for adapters of the file contract: name one by "
+                       "--adapter-exec or --adapter-image");
 }
 
 int ack_choose_timeout(const struct options *opt, nsec *ret, struct err *e)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "ack/contract.h"
 #include "ack/trial.h"
 #include "base/file.h"
 #include "cli/ack_choice.h"
@@ -25,7 +26,7 @@ static unsigned cpu_count(void)
 struct kit_opts ack_try_defaults(void)
 {
     return (struct kit_opts) {
-        .engine = { trial_start, trial_free },
+        .engine = { trial_start, trial_free, contract_check },
         .jobs = cpu_count(),
         .timeout = PROOF_TIME,
         .environ = (const char *const *)environ,
@@ -56,6 +57,7 @@ static int probe_all(struct cli *cli, struct ack_screen *screen, struct kit_opts
         const char *note = arena_printf(cli->arena, "asking for versions: %s", o->adapters[i].name);
         ack_screen_note(screen, note);
         r = kit_probe(cli->arena, &o->adapters[i], o->environ, e);
+        r = r < 0 ? r : contract_declare(cli->arena, &o->adapters[i], o, e);
     }
     return r;
 }

@@ -25,6 +25,14 @@ static const struct option options[] = {
       .complete = COMPLETE_ADAPTER },
     { "adapter-exec", 0, OPTION_PATH, .value = "PATH", .flags = OPTION_REPEAT,
       .help = "a program that is an adapter itself; the same as --adapter exec:PATH" },
+    { "adapter-image", 0, OPTION_STRING, .value = "IMAGE", .flags = OPTION_REPEAT,
+      .help = "an image that is an adapter; the same as --adapter image:IMAGE" },
+    { "command", 0, OPTION_STRING, .value = "LINE",
+      .help = "the program for an adapter that has none of its own, such as acp" },
+    { "read", 0, OPTION_PATH, .value = "PATH", .flags = OPTION_REPEAT, .complete = COMPLETE_FILE,
+      .help = "what adapters may read beyond what every sandbox shows" },
+    { "secret", 0, OPTION_STRING, .value = "NAME", .flags = OPTION_REPEAT,
+      .help = "a variable that adapters need; without a live model it has an invented value" },
     { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "more adapter profiles",
       .flags = OPTION_REPEAT, .complete = COMPLETE_DIRECTORY },
     { "scenario", 's', OPTION_STRING, .value = "GLOB", .help = "only scenarios of such a name",
@@ -217,6 +225,7 @@ static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
     o.jobs = (unsigned)options_int(opt, "jobs", o.jobs);
     o.keep = options_flag(opt, "keep", false);
     o.expected = options_string(opt, "expected-failures", NULL);
+    o.secrets = options_list(opt, "secret");
     int r = ack_choose_scenarios(cli, opt, &o.scenarios, e);
     if (r == 0 && options_given(opt, "list")) {
         return list(cli, &o.scenarios);
@@ -224,6 +233,7 @@ static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
     r = r < 0 ? r : check_publish(opt, e);
     r = r < 0 ? r : ack_choose_timeout(opt, &o.timeout, e);
     r = r < 0 ? r : ack_choose_adapters(cli, opt, &o, e);
+    r = r < 0 ? r : ack_choose_contract(&o, e);
     r = r < 0 ? r : ack_try(cli, options_string(opt, "dir", NULL), &o, &found, e);
     return r < 0 ? r : report(cli, opt, &found, e);
 }
@@ -237,6 +247,13 @@ static const char *const description[] = {
     "An adapter whose program is not here, and what its profile does not declare, is skipped with "
     "the reason. Each scenario has a directory and a session of its own; that of a failure is kept "
     "and named. The exit status is 1 if something failed.",
+    "An adapter of your own is a profile (--adapter-dir and --adapter), a program "
+    "(--adapter-exec) or an image (--adapter-image). Programs and images are also tried by the "
+    "checks of the file contract, contract_manifest and so on, of docs/images.md: four runs "
+    "tell all. What else they are tried by, they declare in the manifest that they leave "
+    "when asked by --probe: {…, \"metadata\": {\"version\": \"1.2\", \"capabilities\": "
+    "[\"text_response\", \"transcript\"]}}. One that is not here, or cannot be started, is "
+    "an error (69).",
     "--expected-failures names a YAML file with two lists, `expected` and `flaky`, of entries "
     "{adapter, scenario, reason}. What is expected to fail and passes is stale, and counts as a "
     "failure; what is flaky is tried twice, and counts never.",
@@ -252,6 +269,8 @@ static const struct command_example examples[] = {
     { "cinch ack --list", "what they are" },
     { "cinch ack -a codex --tier 1 --tier 2 --junit ack.xml", "some of them, for CI" },
     { "cinch ack --adapter-dir . -a mine --keep", "a profile of your own" },
+    { "cinch ack --adapter-exec ./my-adapter --secret MY_KEY", "a program of your own" },
+    { "cinch ack -a acp --command 'my-agent --acp'", "an agent of the Agent Client Protocol" },
     { 0 },
 };
 

@@ -7,12 +7,14 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/id.h"
 #include "io/loop.h"
+#include "io/sigwatch.h"
 #include "proc/locate.h"
 #include "proc/proc.h"
 
@@ -107,36 +109,57 @@ static const char *const *environment(struct checking *k, bool secrets)
     return list;
 }
 
+struct waiting {
+    struct loop *loop;
+    bool interrupted;
+};
+
 static void on_done(void *arg, const struct proc_result *r)
 {
     (void)r;
-    loop_stop(arg);
+    loop_stop(((struct waiting *)arg)->loop);
+}
+
+static void on_signal(void *arg, int signo)
+{
+    struct waiting *w = arg;
+    (void)signo;
+    w->interrupted = true;
+    loop_stop(w->loop);
 }
 
 static int run_program(const char *const *argv, const char *const *envp, nsec patience,
                        struct err *e)
 {
+    static const int signals[] = { SIGINT, SIGTERM };
+    struct sigwatch *watches[ARRAY_LEN(signals)] = { NULL };
     CLEANUP(loop) struct loop *loop = NULL;
     struct proc *p = NULL;
     int r = loop_new(&loop, e);
-    if (r < 0) {
-        return r;
+    struct waiting w = { .loop = loop };
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(signals); i++) {
+        r = sigwatch_new(loop, signals[i], on_signal, &w, &watches[i], e);
     }
     struct proc_opts o = { .path = argv[0],
                            .argv = argv,
                            .envp = envp,
                            .deadline = clock_now() + patience,
-                           .port = { .on_done = on_done, .arg = loop } };
-    r = proc_start(loop, &o, &p, e);
+                           .port = { .on_done = on_done, .arg = &w } };
+    r = r < 0 ? r : proc_start(loop, &o, &p, e);
     if (r == 0) {
         loop_run(loop);
         const struct proc_result *done = proc_result(p);
-        if (done->error.code != ERR_OK && !done->started) {
+        if (w.interrupted) {
+            r = ERR(e, ERR_CANCELLED, "interrupted");
+        } else if (done->error.code != ERR_OK && !done->started) {
             *e = done->error;
             r = -(int)e->code;
         }
     }
     (void)proc_free(p);
+    for (size_t i = 0; i < ARRAY_LEN(watches); i++) {
+        (void)sigwatch_free(watches[i]);
+    }
     return r;
 }
 
@@ -524,6 +547,17 @@ int contract_check(struct arena *a, const struct contract_opts *o, struct contra
         ret->passed = ret->passed && ret->items[i].verdict != CONTRACT_FAILED;
     }
     return 0;
+}
+
+int contract_probe(struct arena *a, const struct contract_opts *o, const struct json **ret,
+                   struct err *e)
+{
+    struct contract_report ignored;
+    struct checking k = { .a = a, .o = o, .report = &ignored };
+    int r = set_up(&k, e);
+    r = r < 0 ? r : try(&k, TRIAL_PROBE, "probe", e);
+    *ret = r < 0 ? NULL : k.trials[TRIAL_PROBE].said;
+    return r;
 }
 
 const char *contract_verdict_word(enum contract_verdict v)

@@ -9,8 +9,9 @@
  *                                              .environ = environ }, &r, e)
  *   for (size_t i = 0; i < r.len; i++) … r.items[i].name, .verdict, .detail
  *
- * Blocks until all is known: four runs, each bounded by the timeout. An adapter that needs a model
- * gets one by `args`: { "--set", "gateway.script=…", NULL }.
+ * Blocks until all is known: four runs, each bounded by the timeout. SIGINT and SIGTERM end the one
+ * under way (ERR_CANCELLED). An adapter that needs a model gets one by `args`: { "--script",
+ * "model.yaml", NULL }.
  */
 #pragma once
 
@@ -67,6 +68,11 @@ struct contract_opts {
 
 /* Negative when nothing can be said: no program, no directory, the adapter cannot be started. */
 int contract_check(struct arena *a, const struct contract_opts *o, struct contract_report *ret,
+                   struct err *e) MUST_USE;
+
+/* Only asks it whether it could work (--probe): what its manifest said, NULL if it left none, or
+ * one that is no object. The directory is as for contract_check(), another one. */
+int contract_probe(struct arena *a, const struct contract_opts *o, const struct json **ret,
                    struct err *e) MUST_USE;
 
 const char *contract_verdict_word(enum contract_verdict v); /* "passed" … */
