@@ -13,7 +13,7 @@
 #include "base/sha256.h"
 #include "workspace/git.h"
 
-enum { FILL_MAX = 16 << 20, STAGE_FILE_MAX = 64 << 20 };
+enum { FILL_MAX = 16 << 20, STAGE_FILE_MAX = 64 << 20, KEY_LONGEST = 40 };
 
 /* --- placeholders --- */
 
@@ -29,10 +29,25 @@ static void fill_words(struct buf *out, struct str count)
     }
 }
 
+/* The adapter's name as a part of other names, whatever it is ("exec:/x/y"). */
+static void fill_key(struct buf *out, const char *name)
+{
+    size_t n = 0;
+    for (const char *p = name; *p != '\0' && n < KEY_LONGEST; p++, n++) {
+        bool good = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+                    (*p >= '0' && *p <= '9') || *p == '-' || *p == '_';
+        buf_add(out, good ? str_n(p, 1) : STR("_"));
+    }
+}
+
 static void fill_one(const struct stage *st, struct str name, struct buf *out)
 {
     if (str_starts(name, STR("fill:"))) {
         fill_words(out, str_slice(name, 5, name.len));
+        return;
+    }
+    if (str_eqc(name, "key")) {
+        fill_key(out, st->adapter);
         return;
     }
     const struct {

@@ -9,7 +9,8 @@
  *   dir/runs/NAME   one record per run
  *
  * In all texts of a scenario %{workspace}, %{outside}, %{dir}, %{adapter}, %{site} (ack/site.h),
- * %{format} (of the adapter's model requests) and %{fill:N} (N bytes of words) are filled in.
+ * %{key} (the adapter, in letters and digits), %{format} (of its model requests) and %{fill:N} (N
+ * bytes of words) are filled in.
  */
 #pragma once
 

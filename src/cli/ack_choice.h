@@ -8,9 +8,9 @@
 #include "cli/cli.h"
 #include "cli/option.h"
 
-/* Those of --adapter, --adapter-exec and --adapter-image; else of ACK_ADAPTERS (names with commas between); else all
- * that can be tried without more being said. Not yet probed. Also fills adapter_dirs and reads, as
- * absolute paths. ERR_UNAVAILABLE for a name that nobody knows. */
+/* Those of --adapter, --adapter-exec and --adapter-image; else of ACK_ADAPTERS (names with commas
+ * between); else all that can be tried without more being said. Not yet probed. Also fills
+ * adapter_dirs and reads, as absolute paths. ERR_UNAVAILABLE for a name that nobody knows. */
 int ack_choose_adapters(struct cli *cli, const struct options *opt, struct kit_opts *ret,
                         struct err *e) MUST_USE;
 

@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import subprocess
-import unittest
 import xml.etree.ElementTree
 
 import jsonschema
@@ -125,6 +124,28 @@ printf '{"status":"completed","outcome":"success","duration":"1s","artifacts":[]
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn(words, done.stderr)
         self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
+
+
+class Command(Third):
+    def test_agent_without_a_profile(self):
+        """The generic profile on a real agent."""
+        agent, why = harness.real("claude-acp")
+        if agent is None:
+            self.skipTest(why)
+        report = self.report("-a", "acp", "--command", agent, "-j", "2", "-s", "test_returns_text_response",
+                             "-s", "test_bridged_tool_is_called", "-s", "test_transcript_contains_*",
+                             "-s", "test_skill_knowledge_available")
+        self.assertEqual(self.of(report, "failed"), {})
+        self.assertEqual(set(self.of(report, "passed")),
+                         {"test_returns_text_response", "test_bridged_tool_is_called", "test_transcript_contains_user_message",
+                          "test_transcript_contains_assistant_message"})
+        self.assertIn("where an agent looks for skills", self.of(report, "skipped")["test_skill_knowledge_available"])
+
+    def test_no_command(self):
+        why = self.of(self.report("-a", "acp", "-s", "test_returns_text_response"), "skipped")
+        self.assertIn("--command", why["test_returns_text_response"])
+        why = self.of(self.report("-a", "acp", "--command", "no-such-agent --acp", "-s", "test_returns_text_response"), "skipped")
+        self.assertIn("no-such-agent", why["test_returns_text_response"])
 
 
 class Images(Third):
