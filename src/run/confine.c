@@ -518,7 +518,8 @@ const char *confine_user(const struct run *run)
 /* What nobody could answer: names that were looked up, hosts that were called without the proxy. */
 static void note_strays(struct run *run)
 {
-    int64_t n = sandbox_strays(run->confine.box);
+    /* A container has no box: its network is the engine's, and nobody counts there. */
+    int64_t n = run->confine.box == NULL ? 0 : sandbox_strays(run->confine.box);
     if (n > 0) {
         confine_denied(run,
                        arena_printf(run->arena, "%lld connections or datagrams to where nothing is",
