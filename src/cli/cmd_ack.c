@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "ack/contract.h"
 #include "ack/report.h"
 #include "base/file.h"
 #include "cli/ack_choice.h"
