@@ -138,7 +138,10 @@ void gateway_judge(struct run *run)
                      "the provider limits the rate, or the quota is used");
             break;
         case ACCOUNT_UNREACHABLE: /* the code for what may work at another time */
-            run_fail(run, REASON_RATE_LIMITED, "the provider cannot be reached, or keeps failing");
+            /* what the agent says about it names the address; the message is written over */
+            run_fail(run, REASON_RATE_LIMITED,
+                     "the provider cannot be reached, or keeps failing: %s",
+                     arena_printf(run->arena, "%s", run->cause.message));
             break;
         case ACCOUNT_FINE:
         case ACCOUNT_BUDGET:
