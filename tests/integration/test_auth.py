@@ -59,8 +59,12 @@ class Case(harness.Case):
                 for secret in secrets:
                     self.assertNotIn(secret.encode(), data, name)
         tape = r.path("evidence", "traffic.cassette")
-        for n in range(1, 1 + len(r.events("model.call")) if os.path.exists(tape) else 1):
-            told = self.cinch("cassette", "show", "--exchange", str(n), tape)
+        exchanges = []
+        if os.path.exists(tape):
+            exchanges = json.loads(self.cinch("cassette", "show", "--format", "json", tape).stdout)["exchanges"]
+            self.assertGreaterEqual(len(exchanges), len(r.events("model.call")))
+        for exchange in exchanges:  # their numbers need not begin at 1
+            told = self.cinch("cassette", "show", "--exchange", str(exchange["number"]), tape)
             self.assertEqual(told.code, 0, told.stderr)
             for secret in secrets:
                 self.assertNotIn(secret.encode(), told.stdout, "the cassette")
