@@ -110,7 +110,7 @@ def ack(stage):
     path = os.path.join(LOGS, "ack.json")
     if os.path.exists(path):
         os.unlink(path)
-    code, output = run(stage, ["scripts/ack", "--jobs", ACK_JOBS, "--json", path])
+    code, output = run(stage, ["scripts/ack", "--jobs", ACK_JOBS, "--json", path, "--publish-dir", LOGS])
     if not os.path.exists(path):
         return [Case(stage, "ack", FAILED, 0.0, results.tail(output, 60))]
     with open(path, encoding="utf-8") as f:
