@@ -184,7 +184,8 @@ class Mutation(harness.Case):
         self.env["PATH"] = bin_dir + ":" + self.env["PATH"]
         self.env["CINCH_INIT"] = harness.init()
         every = self.kit("--list", "--format", "json")
-        self.scenarios = [s["name"] for s in json.loads(every.stdout)["scenarios"]]
+        # What breaks the file contract is in test_image.py (`Checks`) and test_ack_third.py.
+        self.scenarios = [s["name"] for s in json.loads(every.stdout)["scenarios"] if not s["name"].startswith("contract_")]
         self.capabilities = sorted({c for s in json.loads(every.stdout)["scenarios"] for c in s["capabilities"]})
 
     def kit(self, *arguments, **environment):
