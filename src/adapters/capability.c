@@ -55,6 +55,8 @@ static const struct capability_info table[CAPABILITY_COUNT] = {
     [CAPABILITY_PROVIDER_FAULTS] = { "provider_faults", TIER_SPECIFIC,
                                      "Refusals, errors and broken streams of the provider are "
                                      "survived or told." },
+    [CAPABILITY_WHOLE_ANSWERS] = { "whole_answers", TIER_SPECIFIC,
+                                   "Of an answer that broke off nothing is in the result." },
     [CAPABILITY_OPEN_STDIN] = { "open_stdin", TIER_SPECIFIC,
                                 "It does not wait for input that nobody gives." },
     [CAPABILITY_PLAIN_DIRECTORY] = { "plain_directory", TIER_SPECIFIC,

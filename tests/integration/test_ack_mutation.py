@@ -119,7 +119,7 @@ FAULTS = [
     ("plain_directory", "agent:writes_elsewhere", "patch: made.txt was not changed"),
     ("plain_directory", "agent:wants_a_repository", "reason: .*no repository"),
     ("plain_directory_for_words", "agent:wants_a_repository", "reason: .*no repository"),
-    ("flood_of_output", "agent:runs_no_commands", "request 2: "),
+    ("flood_of_output", "agent:runs_no_commands", "patch: flooded.txt was not changed"),
     ("flood_of_output", "agent:drowns", "reason: .*success"),
     ("flood_of_output", "cinch:bytes_lost", "metrics/ext/bytes/lost"),
     ("forgotten_child", "agent:runs_no_commands", "text: .*It runs"),
