@@ -3,6 +3,8 @@
 """Adapters that are images: run by a container engine, under the file contract, with nothing of the host but what they
 are shown. The images are made here, of one static program; podman has a store of its own for them."""
 
+FILE_TIMEOUT = 900
+
 import functools
 import json
 import os
