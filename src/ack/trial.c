@@ -23,7 +23,7 @@
 #include "proc/proc.h"
 
 enum {
-    ARGS_MAX = 96,
+    ARGS_FIXED = 24,      /* of `cinch run`, beside lists */
     SAID_MAX = 256 << 10, /* of standard error */
     WATCH_MAX = 16 << 20, /* bytes of a log that is watched for an event */
 };
@@ -153,13 +153,34 @@ static int add_model(const struct trial *t, const struct scenario_run *run, cons
     return 0;
 }
 
-static int make_argv(const struct trial *t, const struct attempt *x, const char **argv,
+static size_t count_of_list(const char *const *list)
+{
+    size_t n = 0;
+    while (list != NULL && list[n] != NULL) {
+        n++;
+    }
+    return n;
+}
+
+/* An option for each of the words. */
+static const char **add_each(const char **at, const char *option, const char *const *words)
+{
+    for (size_t i = 0; words != NULL && words[i] != NULL; i++) {
+        at = add(add(at, option), words[i]);
+    }
+    return at;
+}
+
+static int make_argv(const struct trial *t, const struct attempt *x, const char ***ret,
                      struct err *e)
 {
     char cinch[PATH_MAX];
     const char *task;
-    const char **at = argv;
+    const struct trial_opts *o = &t->opts;
     const struct scenario_run *run = x->run;
+    size_t lists = count_of_list(o->adapter_dirs) + count_of_list(o->reads);
+    const char **at = *ret =
+        arena_array(t->arena, ARGS_FIXED + 2 * lists + json_len(run->options), sizeof *at);
     int r = locate_cinch(cinch, e);
     r = r < 0
             ? r
@@ -167,20 +188,14 @@ static int make_argv(const struct trial *t, const struct attempt *x, const char 
     if (r < 0) {
         return r;
     }
-    at = add(at, arena_dup(t->arena, str_of(cinch)));
-    at = add(at, "run");
-    for (size_t i = 0; t->opts.adapter_dirs != NULL && t->opts.adapter_dirs[i] != NULL; i++) {
-        at = add(add(at, "--adapter-dir"), t->opts.adapter_dirs[i]);
-    }
-    for (size_t i = 0; t->opts.reads != NULL && t->opts.reads[i] != NULL && i < TRIAL_READS_MAX;
-         i++) {
-        at = add(add(at, "--read"), t->opts.reads[i]);
-    }
-    at = add(add(at, "--adapter"), t->opts.adapter_name);
+    at = add(add(at, arena_dup(t->arena, str_of(cinch))), "run");
+    at = add_each(at, "--adapter-dir", o->adapter_dirs);
+    at = add_each(at, "--read", o->reads);
+    at = add(add(at, "--adapter"), o->adapter_name);
     at = add(add(at, "--workspace"), t->stage.workspace);
     at = add(add(at, "--output"), x->dir);
-    const char *model = t->opts.model;
-    if (model == NULL && !t->opts.live && strcmp(t->opts.adapter->driver, "api") == 0) {
+    const char *model = o->model;
+    if (model == NULL && !o->live && strcmp(o->adapter->driver, "api") == 0) {
         model = "scripted"; /* who has no default takes any name */
     }
     if (model != NULL) {
@@ -190,11 +205,10 @@ static int make_argv(const struct trial *t, const struct attempt *x, const char 
         at = add(add(at, "--resume"), dir_of(t, run->resume));
     }
     r = add_model(t, run, &at, e);
-    for (size_t i = 0; i < json_len(run->options) && i < ARGS_MAX / 2; i++) {
+    for (size_t i = 0; i < json_len(run->options); i++) {
         at = add(at, json_cstring(stage_fill(&t->stage, json_item(run->options, i)), ""));
     }
-    at = add(at, task);
-    *at = NULL;
+    *add(at, task) = NULL;
     return r;
 }
 
@@ -460,8 +474,8 @@ static void on_done(void *arg, const struct proc_result *r)
 
 static int start_attempt(struct trial *t, struct attempt *x, struct err *e)
 {
-    const char *argv[ARGS_MAX + 32 + 2 * TRIAL_READS_MAX];
-    int r = make_argv(t, x, argv, e);
+    const char **argv;
+    int r = make_argv(t, x, &argv, e);
     if (r < 0) {
         return r;
     }
@@ -528,7 +542,7 @@ int trial_start(struct loop *l, const struct trial_opts *o, struct trial **ret, 
         .opts = *o,
         .arena = a,
         .began = clock_now(),
-        .timeout = o->scenario->timeout > 0 ? o->scenario->timeout : o->timeout,
+        .timeout = o->timeout,
         .tries = arena_array(a, attempts(o->scenario), sizeof *t->tries),
         .findings = { .text = BUF_INIT(1 << 20) },
         .verdict = { .adapter = o->adapter_name,

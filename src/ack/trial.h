@@ -37,7 +37,7 @@ struct trial_opts {
     const char *const *secrets;      /* variables that it needs; NULL-terminated, may be NULL */
     bool live;                       /* the model is the adapter's provider, no script */
     const char *dir;                 /* new, for this trial alone */
-    nsec timeout;
+    nsec timeout;                    /* of one run */
     const char *const *environ;
     /* From the loop. The verdict's strings live as long as the trial. */
     void (*on_done)(void *arg, const struct verdict *v);

@@ -52,6 +52,21 @@ static struct str name_of(const struct acp *p, const struct acp_call *c, const s
     return name.len > 0 ? name : c->title;
 }
 
+/* By the profile's prefix, or by any that agents are known to use where it has none. */
+static bool is_prefixed(const struct acp *p, struct str name)
+{
+    static const char *const usual[] = { "mcp__" ACP_SERVER "__", "mcp_" ACP_SERVER "_",
+                                         ACP_SERVER "_", ACP_SERVER "-" };
+    bool own = p->tool_prefix.len > 0;
+    for (size_t i = 0; is_word(name) && i < (own ? 1 : ARRAY_LEN(usual)); i++) {
+        struct str prefix = own ? p->tool_prefix : str_of(usual[i]);
+        if (str_starts(name, prefix) && name.len > prefix.len) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The model chooses arguments, and titles are often made of them: only the name as the agent gives
  * it counts, and never for a tool that runs commands or touches files. */
 static bool is_ours(const struct acp *p, const struct acp_call *c, const struct json *update)
@@ -59,9 +74,7 @@ static bool is_ours(const struct acp *p, const struct acp_call *c, const struct 
     if (c->kind.len > 0 && !str_eqc(c->kind, "other")) {
         return false;
     }
-    bool prefixed = p->tool_prefix.len > 0 && is_word(c->name) &&
-                    str_starts(c->name, p->tool_prefix) && c->name.len > p->tool_prefix.len;
-    return prefixed || str_eqc(pointed(p->quirks->tool_server, update), ACP_SERVER);
+    return is_prefixed(p, c->name) || str_eqc(pointed(p->quirks->tool_server, update), ACP_SERVER);
 }
 
 /* --- the list --- */

@@ -78,6 +78,11 @@ class Ack(harness.Case):
         some = self.ack("--list", "--quiet", "--tier", "4", "--capability", "task_completion", "--scenario", "*early*")
         self.assertEqual(some.stdout, "test_task_completion_blocks_early_stop\n")
 
+    def test_any_number_of_profile_directories(self):
+        many = [word for i in range(400) for word in ("--adapter-dir", self.make_dir(f"profiles{i}"))]
+        done = self.ack("-a", "api-direct", "-s", "test_returns_text_response", *many)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_passes(self):
         report = self.report("-a", "api-direct", "-s", "test_returns_text_response", "-s", "test_tool_result*")
         self.assertEqual([(v["scenario"], v["status"]) for v in report["verdicts"]],

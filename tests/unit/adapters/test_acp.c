@@ -97,6 +97,21 @@ static void test_our_own_tools(void **state)
     assert_has(t, "observed acp:cinch_add; rm x 3 ok");
 }
 
+/* A profile that does not know the agent knows how agents name tools of servers. */
+static void test_our_own_tools_of_any_agent(void **state)
+{
+    struct talk *t = *state;
+    open_talk(t, "");
+    hear(t, UPDATE("\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"1\",\"title\":"
+                   "\"mcp__cinch__add\",\"kind\":\"other\",\"status\":\"completed\""));
+    hear(t, UPDATE("\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"2\",\"title\":\"cinch_add\","
+                   "\"kind\":\"other\",\"status\":\"completed\""));
+    assert_not(t, "observed");
+    hear(t, UPDATE("\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"3\",\"title\":\"cinch_\","
+                   "\"kind\":\"other\",\"status\":\"completed\""));
+    assert_has(t, "observed acp:cinch_ 3 ok");
+}
+
 static void test_late_decision(void **state)
 {
     struct talk *t = *state;
@@ -474,6 +489,7 @@ int main(void)
         T(test_permission_by_kind),
         T(test_permission_when_nothing_governs),
         T(test_our_own_tools),
+        T(test_our_own_tools_of_any_agent),
         T(test_late_decision),
         T(test_too_many_questions),
         T(test_files),
