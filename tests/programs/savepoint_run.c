@@ -16,7 +16,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,35 +27,18 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "countdown.h"
+#include "own_mounts.h"
 #include "workspace/savepoint.h"
 #include "workspace/txn.h"
 
-static long countdown = -1; /* below 0: not armed */
-
-static void step(void)
-{
-    if (countdown > 0 && --countdown == 0) {
-        (void)kill(getpid(), SIGKILL);
-        (void)pause();
-    }
-}
-
-/* The linker sends the calls of the layer here. */
-#define COUNTED(name, parameters, arguments) \
-    int __real_##name parameters;            \
-    int __wrap_##name parameters;            \
-    int __wrap_##name parameters             \
-    {                                        \
-        step();                              \
-        return __real_##name arguments;      \
-    }
-COUNTED(renameat, (int a, const char *b, int c, const char *d), (a, b, c, d))
-COUNTED(mkdirat, (int a, const char *b, mode_t c), (a, b, c))
-COUNTED(unlinkat, (int a, const char *b, int c), (a, b, c))
-COUNTED(linkat, (int a, const char *b, int c, const char *d, int f), (a, b, c, d, f))
-COUNTED(symlinkat, (const char *a, int b, const char *c), (a, b, c))
-COUNTED(fchmodat, (int a, const char *b, mode_t c, int d), (a, b, c, d))
-COUNTED(utimensat, (int a, const char *b, const struct timespec c[2], int d), (a, b, c, d))
+COUNTED_RENAMEAT
+COUNTED_MKDIRAT
+COUNTED_UNLINKAT
+COUNTED_LINKAT
+COUNTED_SYMLINKAT
+COUNTED_FCHMODAT
+COUNTED_UTIMENSAT
 
 struct request {
     bool copy;
@@ -70,32 +52,6 @@ static int fail(const char *what)
 {
     (void)fprintf(stderr, "savepoint_run: %s: %s\n", what, strerror(errno));
     return 125;
-}
-
-static int put(const char *path, const char *text)
-{
-    CLEANUP(fd) int fd = open(path, O_WRONLY | O_CLOEXEC);
-    return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -1;
-}
-
-static int enter_namespaces(void)
-{
-    char text[64];
-    uid_t uid = geteuid();
-    gid_t gid = getegid();
-    if (unshare(CLONE_NEWNS | (uid == 0 ? 0 : CLONE_NEWUSER)) < 0) {
-        return -1;
-    }
-    if (uid != 0) {
-        (void)put("/proc/self/setgroups", "deny");
-        (void)snprintf(text, sizeof text, "%u %u 1", uid, uid);
-        if (put("/proc/self/uid_map", text) < 0) {
-            return -1;
-        }
-        (void)snprintf(text, sizeof text, "%u %u 1", gid, gid);
-        (void)put("/proc/self/gid_map", text);
-    }
-    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
 /* As workspace.c makes it; a second time over what the first has left. */

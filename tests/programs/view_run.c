@@ -19,7 +19,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "own_mounts.h"
 #include "workspace/workspace.h"
 
 struct request {
@@ -49,30 +49,6 @@ static int complain(const struct err *e)
 {
     (void)fprintf(stderr, "view_run: %s\n", e->msg);
     return 124;
-}
-
-static int put(const char *path, const char *text)
-{
-    CLEANUP(fd) int fd = open(path, O_WRONLY | O_CLOEXEC);
-    return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -1;
-}
-
-static int enter_namespaces(void)
-{
-    char text[64];
-    uid_t uid = geteuid();
-    gid_t gid = getegid();
-    if (unshare(CLONE_NEWNS | (uid == 0 ? 0 : CLONE_NEWUSER)) < 0) {
-        return -1;
-    }
-    if (uid != 0) {
-        (void)put("/proc/self/setgroups", "deny");
-        (void)snprintf(text, sizeof text, "%u %u 1", uid, uid);
-        (void)put("/proc/self/uid_map", text);
-        (void)snprintf(text, sizeof text, "%u %u 1", gid, gid);
-        (void)put("/proc/self/gid_map", text);
-    }
-    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
 static int mount_view(const struct sandbox_view *v, const struct request *q)

@@ -8,31 +8,13 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "countdown.h"
 #include "stage.h"
 
-static long countdown = -1; /* below 0: not armed */
-
-static void step(void)
-{
-    if (countdown > 0 && --countdown == 0) {
-        (void)kill(getpid(), SIGKILL);
-        (void)pause();
-    }
-}
-
-/* The linker sends the calls here. */
-#define COUNTED(name, parameters, arguments) \
-    int __real_##name parameters;            \
-    int __wrap_##name parameters;            \
-    int __wrap_##name parameters             \
-    {                                        \
-        step();                              \
-        return __real_##name arguments;      \
-    }
-COUNTED(renameat, (int a, const char *b, int c, const char *d), (a, b, c, d))
-COUNTED(mkdirat, (int a, const char *b, mode_t c), (a, b, c))
-COUNTED(unlinkat, (int a, const char *b, int c), (a, b, c))
-COUNTED(utimensat, (int a, const char *b, const struct timespec c[2], int d), (a, b, c, d))
+COUNTED_RENAMEAT
+COUNTED_MKDIRAT
+COUNTED_UNLINKAT
+COUNTED_UTIMENSAT
 
 static const char script[] = "rm gone; mkdir sub; echo made > sub/new; echo more >> kept";
 
