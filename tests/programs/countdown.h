@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Death at a known place: with `countdown` set to n, the n-th call that changes a file is the last
- * thing the process does. For programs linked with -Wl,--wrap=NAME for each COUNTED(NAME …) in them.
+ * thing the process does. For programs linked with -Wl,--wrap=NAME for each COUNTED(NAME …).
  */
 #pragma once
 
