@@ -12,18 +12,26 @@
 #include "base/macro.h"
 #include "gateway/proxy.h"
 
-bool admit_host(struct str value, const char *const *hosts)
+bool admit_is_here(struct str host)
 {
     static const char *const own[] = { "127.0.0.1", "localhost", "::1" };
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        if (http_name_is(host, own[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool admit_host(struct str value, const char *const *hosts)
+{
     struct str host;
     int port;
     if (!proxy_split_authority(value, 80, &host, &port)) {
         return false;
     }
-    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
-        if (http_name_is(host, own[i])) {
-            return true;
-        }
+    if (admit_is_here(host)) {
+        return true;
     }
     for (; hosts != NULL && *hosts != NULL; hosts++) {
         if (http_name_is(host, *hosts)) {

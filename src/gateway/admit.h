@@ -18,6 +18,7 @@
 #include "wire/http.h"
 
 bool admit_host(struct str value, const char *const *hosts);
+bool admit_is_here(struct str host); /* a name of this machine */
 bool admit_token(const struct http_head *head, struct str token);
 bool admit_proxy_token(const struct http_head *head, struct str token);
 /* "/-/TOKEN/v1/messages" becomes "/v1/messages". False: it does not begin so, and stays. */

@@ -593,6 +593,21 @@ void connection_close_idle(struct gateway *g)
 
 /* --- tunnels --- */
 
+void connection_start_over(struct connection *c)
+{
+    c->exchange = NULL;
+    c->http = http_free(c->http);
+    c->http = http_new(HTTP_REQUESTS); /* behind a CONNECT the parser reads nothing */
+    if (connection_raw(c, CONNECTED) < 0) {
+        close_connection(c);
+        return;
+    }
+    enter(c, CONNECTION_IDLE);
+    if (!c->consuming) {
+        loop_post(c->g->loop, resume_requests, c);
+    }
+}
+
 void connection_become_tunnel(struct connection *c, struct tunnel *t)
 {
     c->exchange = NULL;

@@ -9,6 +9,7 @@
 #include "base/macro.h"
 #include "gateway/admit.h"
 #include "gateway/gateway_priv.h"
+#include "gateway/proxy.h"
 
 /* --- admission --- */
 
@@ -73,7 +74,7 @@ static void check_token(struct exchange *x)
 {
     const char *token = x->g->opts.token;
     bool open = x->kind == EXCHANGE_HEALTH || x->kind == EXCHANGE_UNKNOWN;
-    if (token == NULL || open || x->head == &x->bare) {
+    if (token == NULL || open || x->shown) {
         return;
     }
     if (is_proxy(x)) {
@@ -112,15 +113,32 @@ static void check_head(struct exchange *x)
     }
 }
 
+static void set_target(struct exchange *x, struct str target)
+{
+    x->bare = *x->head;
+    x->bare.target = target;
+    x->head = &x->bare;
+}
+
+/* The absolute form of a request to this gateway: some clients ask the proxy for it, too. */
+static void take_address(struct exchange *x)
+{
+    struct str authority, path, host;
+    int port;
+    if (proxy_split_url(x->head->target, &authority, &path) &&
+        proxy_split_authority(authority, 80, &host, &port) && gateway_is_at(x->g, host, port)) {
+        set_target(x, str_starts(path, STR("/")) ? path : STR("/"));
+    }
+}
+
 /* Who shows the token by the path of the address has shown it; from here on it is not there. */
 static void take_pass(struct exchange *x)
 {
     const char *token = x->g->opts.token;
     struct str target = x->head->target;
-    if (token != NULL && admit_pass(&target, str_of(token))) {
-        x->bare = *x->head;
-        x->bare.target = target;
-        x->head = &x->bare;
+    x->shown = token != NULL && admit_pass(&target, str_of(token));
+    if (x->shown) {
+        set_target(x, target);
     }
 }
 
@@ -134,6 +152,7 @@ struct exchange *exchange_new(struct connection *c, struct gateway *g, const str
     x->done = (struct filter_done) { .usage = LLM_USAGE_NONE, .first_byte = -1 };
     x->view.id = ++g->last_id;
     x->view.began = clock_now();
+    take_address(x);
     take_pass(x);
     x->view.client_target = x->head->target;
     x->view.client_fields = head->fields;

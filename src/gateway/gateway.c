@@ -6,9 +6,11 @@
 
 #include <limits.h>
 #include <malloc.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "gateway/admit.h"
 #include "gateway/gateway_priv.h"
 #include "io/listener.h"
 
@@ -71,6 +73,30 @@ static void on_connection(void *arg, int fd)
     connection_start(g, fd);
 }
 
+/* 0: it is no TCP socket. */
+static int port_of(int fd)
+{
+    struct sockaddr_storage a = { 0 };
+    socklen_t len = sizeof a;
+    if (getsockname(fd, (struct sockaddr *)&a, &len) < 0) {
+        return 0;
+    }
+    if (a.ss_family == AF_INET6) {
+        return ntohs(((struct sockaddr_in6 *)&a)->sin6_port);
+    }
+    return a.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)&a)->sin_port) : 0;
+}
+
+bool gateway_is_at(const struct gateway *g, struct str host, int port)
+{
+    for (size_t i = 0; i < LISTENERS_MAX; i++) {
+        if (port != 0 && g->ports[i] == port && admit_is_here(host)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Does it matter what stands in a body? Without filters and with one route it is not looked at. */
 static bool needs_scan(const struct gateway_opts *o)
 {
@@ -98,6 +124,7 @@ int gateway_open(struct loop *l, const struct gateway_opts *opts, struct gateway
                  ? ERR(e, ERR_LIMIT, "too many listeners or filters")
                  : timer_new(l, on_rest, g, &g->rest, e);
     while (rc == 0 && taken < opts->n_listeners) {
+        g->ports[taken] = port_of(opts->listeners[taken]);
         rc = listener_new(l, opts->listeners[taken], on_connection, g, &g->listeners[taken], e);
         taken += rc == 0 ? 1 : 0;
     }

@@ -33,6 +33,7 @@ struct gateway {
     struct loop *loop;
     struct gateway_opts opts; /* limits filled in; what it points to is borrowed */
     struct listener *listeners[LISTENERS_MAX];
+    int ports[LISTENERS_MAX]; /* where they listen; 0: not on TCP */
     struct connection *connections; /* a list */
     size_t n_connections;
     struct exchange *waiting; /* for others to end; a list */
@@ -53,6 +54,8 @@ struct gateway {
     void *stopped_arg;
 };
 
+/* Is that this gateway itself, as a client of this machine, or of this sandbox, sees it? */
+bool gateway_is_at(const struct gateway *g, struct str host, int port);
 void gateway_tell(struct gateway *g, const struct gateway_event *ev);
 void gateway_connection_over(struct gateway *g);
 /* A body is gone. */
@@ -76,6 +79,9 @@ void connection_end(struct connection *c);
 void connection_cut(struct connection *c); /* it will never be complete: the client must see that */
 bool connection_congested(const struct connection *c);
 
+/* A CONNECT to ourselves: the requests follow on this very connection. */
+void connection_start_over(struct connection *c);
+#define CONNECTED STR("HTTP/1.1 200 Connection established\r\n\r\n")
 /* For tunnels: the connection carries another protocol from here on. */
 void connection_become_tunnel(struct connection *c, struct tunnel *t);
 int connection_raw(struct connection *c, struct str bytes);
@@ -124,7 +130,8 @@ struct exchange {
     struct gateway *g;
     struct connection *c;
     const struct http_head *head; /* of the connection's parser, or … */
-    struct http_head bare;        /* … that without the pass before its path */
+    struct http_head bare;        /* … that without our address and the pass before its path */
+    bool shown;                   /* the token, by that pass */
     struct arena *arena;
     enum exchange_kind kind;
     enum exchange_state state;

@@ -6,6 +6,10 @@
  *
  * An absolute-form request is sent on with "Connection: close" and its answer passed back unread,
  * so the client's connection ends with it.
+ *
+ * Some clients ask the proxy for everything, the gateway itself included: a CONNECT to it is
+ * answered, and the same connection goes on as if it had just begun. (Of the absolute form only the
+ * path is left, see exchange.c.)
  */
 #include "gateway/proxy.h"
 
@@ -201,7 +205,7 @@ static void on_dialled(void *arg, int fd, const struct err *why)
     }
     t->g->metrics.egress++;
     if (!t->plain) {
-        (void)!connection_raw(t->c, STR("HTTP/1.1 200 Connection established\r\n\r\n"));
+        (void)!connection_raw(t->c, CONNECTED);
     }
     struct str early = buf_str(&t->early);
     if (early.len > 0) {
@@ -235,23 +239,6 @@ static void on_resolved(void *arg, const struct address *found, size_t n, const 
 }
 
 /* --- the start --- */
-
-/* "http://host:80/path?q" → authority and what the server is asked for. */
-static bool split_url(struct str url, struct str *ret_authority, struct str *ret_path)
-{
-    struct str scheme = STR("http://");
-    if (!str_starts(url, scheme)) {
-        return false;
-    }
-    struct str rest = str_slice(url, scheme.len, url.len);
-    size_t end = 0;
-    while (end < rest.len && rest.ptr[end] != '/' && rest.ptr[end] != '?') {
-        end++;
-    }
-    *ret_authority = str_slice(rest, 0, end);
-    *ret_path = str_slice(rest, end, rest.len);
-    return true;
-}
 
 static int write_plain(struct tunnel *t, const struct exchange *x, struct str authority,
                        struct str path, struct err *e)
@@ -308,9 +295,14 @@ void tunnel_start(struct exchange *x)
     bool plain = x->kind == EXCHANGE_PROXY;
     int port;
     struct err e;
-    if ((plain && !split_url(x->head->target, &authority, &path)) ||
+    if ((plain && !proxy_split_url(x->head->target, &authority, &path)) ||
         !proxy_split_authority(authority, plain ? 80 : 0, &host, &port)) {
         refuse(x, 400, "the target of the proxy request is malformed");
+        return;
+    }
+    if (!plain && gateway_is_at(g, host, port)) {
+        exchange_release(x);
+        connection_start_over(c);
         return;
     }
     if (!proxy_rules_allow_host(g->opts.egress, host, port)) {

@@ -40,3 +40,6 @@ bool proxy_address_is_private(const struct address *a);
  * is without brackets; false when malformed. */
 bool proxy_split_authority(struct str authority, int otherwise, struct str *ret_host,
                            int *ret_port);
+/* "http://host:80/path?q" is the authority, and what its server is asked for: "/path?q", "?q" or
+ * nothing. */
+bool proxy_split_url(struct str url, struct str *ret_authority, struct str *ret_path);

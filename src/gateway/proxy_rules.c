@@ -329,3 +329,19 @@ bool proxy_split_authority(struct str authority, int otherwise, struct str *ret_
     *ret_port = port == PORT_WEB ? otherwise : port;
     return *ret_port != 0;
 }
+
+bool proxy_split_url(struct str url, struct str *ret_authority, struct str *ret_path)
+{
+    struct str scheme = STR("http://");
+    if (!str_starts(url, scheme)) {
+        return false;
+    }
+    struct str rest = str_slice(url, scheme.len, url.len);
+    size_t end = 0;
+    while (end < rest.len && rest.ptr[end] != '/' && rest.ptr[end] != '?') {
+        end++;
+    }
+    *ret_authority = str_slice(rest, 0, end);
+    *ret_path = str_slice(rest, end, rest.len);
+    return true;
+}

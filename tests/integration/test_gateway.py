@@ -611,6 +611,39 @@ class Proxy(gateway.Case):
         c.close()
         self.stop(g)
 
+    def test_the_gateway_by_the_proxy(self):
+        """Some clients ask their proxy for everything, whatever they are told."""
+        up = self.upstream(Echo)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic", "--allow", "example.test")
+        fields = {"Host": f"127.0.0.1:{g.port}", "x-api-key": g.token}
+        s = g.connect()
+        # The request behind it in the same packet is not lost.
+        s.sendall(b"CONNECT localhost:%d HTTP/1.1\r\nHost: x\r\nProxy-Authorization: %s\r\n\r\n"
+                  b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" % (g.port, self.auth(g).encode()))
+        head, _ = gateway.read_head(s)
+        self.assertEqual(gateway.status_of(head), 200)
+        c = http.client.HTTPConnection("x")
+        c.sock = s
+        answer = http.client.HTTPResponse(s)
+        answer.begin()
+        self.assertEqual(answer.read(), b'{"status":"ok"}\n')
+        for _ in range(2):
+            c.request("POST", "/v1/messages", json.dumps(MESSAGE), fields)
+            self.assertEqual(gateway.Answer(c.getresponse()).status, 200)
+        c.request("POST", "/v1/messages", json.dumps(MESSAGE), {**fields, "x-api-key": "wrong"})
+        self.assertEqual(gateway.Answer(c.getresponse()).status, 401)
+        c.close()
+        c = g.client()
+        c.request("POST", f"http://127.0.0.1:{g.port}/v1/messages", json.dumps(MESSAGE), fields)
+        self.assertEqual(gateway.Answer(c.getresponse()).status, 200)
+        c.request("POST", f"http://127.0.0.1:{g.port}/v1/messages", json.dumps(MESSAGE), {"Host": fields["Host"]})
+        self.assertEqual(gateway.Answer(c.getresponse()).status, 401)
+        c.close()
+        self.assertEqual([path for _, path, _, _ in up.seen], ["/v1/messages"] * 3)
+        answer = g.raw(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % g.port)
+        self.assertEqual(gateway.status_of(answer), 407)
+        self.stop(g)
+
     def test_everything_else_is_refused(self):
         up = self.upstream(Echo)
         g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--allow", "example.test",
