@@ -33,7 +33,7 @@ struct gateway {
     struct loop *loop;
     struct gateway_opts opts; /* limits filled in; what it points to is borrowed */
     struct listener *listeners[LISTENERS_MAX];
-    int ports[LISTENERS_MAX]; /* where they listen; 0: not on TCP */
+    int ports[LISTENERS_MAX];       /* where they listen; 0: not on TCP */
     struct connection *connections; /* a list */
     size_t n_connections;
     struct exchange *waiting; /* for others to end; a list */
