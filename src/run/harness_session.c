@@ -29,7 +29,7 @@
 
 struct walk {
     struct run *run;
-    int to;          /* root of the copies */
+    int to;          /* root of the copies; -1: none, the bytes are only counted */
     bool clean;      /* they go into the record */
     size_t n, bytes; /* so far */
 };
@@ -82,7 +82,7 @@ static const char *new_name(const struct walk *w, struct arena *a, const char *p
                         w->run->record.state.run_id, base.ptr + strlen(p->session_from));
 }
 
-static int copy_file(struct walk *w, int from, const char *name, const char *path, struct err *e)
+static int take_file(struct walk *w, int from, const char *name, const char *path, struct err *e)
 {
     CLEANUP(arena) struct arena *a = arena_new();
     CLEANUP(buf) struct buf bytes = BUF_INIT(BYTES_MAX);
@@ -92,6 +92,12 @@ static int copy_file(struct walk *w, int from, const char *name, const char *pat
     }
     if (w->n == FILES_MAX) {
         return ERR(e, ERR_LIMIT, "more than %d files", FILES_MAX);
+    }
+    if (w->to < 0) {
+        struct stat st;
+        w->n++;
+        w->bytes += fstat(fd, &st) < 0 ? 0 : (size_t)st.st_size;
+        return 0;
     }
     int r = file_read_fd(fd, path, BYTES_MAX - w->bytes, &bytes, e);
     struct str text = buf_str(&bytes);
@@ -117,7 +123,7 @@ static int step(struct walk *w, int dir, const char *name, struct str rest, cons
         return 0;
     }
     if (rest.ptr == NULL) {
-        return copy_file(w, dir, name, inner, e);
+        return take_file(w, dir, name, inner, e);
     }
     CLEANUP(fd) int below = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return below < 0 ? 0 : visit(w, below, rest, inner, e);
@@ -158,7 +164,7 @@ static int visit(struct walk *w, int dir, struct str pattern, const char *path, 
                                         : list(w, dir, part, rest, path, e);
 }
 
-static int copy_all(struct walk *w, int from, struct err *e)
+static int visit_all(struct walk *w, int from, struct err *e)
 {
     const struct json *patterns = w->run->settings.profile->session_files;
     int r = 0;
@@ -166,6 +172,21 @@ static int copy_all(struct walk *w, int from, struct err *e)
         r = visit(w, from, json_str(json_item(patterns, i), STR_EMPTY), "", e);
     }
     return r;
+}
+
+static int open_home(const struct run *run)
+{
+    return openat(run->record.dir.dir_fd, "home", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int64_t harness_session_size(struct run *run)
+{
+    struct walk w = { .run = run, .to = -1 };
+    CLEANUP(fd) int home = open_home(run);
+    if (home >= 0) {
+        (void)!visit_all(&w, home, NULL);
+    }
+    return (int64_t)w.bytes;
 }
 
 /* --- keep --- */
@@ -185,7 +206,7 @@ static int copy_to_record(struct run *run, int home, struct err *e)
     int record = run->record.dir.dir_fd;
     struct walk w = { .run = run, .clean = true };
     w.to = openat(record, KEPT_DIR, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int r = w.to < 0 ? ERR_SYS(e, "open '" KEPT_DIR "'") : copy_all(&w, home, e);
+    int r = w.to < 0 ? ERR_SYS(e, "open '" KEPT_DIR "'") : visit_all(&w, home, e);
     cleanup_fd(&w.to);
     return r < 0 || w.n == 0 ? r : write_note(run, e);
 }
@@ -199,7 +220,7 @@ void harness_session_keep(struct run *run)
         return;
     }
     int record = run->record.dir.dir_fd;
-    CLEANUP(fd) int home = openat(record, "home", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP(fd) int home = open_home(run);
     if (home < 0) {
         return;
     }
@@ -299,7 +320,7 @@ int harness_session_put(struct run *run, struct err *e)
         return ERR_SYS_AS(e, ERR_INPUT, "session.resume: open '%s'", kept);
     }
     w.to = open(run->paths.home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    r = w.to < 0 ? ERR_SYS_AS(e, ERR_OUTPUT, "open '%s'", run->paths.home) : copy_all(&w, from, e);
+    r = w.to < 0 ? ERR_SYS_AS(e, ERR_OUTPUT, "open '%s'", run->paths.home) : visit_all(&w, from, e);
     cleanup_fd(&w.to);
     if (r == 0 && w.n == 0) {
         r = ERR(e, ERR_INPUT, "session.resume: '%s' holds no conversation", path);

@@ -12,6 +12,7 @@
 #include "proc/proc.h"
 #include "run/agent_files.h"
 #include "run/agent_terminals.h"
+#include "run/harness_session.h"
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
 #include "tools/feedback.h"
@@ -21,12 +22,15 @@
 #define INTERRUPT_TIME (2 * NSEC_PER_SEC)
 /* For going after the last turn. */
 #define END_TIME (1 * NSEC_PER_SEC)
+/* Between looks at whether the conversation is written down. */
+#define WRITING_LOOK (5 * NSEC_PER_MS)
 
 enum stage {
     STAGE_TALKING,
     STAGE_PAUSED,   /* the driver waits for silence */
     STAGE_SETTLING, /* the turn is over, but more may come */
     STAGE_JUDGING,  /* is there another? */
+    STAGE_WRITING,  /* there is none, but the conversation may not be written down yet */
     STAGE_ENDING,   /* it was told to end */
 };
 
@@ -35,6 +39,9 @@ struct dialogue {
     struct timer *timer; /* of settling, of an interrupt and of the end */
     enum stage stage;
     nsec settle;
+    int64_t written;    /* of the conversation: bytes at the end of the turn, then at each look */
+    nsec written_until; /* it may take so long to grow */
+    bool grown;
     bool interrupted;
 };
 
@@ -54,6 +61,32 @@ static void end_it(struct dialogue *d)
     timer_arm(d->timer, clock_now() + (grace < END_TIME ? grace : END_TIME));
 }
 
+/* There is nothing to wait on: the files are known by patterns, and some are not there yet. */
+static void look_at_conversation(struct dialogue *d)
+{
+    int64_t size = harness_session_size(d->run);
+    bool rests = size == d->written;
+    if ((d->grown && rests) || clock_now() >= d->written_until) {
+        end_it(d);
+        return;
+    }
+    d->grown = d->grown || !rests;
+    d->written = size;
+    d->stage = STAGE_WRITING;
+    timer_arm(d->timer, clock_now() + WRITING_LOOK);
+}
+
+static void end_when_written(struct dialogue *d)
+{
+    const struct run *run = d->run;
+    bool kept = run->settings.home == HOME_PRIVATE && run->cause.reason == REASON_NONE;
+    if (!kept || run->settings.profile->session_written_ms == 0) {
+        end_it(d);
+    } else {
+        look_at_conversation(d);
+    }
+}
+
 static void next_turn(struct run *run, struct str text)
 {
     struct dialogue *d = run->exec.dialogue;
@@ -62,7 +95,7 @@ static void next_turn(struct run *run, struct str text)
         return; /* it died meanwhile */
     }
     if (text.len == 0) {
-        end_it(d);
+        end_when_written(d);
         return;
     }
     if (turn_begin(run, &e) < 0) {
@@ -106,6 +139,14 @@ static void tell_turn(struct run *run)
                                                        .context = context });
 }
 
+static void note_conversation(struct dialogue *d)
+{
+    nsec time = d->run->settings.profile->session_written_ms * NSEC_PER_MS;
+    d->written_until = clock_now() + time;
+    d->written = time == 0 ? 0 : harness_session_size(d->run);
+    d->grown = false;
+}
+
 static void on_turn(void *owner, const struct driver_turn *turn)
 {
     struct run *run = owner;
@@ -114,6 +155,7 @@ static void on_turn(void *owner, const struct driver_turn *turn)
         return; /* a second result of the same turn */
     }
     tell_turn(run);
+    note_conversation(d);
     d->settle = turn->settle;
     d->stage = STAGE_SETTLING;
     if (d->settle > 0) {
@@ -165,6 +207,9 @@ static void on_timer(void *arg)
     case STAGE_ENDING: /* its result stands; it only does not go */
         d->run->exec.let_go = true;
         execute_stop(d->run, "finished");
+        break;
+    case STAGE_WRITING:
+        look_at_conversation(d);
         break;
     case STAGE_JUDGING:
         break;

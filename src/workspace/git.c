@@ -267,10 +267,11 @@ int git_make_repo(const char *dir, const char *objects, bool sha256, struct err 
     if (fd < 0) {
         return r < 0 ? r : ERR_SYS(e, "open '%s'", dir);
     }
-    struct str config =
-        sha256 ? STR("[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n"
-                     "\tobjectformat = sha256\n")
-               : STR("[core]\n\trepositoryformatversion = 0\n\tbare = true\n");
+    /* It lives for a moment: nothing need reach the disk, nothing need be taken out of its pack. */
+#define SHORT_LIVED "\tbare = true\n\tfsync = none\n[fastimport]\n\tunpackLimit = 1\n"
+    struct str config = sha256 ? STR("[core]\n\trepositoryformatversion = 1\n" SHORT_LIVED
+                                     "[extensions]\n\tobjectformat = sha256\n")
+                               : STR("[core]\n\trepositoryformatversion = 0\n" SHORT_LIVED);
     r = file_write_atomic(fd, "HEAD", STR("ref: refs/heads/none\n"), 0600, e);
     r = r < 0 ? r : file_write_atomic(fd, "config", config, 0600, e);
     if (r == 0 && objects != NULL) {
