@@ -17,7 +17,8 @@ struct skeleton {
     struct buf out;
     size_t string; /* where the current one began in `out` */
     bool inside, escape, cut;
-    bool lost; /* too large */
+    bool begun; /* until then `out` is the body as it came */
+    bool lost;  /* too large */
 };
 
 struct llm_tap {
@@ -89,6 +90,23 @@ static void skeleton_feed(struct skeleton *s, struct str bytes)
     }
 }
 
+/* No string of a body that short is too long: it is kept as it is. */
+static void body_feed(struct skeleton *s, struct str bytes)
+{
+    if (!s->begun && s->out.len + bytes.len <= STRING_MAX) {
+        add(s, bytes.ptr, bytes.len);
+        return;
+    }
+    if (!s->begun) {
+        struct buf whole = s->out;
+        buf_init(&s->out, SKELETON_MAX);
+        s->begun = true;
+        skeleton_feed(s, buf_str(&whole));
+        buf_done(&whole);
+    }
+    skeleton_feed(s, bytes);
+}
+
 /* Neither words nor inputs of tools go further than this. */
 static void pass(void *arg, const struct llm_event *ev)
 {
@@ -124,8 +142,8 @@ struct llm_tap *llm_tap_new(const struct llm_reader_opts *o)
     t->codec = llm_codec_of(o->format);
     t->sink = o->sink;
     t->rd.sink = (struct llm_sink) { .on_event = pass, .arg = t };
-    t->rd.arena = arena_new();
     t->rd.memory = arena_new();
+    t->rd.arena = o->stream ? arena_new() : t->rd.memory; /* a body is read once */
     t->rd.state = arena_alloc(t->rd.memory, t->codec->reader_size);
     t->whole = !o->stream;
     t->decided = !o->stream;
@@ -139,7 +157,9 @@ struct llm_tap *llm_tap_free(struct llm_tap *t)
     if (t != NULL) {
         sse_done(&t->sse);
         buf_done(&t->body.out);
-        arena_free(t->rd.arena);
+        if (t->rd.arena != t->rd.memory) {
+            arena_free(t->rd.arena);
+        }
         arena_free(t->rd.memory);
         free(t);
     }
@@ -171,7 +191,7 @@ void llm_tap_feed(struct llm_tap *t, struct str bytes)
         return;
     }
     if (t->whole) {
-        skeleton_feed(&t->body, bytes);
+        body_feed(&t->body, bytes);
         return;
     }
     sse_feed(&t->sse, bytes);
