@@ -54,6 +54,11 @@ void *xmalloc(size_t size)
 
 void *xcalloc(size_t count, size_t size)
 {
+    /* calloc() of glibc before 2.41 does not know the cache of small pieces that malloc() has. */
+    enum { SMALL = 1024 };
+    if (size > 0 && count <= SMALL / size) {
+        return memset(xmalloc(count * size), 0, count * size);
+    }
     void *p = calloc(count == 0 ? 1 : count, size == 0 ? 1 : size);
     if (p == NULL) {
         oom(size);
