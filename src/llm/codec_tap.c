@@ -24,6 +24,7 @@ struct skeleton {
 struct llm_tap {
     const struct llm_codec *codec;
     struct llm_read rd;
+    struct arena *own; /* NULL: its memory is the owner's */
     struct llm_sink sink;
     struct sse sse;
     struct skeleton body;
@@ -142,7 +143,8 @@ struct llm_tap *llm_tap_new(const struct llm_reader_opts *o)
     t->codec = llm_codec_of(o->format);
     t->sink = o->sink;
     t->rd.sink = (struct llm_sink) { .on_event = pass, .arg = t };
-    t->rd.memory = arena_new();
+    t->own = o->arena == NULL ? arena_new() : NULL;
+    t->rd.memory = t->own != NULL ? t->own : o->arena;
     t->rd.arena = o->stream ? arena_new() : t->rd.memory; /* a body is read once */
     t->rd.state = arena_alloc(t->rd.memory, t->codec->reader_size);
     t->whole = !o->stream;
@@ -160,7 +162,7 @@ struct llm_tap *llm_tap_free(struct llm_tap *t)
         if (t->rd.arena != t->rd.memory) {
             arena_free(t->rd.arena);
         }
-        arena_free(t->rd.memory);
+        arena_free(t->own);
         free(t);
     }
     return NULL;
