@@ -103,7 +103,9 @@ struct wanted {
 typedef uint8_t lanes_16 __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint8_t lanes_32 __attribute__((vector_size(32), aligned(1), may_alias));
 
-/* Defines a function that marks the places of a step where a pair begins (not 0) and says whether
+typedef bool step_fn(const struct wanted *w, const char *at, uint8_t marks[STEP]);
+
+/* Defines a step_fn, which marks the places of a step where a pair begins (not 0) and says whether
  * there are any. It needs a byte more than it looks at. In two halves, whose constants are loaded
  * once; a vector that is wider than what the processor has would be compared byte by byte. */
 #define STEP_BY(name, lanes)                                                      \
@@ -133,14 +135,13 @@ typedef uint8_t lanes_32 __attribute__((vector_size(32), aligned(1), may_alias))
             some |= part;                                                         \
         }                                                                         \
         return some != 0;                                                         \
-    }
+    }                                                                             \
+    static step_fn name
 
-STEP_BY(step_by_16, lanes_16)
+STEP_BY(step_by_16, lanes_16);
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) STEP_BY(step_by_32, lanes_32)
+__attribute__((target("avx2"))) STEP_BY(step_by_32, lanes_32);
 #endif
-
-    typedef bool step_fn(const struct wanted *w, const char *at, uint8_t marks[STEP]);
 
 static step_fn *best_step(void)
 {
