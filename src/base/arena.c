@@ -54,6 +54,11 @@ void *xmalloc(size_t size)
 
 void *xcalloc(size_t count, size_t size)
 {
+    /* calloc() of glibc before 2.41 does not know the cache of small pieces that malloc() has. */
+    enum { SMALL = 1024 };
+    if (size > 0 && count <= SMALL / size) {
+        return memset(xmalloc(count * size), 0, count * size);
+    }
     void *p = calloc(count == 0 ? 1 : count, size == 0 ? 1 : size);
     if (p == NULL) {
         oom(size);
@@ -116,19 +121,57 @@ void arena_reset(struct arena *a)
     } else {
         free_blocks(keep->next);
         keep->next = NULL;
-        memset(keep->data, 0, keep->used);
         keep->used = 0;
     }
     a->total = 0;
 }
 
-static struct block *push_block(struct arena *a, size_t size)
+/* Holds one piece, and is full. Its zeros come from calloc(): of fresh pages they cost nothing. */
+static struct block *block_for(size_t size)
 {
     struct block *b = xcalloc(1, sizeof *b + size);
-    b->size = size;
+    b->size = b->used = size;
+    return b;
+}
+
+static struct block *push_block(struct arena *a, struct block *b)
+{
     b->next = a->head;
     a->head = b;
     return b;
+}
+
+/* Its bytes are what they are: most arenas die with a block that is nearly unused. */
+static struct block *block_to_fill(void)
+{
+    struct block *b = xmalloc(sizeof *b + BLOCK_BYTES);
+    b->size = BLOCK_BYTES;
+    b->used = 0;
+    return b;
+}
+
+/* Room of its own for a large piece: behind the current block, which stays in use. */
+static void *alloc_large(struct arena *a, size_t size)
+{
+    struct block *own = block_for(size);
+    if (a->head == NULL) {
+        return push_block(a, own)->data;
+    }
+    own->next = a->head->next;
+    a->head->next = own;
+    return own->data;
+}
+
+/* Bytes of any value. */
+static void *arena_take(struct arena *a, size_t want)
+{
+    struct block *b = a->head;
+    if (b == NULL || b->size - b->used < want) {
+        b = push_block(a, block_to_fill());
+    }
+    void *p = b->data + b->used;
+    b->used += want;
+    return p;
 }
 
 void *arena_alloc(struct arena *a, size_t size)
@@ -138,25 +181,15 @@ void *arena_alloc(struct arena *a, size_t size)
     }
     a->total += size;
     if (ARENA_SINGLE) {
-        struct block *single = push_block(a, size == 0 ? 1 : size);
-        return single->data;
+        return push_block(a, block_for(size == 0 ? 1 : size))->data;
     }
     size_t want = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
-    struct block *b = a->head;
-    if (b == NULL || b->size - b->used < want) {
-        if (want > BLOCK_BYTES / 4 && b != NULL) {
-            /* A large piece gets its own block behind the current one, which stays in use. */
-            struct block *own = xcalloc(1, sizeof *own + want);
-            own->size = own->used = want;
-            own->next = b->next;
-            b->next = own;
-            return own->data;
-        }
-        b = push_block(a, want > BLOCK_BYTES ? want : BLOCK_BYTES);
+    bool fits = a->head != NULL && want <= a->head->size - a->head->used;
+    bool large = want > BLOCK_BYTES || (a->head != NULL && want > BLOCK_BYTES / 4);
+    if (!fits && large) {
+        return alloc_large(a, want);
     }
-    void *p = b->data + b->used;
-    b->used += want;
-    return p;
+    return memset(arena_take(a, want), 0, want);
 }
 
 void *arena_array(struct arena *a, size_t count, size_t size)

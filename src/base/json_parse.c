@@ -7,6 +7,7 @@
  */
 #include "base/json.h"
 
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <yyjson.h>
@@ -123,6 +124,8 @@ static int check_limits(const struct source *s, const struct json_limits *limits
 }
 
 /* --- second pass: the tree --- */
+
+#define POOL_BYTES ((size_t)8 << 10)
 
 struct frame {
     struct json *container;
@@ -307,10 +310,15 @@ static int refuse(const struct source *s, const yyjson_read_err *why, struct err
 static int parse(struct arena *a, const struct source *s, size_t depth, bool no_positions,
                  struct json **ret, struct err *e)
 {
+    /* An event of a stream and a short answer are read without malloc(). */
+    alignas(max_align_t) char room[POOL_BYTES];
+    yyjson_alc pool;
+    bool is_small = yyjson_read_max_memory_usage(s->text.len, YYJSON_READ_NOFLAG) <= sizeof room &&
+                    yyjson_alc_pool_init(&pool, room, sizeof room);
     yyjson_read_err why = { 0 };
     /* Not modified: YYJSON_READ_INSITU is off. */
-    yyjson_doc *doc =
-        yyjson_read_opts((char *)s->text.ptr, s->text.len, YYJSON_READ_NOFLAG, NULL, &why);
+    yyjson_doc *doc = yyjson_read_opts((char *)s->text.ptr, s->text.len, YYJSON_READ_NOFLAG,
+                                       is_small ? &pool : NULL, &why);
     if (doc == NULL) {
         return refuse(s, &why, e);
     }

@@ -212,7 +212,7 @@ static int write_framing(struct connection *c, int status, int64_t length, struc
     struct buf *out = &c->head;
     int rc = 0;
     if (length >= 0 && status != 204) {
-        rc = buf_printf(out, e, "Content-Length: %lld\r\n", (long long)length);
+        rc = http_write_length((uint64_t)length, out, e);
     } else if (c->chunked) {
         rc = buf_append(out, STR("Transfer-Encoding: chunked\r\n"), e);
     }

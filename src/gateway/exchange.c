@@ -144,11 +144,12 @@ static void take_pass(struct exchange *x)
 
 struct exchange *exchange_new(struct connection *c, struct gateway *g, const struct http_head *head)
 {
-    struct exchange *x = xcalloc(1, sizeof *x);
+    struct arena *a = g->n_spare > 0 ? g->spare[--g->n_spare] : arena_new();
+    struct exchange *x = ARENA_NEW(a, struct exchange);
     x->g = g;
     x->c = c;
     x->head = head;
-    x->arena = g->n_spare > 0 ? g->spare[--g->n_spare] : arena_new();
+    x->arena = a;
     x->done = (struct filter_done) { .usage = LLM_USAGE_NONE, .first_byte = -1 };
     x->view.id = ++g->last_id;
     x->view.began = clock_now();
@@ -218,17 +219,18 @@ void exchange_drop_body(struct exchange *x)
 static void destroy(void *arg)
 {
     struct exchange *x = arg;
+    struct gateway *g = x->g;
+    struct arena *a = x->arena; /* x lies in it */
     x->translation = translation_free(x->translation);
     x->timer = timer_free(x->timer);
     buf_done(&x->gathered);
     mask_done(&x->mask);
-    if (x->g->n_spare < SPARE_MAX) {
-        arena_reset(x->arena);
-        x->g->spare[x->g->n_spare++] = x->arena;
+    if (g->n_spare < SPARE_MAX) {
+        arena_reset(a);
+        g->spare[g->n_spare++] = a;
     } else {
-        (void)arena_free(x->arena);
+        (void)arena_free(a);
     }
-    free(x);
 }
 
 static void tell_done(struct exchange *x)

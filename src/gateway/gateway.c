@@ -40,11 +40,19 @@ static void keep_memory(const struct gateway_limits *l)
 #define REST_TIME    NSEC_PER_SEC
 #define RELEASED_MIN ((size_t)1 << 20)
 
+static void free_spare(struct gateway *g)
+{
+    while (g->n_spare > 0) {
+        (void)arena_free(g->spare[--g->n_spare]);
+    }
+}
+
 static void on_rest(void *arg)
 {
     struct gateway *g = arg;
     if (g->body_bytes == 0) {
         g->released = 0;
+        free_spare(g);
         (void)malloc_trim(0);
     }
 }
@@ -193,9 +201,7 @@ void gateway_stop(struct gateway *g, nsec grace, void (*fn)(void *arg), void *ar
 static void destroy(void *arg)
 {
     struct gateway *g = arg;
-    while (g->n_spare > 0) {
-        (void)arena_free(g->spare[--g->n_spare]);
-    }
+    free_spare(g);
     free(g);
 }
 

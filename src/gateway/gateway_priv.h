@@ -22,7 +22,7 @@
 #include "wire/http.h"
 
 #define LISTENERS_MAX 8
-#define SPARE_MAX     16
+#define SPARE_MAX     256 /* two megabytes, after as many calls at once */
 
 struct connection;
 struct exchange;

@@ -152,6 +152,7 @@ void passthrough_head(struct exchange *x)
             .format = x->endpoint.format,
             .stream = is_stream(all),
             .sink = { exchange_on_event, x },
+            .arena = x->arena,
         });
     }
     exchange_send_head(x, x->status, &(struct http_fields) { kept, n }, known_length(x));

@@ -2,7 +2,7 @@
  *
  * struct phrases: a few fixed phrases, searched for in one pass and without regard to the case of
  * ASCII letters. Of each phrase one pair of neighbours is chosen that is rare in text; they share
- * pairs where they can. Sixteen places at once are asked whether a pair stands there, so
+ * pairs where they can. Many places at once are asked whether a pair stands there, so
  * that a prompt of many kilobytes costs microseconds; only where one does is a phrase compared.
  *
  *   struct phrases p;

@@ -257,7 +257,7 @@ static int write_plain(struct tunnel *t, const struct exchange *x, struct str au
         rc = ours ? 0 : http_write_field(name, f->items[i].value, out, e);
     }
     if (rc == 0 && (x->body.len > 0 || x->head->length == 0 || x->head->chunked)) {
-        rc = buf_printf(out, e, "Content-Length: %zu\r\n", x->body.len);
+        rc = http_write_length(x->body.len, out, e);
     }
     rc = rc < 0 ? rc : buf_append(out, STR("Connection: close\r\n\r\n"), e);
     return rc < 0 ? rc : buf_append(out, body_str(&x->body), e);

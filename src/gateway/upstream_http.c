@@ -400,7 +400,7 @@ static int write_head(struct link *k, const struct upstream_request *r, struct e
     }
     rc = rc < 0 ? rc : buf_append(&k->head, STR("Accept-Encoding: identity\r\n"), e);
     if (rc == 0 && (r->body.len > 0 || str_eqc(r->method, "POST"))) {
-        rc = buf_printf(&k->head, e, "Content-Length: %zu\r\n", r->body.len);
+        rc = http_write_length(r->body.len, &k->head, e);
     }
     return rc < 0 ? rc : buf_append(&k->head, STR("\r\n"), e);
 }

@@ -77,6 +77,7 @@ struct llm_reader_opts {
     bool stream;
     size_t max_bytes; /* of a whole body or of one event; 0: 32 MiB */
     struct llm_sink sink;
+    struct arena *arena; /* taps: where to read to, lives longer; NULL: one of its own */
 };
 struct llm_reader *llm_reader_new(const struct llm_reader_opts *o);
 struct llm_reader *llm_reader_free(struct llm_reader *r); /* accepts NULL, returns NULL */

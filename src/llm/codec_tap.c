@@ -17,12 +17,14 @@ struct skeleton {
     struct buf out;
     size_t string; /* where the current one began in `out` */
     bool inside, escape, cut;
-    bool lost; /* too large */
+    bool begun; /* until then `out` is the body as it came */
+    bool lost;  /* too large */
 };
 
 struct llm_tap {
     const struct llm_codec *codec;
     struct llm_read rd;
+    struct arena *own; /* NULL: its memory is the owner's */
     struct llm_sink sink;
     struct sse sse;
     struct skeleton body;
@@ -89,6 +91,23 @@ static void skeleton_feed(struct skeleton *s, struct str bytes)
     }
 }
 
+/* No string of a body that short is too long: it is kept as it is. */
+static void body_feed(struct skeleton *s, struct str bytes)
+{
+    if (!s->begun && s->out.len + bytes.len <= STRING_MAX) {
+        add(s, bytes.ptr, bytes.len);
+        return;
+    }
+    if (!s->begun) {
+        struct buf whole = s->out;
+        buf_init(&s->out, SKELETON_MAX);
+        s->begun = true;
+        skeleton_feed(s, buf_str(&whole));
+        buf_done(&whole);
+    }
+    skeleton_feed(s, bytes);
+}
+
 /* Neither words nor inputs of tools go further than this. */
 static void pass(void *arg, const struct llm_event *ev)
 {
@@ -124,8 +143,9 @@ struct llm_tap *llm_tap_new(const struct llm_reader_opts *o)
     t->codec = llm_codec_of(o->format);
     t->sink = o->sink;
     t->rd.sink = (struct llm_sink) { .on_event = pass, .arg = t };
-    t->rd.arena = arena_new();
-    t->rd.memory = arena_new();
+    t->own = o->arena == NULL ? arena_new() : NULL;
+    t->rd.memory = t->own != NULL ? t->own : o->arena;
+    t->rd.arena = o->stream ? arena_new() : t->rd.memory; /* a body is read once */
     t->rd.state = arena_alloc(t->rd.memory, t->codec->reader_size);
     t->whole = !o->stream;
     t->decided = !o->stream;
@@ -139,8 +159,10 @@ struct llm_tap *llm_tap_free(struct llm_tap *t)
     if (t != NULL) {
         sse_done(&t->sse);
         buf_done(&t->body.out);
-        arena_free(t->rd.arena);
-        arena_free(t->rd.memory);
+        if (t->rd.arena != t->rd.memory) {
+            arena_free(t->rd.arena);
+        }
+        arena_free(t->own);
         free(t);
     }
     return NULL;
@@ -171,7 +193,7 @@ void llm_tap_feed(struct llm_tap *t, struct str bytes)
         return;
     }
     if (t->whole) {
-        skeleton_feed(&t->body, bytes);
+        body_feed(&t->body, bytes);
         return;
     }
     sse_feed(&t->sse, bytes);

@@ -104,6 +104,7 @@ int http_write_request(struct str method, struct str target, struct buf *out,
 int http_write_status(int status, struct buf *out, struct err *e) MUST_USE;
 /* ERR_PROTO when name or value could end the line or is no field at all. */
 int http_write_field(struct str name, struct str value, struct buf *out, struct err *e) MUST_USE;
+int http_write_length(uint64_t length, struct buf *out, struct err *e) MUST_USE; /* the field */
 
 /* A chunk is http_chunk_head(n, …), n bytes, HTTP_CHUNK_TAIL; HTTP_CHUNK_LAST ends the body. */
 #define HTTP_CHUNK_HEAD_LEN 20

@@ -283,6 +283,25 @@ static void test_without_positions(void **state)
     assert_non_null(strstr(e.msg, "line 2, column 2"));
 }
 
+/* Small texts are read in room of fixed size: the densest ones must fit as well. */
+static void test_dense_texts_of_every_length(void **state)
+{
+    static const char *const items[] = { "1,", "[],", "{},", "\"\",", "[[]],", "\n\"a\"," };
+    for (size_t i = 0; i < ARRAY_LEN(items); i++) {
+        CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+        buf_adds(&text, "[");
+        for (size_t n = 1; text.len < 2000; n++) {
+            CLEANUP(arena) struct arena *a = arena_new();
+            struct json *v = NULL;
+            buf_adds(&text, items[i]);
+            text.ptr[text.len - 1] = ']';
+            assert_int_equal(json_parse(a, buf_str(&text), NULL, &v, NULL), 0);
+            assert_int_equal(json_len(v), n);
+            text.ptr[text.len - 1] = ',';
+        }
+    }
+}
+
 static void test_strings_are_copies(void **state)
 {
     CLEANUP(arena) struct arena *a = arena_new();
@@ -307,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_hostile_nesting_is_refused_early),
         cmocka_unit_test(test_many_keys),
         cmocka_unit_test(test_without_positions),
+        cmocka_unit_test(test_dense_texts_of_every_length),
         cmocka_unit_test(test_strings_are_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

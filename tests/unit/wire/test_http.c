@@ -332,8 +332,14 @@ static void test_writing(void **state)
     assert_int_equal(http_write_field(STR("A"), STR("b\tc"), &out, NULL), 0);
     assert_int_equal(http_write_status(429, &out, NULL), 0);
     assert_int_equal(http_write_status(799, &out, NULL), 0);
+    assert_int_equal(http_write_length(0, &out, NULL), 0);
+    assert_int_equal(http_write_length(UINT64_MAX, &out, NULL), 0);
     assert_string_equal(out.ptr, "POST /p?q HTTP/1.1\r\nA: b\tc\r\n"
-                                 "HTTP/1.1 429 Too Many Requests\r\nHTTP/1.1 799 \r\n");
+                                 "HTTP/1.1 429 Too Many Requests\r\nHTTP/1.1 799 \r\n"
+                                 "Content-Length: 0\r\n"
+                                 "Content-Length: 18446744073709551615\r\n");
+    assert_int_equal(http_write_status(99, &out, NULL), -ERR_PROTO);
+    assert_int_equal(http_write_status(1000, &out, NULL), -ERR_PROTO);
     assert_int_equal(http_write_request(STR("GET"), STR("/ HTTP/1.1\r\nX: y"), &out, NULL),
                      -ERR_PROTO);
     assert_int_equal(http_write_field(STR("A"), STR("b\r\nX: y"), &out, NULL), -ERR_PROTO);
