@@ -33,6 +33,8 @@ from cases import FAILED, PASSED, SKIPPED, Case  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TESTS = os.path.join(ROOT, "tests", "integration")
 DEFAULT_TIMEOUT = 300
+# Half of the time they wait for something: two for each processor.
+JOBS = 2 * (os.cpu_count() or 1)
 OWN_TIMEOUT = re.compile(r"^FILE_TIMEOUT = (\d+)", re.MULTILINE)
 
 
@@ -181,11 +183,15 @@ def read_report(suite, stem, report):
     return found, open_tests, done
 
 
-def run_file(path, suite, env, logs, match=None):
-    """Runs one file, gives its cases."""
+def timeout_of(path):
     with open(path, encoding="utf-8") as f:
         own = OWN_TIMEOUT.search(f.read())
-    timeout = int(own.group(1)) if own else DEFAULT_TIMEOUT
+    return int(own.group(1)) if own else DEFAULT_TIMEOUT
+
+
+def run_file(path, suite, env, logs, match=None):
+    """Runs one file, gives its cases."""
+    timeout = timeout_of(path)
     stem = os.path.splitext(os.path.basename(path))[0]
     log = os.path.join(logs, f"{suite}-{stem}.log".replace(" ", "-"))
     report = log + ".jsonl"
@@ -251,19 +257,21 @@ def discover():
     return found
 
 
-def run(build, suite, logs, files=None, jobs=2, match=None):
+def run(build, suite, logs, files=None, jobs=JOBS, match=None):
     """Runs the files (default: all), at most `jobs` at once; gives all cases."""
     os.makedirs(logs, exist_ok=True)
     env = environment(build)
+    # Those that may take long begin first: nothing waits for the last of them alone.
+    ordered = sorted(files or discover(), key=timeout_of, reverse=True)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        groups = pool.map(lambda f: run_file(f, suite, env, logs, match), files or discover())
+        groups = pool.map(lambda f: run_file(f, suite, env, logs, match), ordered)
         return [case for group in groups for case in group]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--match", help="only tests whose name contains this")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--report", help=argparse.SUPPRESS)

@@ -152,6 +152,8 @@ static void initialized(struct acp *p, const struct json *result)
     p->auth_methods = json_copy(p->keep, json_get(result, "authMethods"));
     struct json *agent = json_get(result, "agentInfo");
     if (json_is(agent, JSON_OBJECT)) {
+        struct str told = json_str(json_get(agent, "version"), STR_EMPTY);
+        p->report.version = arena_str(p->keep, str_slice(told, 0, 64));
         acp_event(p, "agent", "agent", agent);
     }
     if (p->quirks->auth == NULL) {

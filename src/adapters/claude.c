@@ -232,11 +232,15 @@ static void on_init(struct claude *c, const struct json *line)
 {
     struct str model = json_str(json_get(line, "model"), STR_EMPTY);
     struct str session = json_str(json_get(line, "session_id"), STR_EMPTY);
+    struct str version = json_str(json_get(line, "claude_code_version"), STR_EMPTY);
     if (c->report.model.len == 0 && model.len > 0) {
         c->report.model = arena_str(c->keep, str_slice(model, 0, 256));
     }
     if (c->report.session_id.len == 0 && session.len > 0) {
         c->report.session_id = arena_str(c->keep, str_slice(session, 0, 256));
+    }
+    if (c->report.version.len == 0 && version.len > 0) {
+        c->report.version = arena_str(c->keep, str_slice(version, 0, 64));
     }
 }
 

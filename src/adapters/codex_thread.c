@@ -237,12 +237,14 @@ static void thread_stands(struct codex *c, const struct json *result)
 {
     struct str id = json_str(json_pointer(result, STR("/thread/id")), STR_EMPTY);
     struct str model = json_str(json_get(result, "model"), STR_EMPTY);
+    struct str version = json_str(json_pointer(result, STR("/thread/cliVersion")), STR_EMPTY);
     if (id.len == 0 || id.len > CODEX_ID_MAX) {
         codex_give_up(c, "the answer to 'thread/start' names no thread");
         return;
     }
     c->report.session_id = arena_str(c->keep, id);
     c->report.model = arena_str(c->keep, str_slice(model, 0, CODEX_ID_MAX));
+    c->report.version = arena_str(c->keep, str_slice(version, 0, 64));
     codex_turn(c, c->prompt);
 }
 

@@ -31,6 +31,7 @@ struct agent_report {
     bool text_truncated;           /* the head was dropped, stdout.log has it all */
     struct str session_id;         /* empty: none */
     struct str model;              /* what the harness says it used; empty: nothing */
+    struct str version;            /* of itself, as it says; empty: it does not */
     struct str error;              /* the harness' own words for its failure; empty: none */
     bool failed;                   /* the harness said that it failed */
     bool needs_human;              /* it said that a person has to look at it */

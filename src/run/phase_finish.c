@@ -217,6 +217,7 @@ int phase_finish(struct run *run, struct err *e)
     struct summary s = {
         .adapter = run->settings.adapter == NULL ? "none" : run->settings.adapter,
         .engine = { .name = program_name(run),
+                    .version = r->version.len > 0 ? r->version.ptr : NULL,
                     .model = r->model.len > 0 ? r->model.ptr : run->settings.model },
         .session_id = r->session_id.len > 0 ? r->session_id.ptr : NULL,
         .reason = run->cause.reason == REASON_NONE ? REASON_SUCCESS : run->cause.reason,

@@ -44,7 +44,8 @@ class Store:
     """Images of the tests, in directories of their own."""
 
     def __init__(self):
-        self.dir = tempfile.mkdtemp(prefix="cinch-images-")
+        # Not below the TMPDIR of the tests: podman takes half a minute for each container where this is long.
+        self.dir = tempfile.mkdtemp(prefix="cinch-images-", dir="/tmp")
         conf = os.path.join(self.dir, "storage.conf")
         with open(conf, "w", encoding="utf-8") as f:
             f.write(f'[storage]\ndriver = "overlay"\ngraphroot = "{self.dir}/graph"\nrunroot = "{self.dir}/run"\n')

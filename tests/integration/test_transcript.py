@@ -48,8 +48,12 @@ class Clean(Case):
         self.assertEqual(said["summary"]["adapter"], adapter)
 
     def real_one(self, adapter):
-        self.env["PATH"] = os.path.dirname(self.real(adapter)) + ":" + self.env["PATH"]
-        self.assert_clean(self.converse(adapter), adapter)
+        program = self.real(adapter)
+        self.env["PATH"] = os.path.dirname(program) + ":" + self.env["PATH"]
+        r = self.converse(adapter)
+        self.assert_clean(r, adapter)
+        # What it says of itself, and where it was installed.
+        self.assertIn(f"/{adapter}-{r.manifest['metadata']['engine']['version']}/", program)
 
     def test_api_direct(self):
         self.assert_clean(self.converse("api-direct", "--model", "m"), "api-direct")
