@@ -163,5 +163,46 @@ class Kept(harness.Case):
         self.assertIn("goes on in the same directory only", r.manifest["error"])
 
 
+# Writes down what was said a moment after its answer; if it is told to end before that, it does not.
+LATE = """#!/usr/bin/python3
+import json, os, select, sys
+def say(message):
+    os.write(1, json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\\n")
+def line():
+    text = b""
+    while not text.endswith(b"\\n"):
+        byte = os.read(0, 1)
+        if not byte:
+            sys.exit(0)
+        text += byte
+    return json.loads(text)
+while True:
+    m = line()
+    answer = {"initialize": {"protocolVersion": 1, "agentCapabilities": {"loadSession": True},
+                             "agentInfo": {"name": "late", "version": "7.1"}},
+              "session/new": {"sessionId": "s-1"}}.get(m["method"], {"stopReason": "end_turn"})
+    if m["method"] == "session/prompt":
+        with open(os.environ["HOME"] + "/talk.txt", "w") as f:
+            f.write("asked\\n")
+        say({"method": "session/update", "params": {"sessionId": "s-1", "update": {
+            "sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "done"}}}})
+    say({"id": m["id"], "result": answer})
+    if m["method"] == "session/prompt" and not select.select([0], [], [], 0.3)[0]:
+        with open(os.environ["HOME"] + "/talk.txt", "a") as f:
+            f.write("answered\\n")
+"""
+
+
+class Late(harness.Case):
+    def test_what_is_written_after_the_answer(self):
+        self.write("profiles/late.yaml", "name: late\ndriver: acp\nargv: [\"{command...}\"]\nhome: private\n"
+                   "session: {files: [talk.txt], written_ms: 60000}\n")
+        agent = self.write("ws/agent", LATE, 0o755)
+        r = self.run_cinch("--adapter-dir", self.path("profiles"), "--adapter", "late", "do it", "--", agent)
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
+        self.assertEqual(r.bytes("session", "harness", "talk.txt"), b"asked\nanswered\n")
+        self.assertEqual(r.manifest["metadata"]["engine"]["version"], "7.1")
+
+
 if __name__ == "__main__":
     harness.main()
