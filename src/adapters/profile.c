@@ -151,6 +151,7 @@ static const struct shape session_shape[] = {
     { "files", SHAPE_STRINGS },
     { "anywhere", SHAPE_BOOL },
     { "written_ms", SHAPE_INT },
+    { "written_as", SHAPE_STRING },
     { "rename", SHAPE_OBJECT, .inner = rename_shape },
     { 0 },
 };
@@ -309,6 +310,7 @@ static int read_session(struct profile *p, const char *file, struct err *e)
     p->session_files = json_get(s, "files");
     p->session_anywhere = json_bool(json_get(s, "anywhere"), false);
     p->session_written_ms = json_int(json_get(s, "written_ms"), 0);
+    p->session_written_as = json_cstring(json_get(s, "written_as"), "");
     p->session_from = json_cstring(json_get(rename, "from"), NULL);
     p->session_to = json_cstring(json_get(rename, "to"), NULL);
     if (rename != NULL &&

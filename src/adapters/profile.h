@@ -200,7 +200,8 @@ struct profile {
     struct json *session_files; /* patterns of files below the home that a conversation needs to go
                                    on in another run; NULL: none */
     bool session_anywhere;      /* it does so in another directory, too */
-    int64_t session_written_ms; /* its last words are there at most so long after the turn */
+    int64_t session_written_ms; /* its last words are there at most so long after the turn … */
+    const char *session_written_as;        /* … in a line that holds this */
     const char *session_from, *session_to; /* beginning of their names, when they come back */
     struct json *output;                   /* mapping, see mapping.h; never NULL */
     struct capability_set capabilities;

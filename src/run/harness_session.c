@@ -29,9 +29,11 @@
 
 struct walk {
     struct run *run;
-    int to;          /* root of the copies; -1: none, the bytes are only counted */
+    int to;          /* root of the copies; -1: none, lines are counted */
     bool clean;      /* they go into the record */
     size_t n, bytes; /* so far */
+    struct str words;
+    size_t found;
 };
 
 /* --- one file --- */
@@ -82,6 +84,22 @@ static const char *new_name(const struct walk *w, struct arena *a, const char *p
                         w->run->record.state.run_id, base.ptr + strlen(p->session_from));
 }
 
+static bool holds(struct str line, struct str words)
+{
+    return words.len == 0 || memmem(line.ptr, line.len, words.ptr, words.len) != NULL;
+}
+
+static size_t count_lines(const struct walk *w, struct str text)
+{
+    struct str mark = str_of(w->run->settings.profile->session_written_as);
+    size_t n = 0;
+    while (text.len > 0) {
+        struct str line = str_split(&text, '\n');
+        n += holds(line, w->words) && holds(line, mark) ? 1 : 0;
+    }
+    return n;
+}
+
 static int take_file(struct walk *w, int from, const char *name, const char *path, struct err *e)
 {
     CLEANUP(arena) struct arena *a = arena_new();
@@ -93,14 +111,12 @@ static int take_file(struct walk *w, int from, const char *name, const char *pat
     if (w->n == FILES_MAX) {
         return ERR(e, ERR_LIMIT, "more than %d files", FILES_MAX);
     }
-    if (w->to < 0) {
-        struct stat st;
-        w->n++;
-        w->bytes += fstat(fd, &st) < 0 ? 0 : (size_t)st.st_size;
-        return 0;
-    }
     int r = file_read_fd(fd, path, BYTES_MAX - w->bytes, &bytes, e);
     struct str text = buf_str(&bytes);
+    if (r == 0 && w->to < 0) {
+        w->found += count_lines(w, text);
+        return 0;
+    }
     if (r < 0 || (w->clean && !make_clean(w, a, path, &text))) {
         return r;
     }
@@ -179,14 +195,14 @@ static int open_home(const struct run *run)
     return openat(run->record.dir.dir_fd, "home", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-int64_t harness_session_size(struct run *run)
+size_t harness_session_count(struct run *run, struct str words)
 {
-    struct walk w = { .run = run, .to = -1 };
+    struct walk w = { .run = run, .to = -1, .words = words };
     CLEANUP(fd) int home = open_home(run);
     if (home >= 0) {
         (void)!visit_all(&w, home, NULL);
     }
-    return (int64_t)w.bytes;
+    return w.found;
 }
 
 /* --- keep --- */

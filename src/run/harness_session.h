@@ -6,7 +6,7 @@
  *
  *   admit    harness_session_admit()  DIR is a record of this adapter and names a conversation
  *   prepare  harness_session_put()    its files, into the new home; not over what is there
- *   execute  harness_session_size()   are they written yet?
+ *   execute  harness_session_count()  are the last words written yet?
  *   collect  harness_session_keep()   those of this run, into the record
  *
  * session/harness.json says whose conversation it is, and in which directory it was had. Most
@@ -18,9 +18,10 @@
  */
 #pragma once
 
-#include <stdint.h>
+#include <stddef.h>
 
 #include "base/err.h"
+#include "base/str.h"
 
 struct run;
 
@@ -28,7 +29,7 @@ struct run;
  * ERR_INPUT when there is no such record or it has no conversation. */
 int harness_session_admit(struct run *run, struct err *e) MUST_USE;
 int harness_session_put(struct run *run, struct err *e) MUST_USE;
-/* Of all these files in the home, so far; 0: there are none. */
-int64_t harness_session_size(struct run *run);
+/* Lines of these files, in the home, that hold the words as the profile says. */
+size_t harness_session_count(struct run *run, struct str words);
 /* A failure only warns. */
 void harness_session_keep(struct run *run);

@@ -23,7 +23,8 @@
 /* For going after the last turn. */
 #define END_TIME (1 * NSEC_PER_SEC)
 /* Between looks at whether the conversation is written down. */
-#define WRITING_LOOK (5 * NSEC_PER_MS)
+#define WRITING_LOOK  (5 * NSEC_PER_MS)
+#define WORDS_LONGEST 64
 
 enum stage {
     STAGE_TALKING,
@@ -39,9 +40,10 @@ struct dialogue {
     struct timer *timer; /* of settling, of an interrupt and of the end */
     enum stage stage;
     nsec settle;
-    int64_t written;    /* of the conversation: bytes at the end of the turn, then at each look */
-    nsec written_until; /* it may take so long to grow */
-    bool grown;
+    struct str words;   /* of its last answer, that stand in what is written down as they are */
+    size_t written;     /* how often they did at the end of the turn */
+    nsec written_until; /* they may take so long */
+    bool found;
     bool interrupted;
 };
 
@@ -64,16 +66,13 @@ static void end_it(struct dialogue *d)
 /* There is nothing to wait on: the files are known by patterns, and some are not there yet. */
 static void look_at_conversation(struct dialogue *d)
 {
-    int64_t size = harness_session_size(d->run);
-    bool rests = size == d->written;
-    if ((d->grown && rests) || clock_now() >= d->written_until) {
+    if (d->found || clock_now() >= d->written_until) {
         end_it(d);
         return;
     }
-    d->grown = d->grown || !rests;
-    d->written = size;
+    d->found = harness_session_count(d->run, d->words) > d->written;
     d->stage = STAGE_WRITING;
-    timer_arm(d->timer, clock_now() + WRITING_LOOK);
+    timer_arm(d->timer, clock_now() + WRITING_LOOK); /* found: for the rest of its line */
 }
 
 static void end_when_written(struct dialogue *d)
@@ -112,6 +111,35 @@ static void next_turn(struct run *run, struct str text)
     run->driver->say(run->session, text);
 }
 
+static bool is_plain(char c)
+{
+    char letter = (char)(c | 0x20);
+    return (letter >= 'a' && letter <= 'z') || (c >= '0' && c <= '9') || c == ' ';
+}
+
+/* Of an answer, the longest part that no format writes in another way. */
+static struct str plain_words(struct str text)
+{
+    struct str best = STR_EMPTY;
+    for (size_t from = 0, to = 0; from < text.len; from = to + 1) {
+        for (to = from; to < text.len && (is_plain(text.ptr[to])); to++) {
+        }
+        best = to - from > best.len ? str_slice(text, from, to) : best;
+    }
+    return str_slice(best, 0, WORDS_LONGEST);
+}
+
+static void note_words(struct dialogue *d, struct str answer)
+{
+    nsec time = d->run->settings.profile->session_written_ms * NSEC_PER_MS;
+    d->written_until = clock_now() + time;
+    d->found = false;
+    if (time > 0) {
+        d->words = arena_str(d->run->arena, plain_words(answer));
+        d->written = harness_session_count(d->run, d->words);
+    }
+}
+
 static void judge(void *arg)
 {
     struct dialogue *d = arg;
@@ -126,6 +154,7 @@ static void judge(void *arg)
     }
     d->stage = STAGE_JUDGING;
     run->driver->end(run->session, &report);
+    note_words(d, report.text);
     rounds_judge(run, &report, next_turn);
 }
 
@@ -139,14 +168,6 @@ static void tell_turn(struct run *run)
                                                        .context = context });
 }
 
-static void note_conversation(struct dialogue *d)
-{
-    nsec time = d->run->settings.profile->session_written_ms * NSEC_PER_MS;
-    d->written_until = clock_now() + time;
-    d->written = time == 0 ? 0 : harness_session_size(d->run);
-    d->grown = false;
-}
-
 static void on_turn(void *owner, const struct driver_turn *turn)
 {
     struct run *run = owner;
@@ -155,7 +176,6 @@ static void on_turn(void *owner, const struct driver_turn *turn)
         return; /* a second result of the same turn */
     }
     tell_turn(run);
-    note_conversation(d);
     d->settle = turn->settle;
     d->stage = STAGE_SETTLING;
     if (d->settle > 0) {

@@ -163,7 +163,7 @@ class Kept(harness.Case):
         self.assertIn("goes on in the same directory only", r.manifest["error"])
 
 
-# Writes down what was said a moment after its answer; if it is told to end before that, it does not.
+# Writes down what was said after its answer, bit by bit; if it is told to end before that, it does not.
 LATE = """#!/usr/bin/python3
 import json, os, select, sys
 def say(message):
@@ -187,20 +187,22 @@ while True:
         say({"method": "session/update", "params": {"sessionId": "s-1", "update": {
             "sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "done"}}}})
     say({"id": m["id"], "result": answer})
-    if m["method"] == "session/prompt" and not select.select([0], [], [], 0.3)[0]:
+    for word in ("heard: done", "said: done") if m["method"] == "session/prompt" else ():
+        if select.select([0], [], [], 0.2)[0]:
+            break
         with open(os.environ["HOME"] + "/talk.txt", "a") as f:
-            f.write("answered\\n")
+            f.write(word + "\\n")
 """
 
 
 class Late(harness.Case):
     def test_what_is_written_after_the_answer(self):
         self.write("profiles/late.yaml", "name: late\ndriver: acp\nargv: [\"{command...}\"]\nhome: private\n"
-                   "session: {files: [talk.txt], written_ms: 60000}\n")
+                   "session: {files: [talk.txt], written_ms: 60000, written_as: said}\n")
         agent = self.write("ws/agent", LATE, 0o755)
         r = self.run_cinch("--adapter-dir", self.path("profiles"), "--adapter", "late", "do it", "--", agent)
         self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
-        self.assertEqual(r.bytes("session", "harness", "talk.txt"), b"asked\nanswered\n")
+        self.assertEqual(r.bytes("session", "harness", "talk.txt"), b"asked\nheard: done\nsaid: done\n")
         self.assertEqual(r.manifest["metadata"]["engine"]["version"], "7.1")
 
 
