@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "record/redact.h"
 
@@ -142,16 +143,26 @@ void record_beat(struct record *rec)
     write_state(rec);
 }
 
+/* Whole from the beginning: who looks finds a time or no file. */
+static int first_beat(const struct record *rec, struct str now)
+{
+    const int flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    int dir = rec->dir.dir_fd;
+    return file_write_atomic(dir, "heartbeat", now, 0600, NULL) < 0
+               ? -1
+               : openat(dir, "heartbeat", flags);
+}
+
 void record_life(struct record *rec)
 {
     char now[CLOCK_ISO_LEN + 1];
-    if (rec->life_fd == -1) {
-        const int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-        int fd = openat(rec->dir.dir_fd, "heartbeat", flags, 0600);
-        rec->life_fd = fd < 0 ? -2 : fd;
-    }
     size_t len = strlen(clock_iso(clock_wall(), now));
     now[len++] = '\n';
+    if (rec->life_fd == -1) {
+        int fd = first_beat(rec, str_n(now, len));
+        rec->life_fd = fd < 0 ? -2 : fd;
+        return;
+    }
     /* Always as long as before, so nobody reads half a time. Nothing depends on it. */
     ssize_t n = rec->life_fd < 0 ? 0 : pwrite(rec->life_fd, now, len, 0);
     (void)n;
