@@ -172,6 +172,7 @@ FAULTS = [
 TIMEOUTS = {"cinch:waits_for_input": 2}
 
 
+@unittest.skipIf(harness.SANITIZED, "this is about the scenarios, which are the same in the plain build")
 class Mutation(harness.Case):
     def setUp(self):
         super().setUp()
