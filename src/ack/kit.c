@@ -235,6 +235,12 @@ static void on_done(void *arg, const struct verdict *v)
     loop_post(j->kit->loop, conclude, j);
 }
 
+/* Of one run of it. */
+static nsec timeout_of(const struct job *j)
+{
+    return j->scenario->timeout > 0 ? j->scenario->timeout : j->kit->opts->timeout;
+}
+
 static void start(struct job *j)
 {
     struct kit *k = j->kit;
@@ -255,7 +261,7 @@ static void start(struct job *j)
         .secrets = o->secrets,
         .live = o->live,
         .dir = j->verdict->dir,
-        .timeout = j->scenario->timeout > 0 ? j->scenario->timeout : o->timeout,
+        .timeout = timeout_of(j),
         .environ = o->environ,
         .on_done = on_done,
         .arg = j,
@@ -309,8 +315,7 @@ static void on_tick(void *arg)
     nsec now = clock_now();
     for (size_t i = 0; i < k->next; i++) {
         struct job *j = &k->jobs[i];
-        nsec timeout = j->scenario->timeout > 0 ? j->scenario->timeout : k->opts->timeout;
-        if (j->state == JOB_RUNS && now - j->started > timeout + GRACE) {
+        if (j->state == JOB_RUNS && now - j->started > timeout_of(j) + GRACE) {
             give_up(j);
         }
     }

@@ -38,3 +38,12 @@ static void countdown_step(void)
 #define COUNTED_FCHMODAT  COUNTED(fchmodat, (int a, const char *b, mode_t c, int d), (a, b, c, d))
 #define COUNTED_UTIMENSAT \
     COUNTED(utimensat, (int a, const char *b, const struct timespec c[2], int d), (a, b, c, d))
+
+#define COUNTED_ALL   \
+    COUNTED_RENAMEAT  \
+    COUNTED_MKDIRAT   \
+    COUNTED_UNLINKAT  \
+    COUNTED_LINKAT    \
+    COUNTED_SYMLINKAT \
+    COUNTED_FCHMODAT  \
+    COUNTED_UTIMENSAT

@@ -32,13 +32,7 @@
 #include "workspace/savepoint.h"
 #include "workspace/txn.h"
 
-COUNTED_RENAMEAT
-COUNTED_MKDIRAT
-COUNTED_UNLINKAT
-COUNTED_LINKAT
-COUNTED_SYMLINKAT
-COUNTED_FCHMODAT
-COUNTED_UTIMENSAT
+COUNTED_ALL
 
 struct request {
     bool copy;

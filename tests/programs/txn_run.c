@@ -32,13 +32,7 @@
 #include "own_mounts.h"
 #include "workspace/txn.h"
 
-COUNTED_RENAMEAT
-COUNTED_MKDIRAT
-COUNTED_UNLINKAT
-COUNTED_LINKAT
-COUNTED_SYMLINKAT
-COUNTED_FCHMODAT
-COUNTED_UTIMENSAT
+COUNTED_ALL
 
 struct request {
     struct txns_opts opts;
