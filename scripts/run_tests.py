@@ -11,6 +11,7 @@ build/logs, the results for machines in build/junit.xml.
 import argparse
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -35,6 +36,8 @@ def run(stage, command, env=None):
     """Runs one command with its output in the stage's log; gives (exit status, output)."""
     path = os.path.join(LOGS, stage.replace(" ", "-") + ".log")
     with open(path, "wb") as log:
+        log.write(f"$ {' '.join(command)}\n".encode())
+        log.flush()
         code = subprocess.run(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=env, check=False
         ).returncode
@@ -110,7 +113,8 @@ def ack(stage):
     path = os.path.join(LOGS, "ack.json")
     if os.path.exists(path):
         os.unlink(path)
-    code, output = run(stage, ["scripts/ack", "--jobs", ACK_JOBS, "--json", path, "--publish-dir", LOGS])
+    seed = str(random.randrange(1000000)) # the order does not matter, so each time it is another
+    code, output = run(stage, ["scripts/ack", "--jobs", ACK_JOBS, "--shuffle", seed, "--json", path, "--publish-dir", LOGS])
     if not os.path.exists(path):
         return [Case(stage, "ack", FAILED, 0.0, results.tail(output, 60))]
     with open(path, encoding="utf-8") as f:
@@ -118,7 +122,7 @@ def ack(stage):
     words = {"passed": PASSED, "skipped": SKIPPED}
     found = [
         Case(stage, f"{v['adapter']}.{v['scenario']}", words.get(v["status"], FAILED), v["took_ms"] / 1000,
-             "\n".join(v["why"]))
+             "\n".join(v["why"] + ([f"(with --shuffle {seed})"] if v["status"] not in words else [])))
         for v in verdicts
     ]
     if code != 0 and results.count(found)[1] == 0:

@@ -47,7 +47,8 @@ struct kit {
     struct loop *loop;
     struct timer *tick;
     struct expected expected;
-    struct job *jobs;
+    struct job *jobs;   /* as the report has them */
+    struct job **order; /* as they are tried; those before `next` were */
     size_t len, next;
     unsigned running;
     bool interrupted;
@@ -287,7 +288,7 @@ static void fill(struct kit *k)
 {
     while (!k->interrupted && k->next < k->len &&
            k->running < (k->opts->jobs == 0 ? 1 : k->opts->jobs)) {
-        struct job *j = &k->jobs[k->next++];
+        struct job *j = k->order[k->next++];
         if (j->state == JOB_SETTLED) {
             continue;
         }
@@ -314,7 +315,7 @@ static void on_tick(void *arg)
     const struct kit_watcher *w = &k->opts->watcher;
     nsec now = clock_now();
     for (size_t i = 0; i < k->next; i++) {
-        struct job *j = &k->jobs[i];
+        struct job *j = k->order[i];
         if (j->state == JOB_RUNS && now - j->started > timeout_of(j) + GRACE) {
             give_up(j);
         }
@@ -337,7 +338,7 @@ static void on_signal(void *arg, int signo)
     }
     k->interrupted = true;
     for (size_t i = 0; i < k->next; i++) {
-        struct job *j = &k->jobs[i];
+        struct job *j = k->order[i];
         if (j->state == JOB_RUNS) {
             end_trial(j);
             j->state = JOB_WAITS; /* settled when its processes are gone */
@@ -438,6 +439,26 @@ static void make_jobs(struct kit *k, struct kit_report *ret)
     ret->len = k->len;
 }
 
+/* The next number of a sequence that the seed alone decides (splitmix64). */
+static uint64_t draw(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+static void make_order(struct kit *k)
+{
+    uint64_t state = k->opts->seed;
+    k->order = arena_array(k->arena, k->len, sizeof(struct job *));
+    for (size_t i = 0; i < k->len; i++) {
+        size_t at = k->opts->shuffle ? (size_t)(draw(&state) % (i + 1)) : i;
+        k->order[i] = k->order[at];
+        k->order[at] = &k->jobs[i];
+    }
+}
+
 static void list_stale(struct kit *k, struct kit_report *ret)
 {
     const char **stale = arena_array(k->arena, k->expected.len, sizeof *stale);
@@ -506,6 +527,7 @@ int kit_run(struct arena *a, const struct kit_opts *o, struct kit_report *ret, s
         return r;
     }
     make_jobs(&k, ret);
+    make_order(&k);
     list_stale(&k, ret);
     if (o->watcher.begin != NULL) {
         o->watcher.begin(o->watcher.owner, k.len);

@@ -8,13 +8,15 @@
  *   return kit_failed(&report) ? 1 : 0;
  *
  * Blocks until all trials have come to an end; SIGINT and SIGTERM end those under way, and the
- * report has the rest as skipped. Scenarios are tried in the order of the table, `jobs` at a time;
- * before all of them, adapter by adapter, the checks of the file contract (ack/contract.h).
+ * report has the rest as skipped. Scenarios are tried adapter by adapter in the order of the table,
+ * or in one of chance, `jobs` at a time; before all of them, adapter by adapter, the checks of the
+ * file contract (ack/contract.h).
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "ack/scenario.h"
 #include "ack/trial.h"
@@ -64,6 +66,8 @@ struct kit_opts {
     const char *const *secrets;      /* that adapters need, see trial.h; may be NULL */
     bool live;
     unsigned jobs;
+    bool shuffle; /* the order is drawn by `seed`, always the same for the same one */
+    uint64_t seed;
     nsec timeout; /* of one scenario that has none of its own */
     /* Where trials work: missing, or empty. Each has DIR/ADAPTER/SCENARIO, which is made before it
      * starts and removed after, but for those that failed. */

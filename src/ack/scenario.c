@@ -4,15 +4,25 @@
  */
 #include "ack/scenario.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 
 #include "ack/builtin.h"
 #include "ack/check.h"
+#include "base/file.h"
 #include "base/shape.h"
 #include "base/yaml.h"
 
-enum { SCENARIOS_MAX = 1024, CAPABILITIES_MAX = 8, RUNS_MAX = 16, COPIES_MAX = 16 };
+enum {
+    SCENARIOS_MAX = 1024,
+    CAPABILITIES_MAX = 8,
+    RUNS_MAX = 16,
+    COPIES_MAX = 16,
+    NAME_MAX_LEN = 80
+};
+
+#define SCENARIO_FILE_MAX (4u << 20)
 
 static const struct shape signal_shape[] = {
     { "to", SHAPE_WORD, .words = "cinch|harness" },
@@ -231,6 +241,37 @@ static int read_capabilities(const struct reading *rd, const struct json *v, str
     return 0;
 }
 
+/* It is the name of a directory, and stands in tables and reports. */
+static bool is_name(struct str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_')) {
+            return false;
+        }
+    }
+    return s.len > 0 && s.len <= NAME_MAX_LEN;
+}
+
+/* Files of a scenario lie below the directory that is meant: no part of a path leads out. */
+static int check_files(const struct reading *rd, const struct json *files, struct err *e)
+{
+    for (size_t i = 0; json_is(files, JSON_OBJECT) && i < files->object.len; i++) {
+        const struct json_member *m = &files->object.members[i];
+        struct str rest = m->key;
+        do {
+            struct str part = str_split(&rest, '/');
+            if (part.len == 0 || str_eqc(part, ".") || str_eqc(part, "..")) {
+                return complain(rd, m->value, "the path of a file is relative and leads down", e);
+            }
+        } while (rest.ptr != NULL);
+        if (!json_is(m->value, JSON_STRING)) {
+            return complain(rd, m->value, "the content of a file is a text", e);
+        }
+    }
+    return 0;
+}
+
 static int read_scenario(const struct reading *rd, const struct json *own, struct scenario **ret,
                          struct err *e)
 {
@@ -263,7 +304,12 @@ static int read_scenario(const struct reading *rd, const struct json *own, struc
     if (s->name == NULL || s->task == NULL || s->summary[0] == '\0') {
         return complain(rd, own, "a scenario has a name, a summary and a task", e);
     }
+    if (!is_name(str_of(s->name))) {
+        return complain(rd, own, "a name is made of a-z, 0-9 and _, at most 80 of them", e);
+    }
     int r = read_capabilities(rd, v, s, e);
+    r = r < 0 ? r : check_files(rd, s->workspace, e);
+    r = r < 0 ? r : check_files(rd, s->outside, e);
     r = r < 0 ? r : read_runs(rd, v, s, e);
     r = r < 0 ? r : checks_read(s->expect, rd->file, e);
     r = r < 0 ? r : checks_read(s->expect_script, rd->file, e);
@@ -336,13 +382,26 @@ static void order_by_tier(struct arena *a, struct scenario_list *list)
     list->items = sorted;
 }
 
-int scenario_load_all(struct arena *a, struct scenario_list *ret, struct err *e)
+static int load_file(struct arena *a, const char *path, struct scenario_list *list, struct err *e)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(SCENARIO_FILE_MAX);
+    int r = file_read(AT_FDCWD, path, SCENARIO_FILE_MAX, &text, e);
+    return r < 0 ? r
+                 : scenario_parse(a, arena_str(a, buf_str(&text)), arena_dup(a, str_of(path)), list,
+                                  e);
+}
+
+int scenario_load_all(struct arena *a, const char *const *files, struct scenario_list *ret,
+                      struct err *e)
 {
     *ret = (struct scenario_list) { 0 };
     int r = 0;
     for (size_t i = 0; r == 0 && i < builtin_scenarios_len; i++) {
         const struct builtin_scenarios *b = &builtin_scenarios[i];
         r = scenario_parse(a, str_n(b->text, b->len), b->file, ret, e);
+    }
+    for (; r == 0 && files != NULL && *files != NULL; files++) {
+        r = load_file(a, *files, ret, e);
     }
     order_by_tier(a, ret);
     return r;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * struct scenario: one claim about adapters that can be tried on any of them, as data. The table is
- * made of the YAML files in ack/ of the source (compiled in); no entry knows an adapter.
+ * made of the YAML files in ack/ of the source (compiled in) and of files that a user adds; no
+ * entry knows an adapter.
  *
  *   struct scenario_list list;
- *   scenario_load_all(arena, &list, e);
+ *   scenario_load_all(arena, NULL, &list, e);
  *   const struct scenario *s = scenario_find(&list, "test_returns_text_response");
  *
  * A scenario says what is given (files of the workspace, files outside of it, a task, a model that
@@ -79,5 +80,7 @@ struct scenario_list {
 /* ERR_CONFIG with file:line:column. */
 int scenario_parse(struct arena *a, struct str text, const char *file, struct scenario_list *list,
                    struct err *e) MUST_USE;
-int scenario_load_all(struct arena *a, struct scenario_list *ret, struct err *e) MUST_USE;
+/* The table, and the scenarios of `files` (NULL-terminated; NULL: none) in it. */
+int scenario_load_all(struct arena *a, const char *const *files, struct scenario_list *ret,
+                      struct err *e) MUST_USE;
 const struct scenario *scenario_find(const struct scenario_list *list, const char *name);

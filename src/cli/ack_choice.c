@@ -303,7 +303,7 @@ int ack_choose_scenarios(struct cli *cli, const struct options *opt, struct scen
                          struct err *e)
 {
     struct scenario_list all;
-    int r = scenario_load_all(cli->arena, &all, e);
+    int r = scenario_load_all(cli->arena, options_list(opt, "scenario-file"), &all, e);
     contract_scenarios(cli->arena, &all);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(filters); i++) {
         r = check_filter(&filters[i], opt, &all, e);
@@ -329,7 +329,7 @@ int ack_choose_scenarios(struct cli *cli, const struct options *opt, struct scen
 int ack_scenarios_up_to(struct arena *a, enum capability_tier tier, struct scenario_list *ret,
                         struct err *e)
 {
-    int r = scenario_load_all(a, ret, e);
+    int r = scenario_load_all(a, NULL, ret, e);
     while (r == 0 && ret->len > 0 && ret->items[ret->len - 1]->tier > tier) {
         ret->len--; /* the table goes tier by tier */
     }

@@ -37,6 +37,8 @@ static const struct option options[] = {
       .flags = OPTION_REPEAT, .complete = COMPLETE_DIRECTORY },
     { "scenario", 's', OPTION_STRING, .value = "GLOB", .help = "only scenarios of such a name",
       .flags = OPTION_REPEAT },
+    { "scenario-file", 0, OPTION_PATH, .value = "FILE", .flags = OPTION_REPEAT,
+      .help = "more scenarios, in a file of your own", .complete = COMPLETE_FILE },
     { "tier", 0, OPTION_ENUM, .words = tiers, .help = "only those of this tier",
       .flags = OPTION_REPEAT },
     { "capability", 0, OPTION_STRING, .value = "NAME", .help = "only those of this capability",
@@ -46,6 +48,9 @@ static const struct option options[] = {
       .help = "what answers the agents: a script, or their real models" },
     { "jobs", 'j', OPTION_INT, .value = "N", .help = "so many at a time", .shown = "number of CPUs",
       .min = 1, .max = 64 },
+    { "shuffle", 0, OPTION_INT, .value = "SEED", .max = INT32_MAX,
+      .help = "in an order of chance, the same for the same number",
+      .shown = "adapter by adapter" },
     { "timeout", 't', OPTION_DURATION, .value = "TIME", .shown = "$ACK_TIMEOUT, or 120",
       .help = "for a scenario that has none of its own", .flags = OPTION_POSITIVE },
     { "expected-failures", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
@@ -223,6 +228,8 @@ static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
     struct kit_opts o = ack_try_defaults();
     o.live = strcmp(options_string(opt, "mode", "script"), "live") == 0;
     o.jobs = (unsigned)options_int(opt, "jobs", o.jobs);
+    o.shuffle = options_given(opt, "shuffle");
+    o.seed = (uint64_t)options_int(opt, "shuffle", 0);
     o.keep = options_flag(opt, "keep", false);
     o.expected = options_string(opt, "expected-failures", NULL);
     o.secrets = options_list(opt, "secret");

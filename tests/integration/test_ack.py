@@ -10,10 +10,12 @@ import os
 import re
 import signal
 import subprocess
+import textwrap
 import unittest
 import xml.etree.ElementTree
 
 import jsonschema
+import yaml
 
 import harness
 
@@ -111,6 +113,32 @@ class Ack(harness.Case):
         names = [a["name"] for a in report["adapters"]]
         self.assertIn("claude-code", names)
         self.assertFalse({"command", "contract", "acp"} & set(names))
+
+    def test_shuffle(self):
+        chosen = ["-a", "api-direct", "-a", "qwen", "--jobs", "1", "-s", "test_native_tool*", "-s", "test_workspace_*", "-s", "test_sandbox_*"]  # all are skipped
+        names = lambda seed: [tuple(line.split()[1:3]) for line in
+                              self.ack(*chosen, *seed, PATH="/nonexistent").stderr.splitlines() if line.startswith("skipped")]
+        table = names([])
+        orders = [names(["--shuffle", str(seed)]) for seed in (1, 1, 2, 3)]
+        self.assertGreater(len(table), 4)
+        self.assertEqual(orders[0], orders[1])
+        self.assertTrue(all(sorted(o) == sorted(table) for o in orders))
+        self.assertTrue(any(o != table for o in orders) and orders[0] != orders[2])
+        report = self.report(*chosen, "--shuffle", "1", PATH="/nonexistent")
+        self.assertEqual([(v["adapter"], v["scenario"]) for v in report["verdicts"]], table)
+
+    def test_scenarios_of_ones_own(self):
+        self.write("mine.yaml", textwrap.dedent("""\
+            bases: {polite: {task: {prompt: Say good day.}, script: {turns: [{say: Good day.}]}}}
+            scenarios:
+              - {name: says_good_day, summary: It greets., capability: text_response, base: polite, expect: [{text: Good day.}]}
+              - {name: says_good_night, summary: It does not., capability: text_response, base: polite, expect: [{text: Good night.}]}
+            """))
+        chosen = ["--scenario-file", "mine.yaml", "-s", "says_*"]
+        report = self.report("-a", "api-direct", *chosen)
+        self.assertEqual([(v["scenario"], v["status"]) for v in report["verdicts"]],
+                         [("says_good_day", "passed"), ("says_good_night", "failed")])
+        self.assertEqual(self.ack("--list", "--quiet", *chosen).stdout, "says_good_day\nsays_good_night\n")
 
     def test_model_by_environment(self):
         variables = {"CODEX_APP_SERVER_TEST_MODEL": "m1", "ACK_MODEL_API_DIRECT": "m2", "ACK_MODEL_CODEX": "no"}
@@ -287,11 +315,43 @@ class Ack(harness.Case):
         missing = sorted(n for n in names if not re.search(rf"[`{{ ]{n}[`:,}} ]", manual))
         self.assertEqual(missing, [])
 
+    def words(self, source, pattern):
+        with open(os.path.join(harness.ROOT, "src", source), encoding="utf-8") as f:
+            found = re.findall(pattern, f.read())
+        self.assertGreater(len(found), 5)
+        return set(found)
+
+    def test_schema_for_editors(self):
+        with open(os.path.join(harness.ROOT, "schema", "ack-scenario.schema.json"), encoding="utf-8") as f:
+            schema = json.load(f)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        check = jsonschema.Draft202012Validator(schema)
+        for path in glob.glob(os.path.join(harness.ROOT, "ack", "*.yaml")):
+            with open(path, encoding="utf-8") as f:
+                check.validate(yaml.safe_load(f))
+        parts = schema["$defs"]
+        self.assertEqual(set(parts["check"]["properties"]), self.words("ack/check.c", r'\{ "(\w+)", WANT_'))
+        self.assertEqual(set(parts["matcher"]["anyOf"][1]["properties"]), self.words("ack/matcher.c", r'\{ "(\w+)", OPERAND_'))
+        self.assertEqual(set(parts["capability"]["enum"]),
+                         {c for s in json.loads(self.ack("--list", "--format", "json").stdout)["scenarios"] for c in s["capabilities"]})
+        keys = {"bases", "scenarios"}.union(*(parts[p]["properties"] for p in ("base", "scenario", "run", "signal")))
+        self.assertEqual(keys, self.words("ack/scenario.c", r'\{ "(\w+)", SHAPE_'))
+        good = "name: a, summary: It is., capability: replay, task: {}"
+        for text in ("name: A, summary: x, capability: replay", good + ", expct: []", good + ", expect: [{reson: x}]",
+                     good + ", expect: [{text: {}}]", good + ", expect: [{result: {status: x}}]", good + ", copies: 17",
+                     good + ", workspace: {../x: y}", good + ", outside: {/x: y}", good + ", copies: 2, runs: [{name: b}]",
+                     good + ", runs: []", good + ", expect: [{reason: x, text: y}]", good + ", signal: {name: HUP}"):
+            with self.subTest(refused=text):
+                self.write("bad.yaml", f"scenarios: [{{{text}}}]\n")
+                self.assertFalse(check.is_valid(yaml.safe_load(f"scenarios: [{{{text}}}]")))
+                self.assertEqual(self.ack("--list", "--scenario-file", "bad.yaml").returncode, 65)
+
     # --- mistakes ---
 
     def test_mistakes(self):
-        with open(os.path.join(self.dir, "bad.yaml"), "w", encoding="utf-8") as f:
-            f.write("expectd: []\n")
+        self.write("bad.yaml", "expectd: []\n")
+        self.write("twice.yaml", "scenarios: [{name: test_returns_text_response, summary: x, capability: replay, task: {},"
+                                 " expect: [{reason: success}]}]\n")
         for code, words, arguments, environment in [
                 (64, "no scenario for 'test_nothing'", ["-s", "test_nothing"], {}),
                 (64, "no scenario for 'telepathy'", ["--capability", "telepathy"], {}),
@@ -303,6 +363,9 @@ class Ack(harness.Case):
                 (69, "api-direkt", [], {"ACK_ADAPTERS": "api-direkt"}),
                 (65, "bad.yaml:1:1: unknown key 'expectd'", ["-a", "api-direct", "--expected-failures", "bad.yaml"], {}),
                 (66, "none.yaml", ["-a", "api-direct", "--expected-failures", "none.yaml"], {}),
+                (65, "bad.yaml:1:1: unknown key 'expectd'", ["--list", "--scenario-file", "bad.yaml"], {}),
+                (65, "twice.yaml:1:13: there is another scenario of this name", ["--list", "--scenario-file", "twice.yaml"], {}),
+                (66, "none.yaml", ["--list", "--scenario-file", "none.yaml"], {}),
         ]:
             with self.subTest(words=words):
                 done = self.ack(*arguments, **environment)

@@ -27,7 +27,8 @@
 struct counts {
     unsigned now, most, started, freed, seen_dirs;
     size_t begun, starts, dones;
-    int raise_at; /* SIGINT when so many have started; 0: never */
+    char order[16]; /* scenarios as they started, a letter each */
+    int raise_at;   /* SIGINT when so many have started; 0: never */
 };
 
 struct trial {
@@ -69,7 +70,8 @@ static int fake_start(struct loop *l, const struct trial_opts *o, struct trial *
     struct trial *t = xcalloc(1, sizeof *t);
     t->opts = *o;
     c->seen_dirs += file_is_dir(AT_FDCWD, o->dir);
-    c->started++;
+    assert_true(c->started < sizeof c->order - 1);
+    c->order[c->started++] = o->scenario->name[0];
     c->now++;
     c->most = c->now > c->most ? c->now : c->most;
     assert_int_equal(timer_new(l, on_timer, t, &t->timer, e), 0);
@@ -99,8 +101,8 @@ struct fixture {
     struct arena *arena;
     struct counts counts;
     struct kit_adapter adapters[3];
-    struct scenario scenarios[8];
-    const struct scenario *items[8];
+    struct scenario scenarios[9];
+    const struct scenario *items[9];
     const char *environ[3];
     struct kit_opts opts;
     struct kit_report report;
@@ -248,6 +250,35 @@ static void test_keep(void **state)
     tear_down(&f);
 }
 
+static const char *order_with(struct fixture *f, bool shuffle, uint64_t seed)
+{
+    f->counts = (struct counts) { 0 };
+    f->opts.shuffle = shuffle;
+    f->opts.seed = seed;
+    run(f);
+    assert_int_equal(f->report.count[VERDICT_PASSED], 8);
+    for (size_t i = 0; i < f->report.len; i++) {
+        assert_ptr_equal(f->report.verdicts[i].scenario, f->items[i]);
+    }
+    return arena_dup(f->arena, str_of(f->counts.order));
+}
+
+/* The order of the report is always the table's. */
+static void test_shuffle(void **state)
+{
+    struct fixture f;
+    bool differ = false;
+    set_up(&f, (const char *const[]) { "a", "b", "c", "d", "e", "f", "g", "h", NULL });
+    assert_string_equal(order_with(&f, false, 7), "abcdefgh");
+    const char *first = order_with(&f, true, 0);
+    assert_string_equal(order_with(&f, true, 0), first);
+    for (uint64_t seed = 1; seed < 4; seed++) {
+        differ = differ || strcmp(order_with(&f, true, seed), first) != 0;
+    }
+    assert_true(differ);
+    tear_down(&f);
+}
+
 static void test_skips(void **state)
 {
     static const char *transcript[] = { "text_response", "transcript", NULL };
@@ -382,6 +413,88 @@ static void test_dir_in_use(void **state)
     tear_down(&f);
 }
 
+/* --- the file contract --- */
+
+static int fake_contract(struct arena *a, const struct contract_opts *o,
+                         struct contract_report *ret, struct err *e)
+{
+    if (strstr(o->adapter, "broken") != NULL) {
+        return ERR(e, ERR_UNAVAILABLE, "it cannot be started");
+    }
+    if (strstr(o->adapter, "stopped") != NULL) {
+        return ERR(e, ERR_CANCELLED, "SIGINT");
+    }
+    *ret = (struct contract_report) {
+        .items = { { "manifest", "", CONTRACT_PASSED, "as it should" },
+                   { "probe", "", CONTRACT_FAILED, "no manifest" },
+                   { "missing_secret", "", CONTRACT_SKIPPED, "it needs none" } },
+        .len = 3,
+    };
+    return 0;
+}
+
+/* Three checks around an ordinary scenario, on one adapter of the contract and an ordinary one. */
+static void set_up_contract(struct fixture *f, const char *adapter)
+{
+    static const char *checks[] = { "manifest", NULL, "probe", "missing_secret" };
+    set_up(f, (const char *const[]) { "contract_manifest", "pass", "contract_probe",
+                                      "contract_missing_secret", NULL });
+    for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
+        f->scenarios[i].contract = checks[i];
+        f->scenarios[i].capabilities = checks[i] == NULL ? f->scenarios[i].capabilities : NULL;
+    }
+    struct profile *p = make_profile(f->arena, DECLARES);
+    p->driver = "contract";
+    f->adapters[1] = (struct kit_adapter) { .name = adapter, .profile = p, .available = true };
+    f->opts.adapters_len = 2;
+    f->opts.engine.contract = fake_contract;
+}
+
+static void test_contract(void **state)
+{
+    struct fixture f;
+    set_up_contract(&f, "exec:/x/good");
+    run(&f);
+    const struct verdict *plain = f.report.verdicts, *v = plain + 4;
+    assert_int_equal(plain[0].status, VERDICT_SKIPPED); /* not of the contract */
+    assert_int_equal(plain[1].status, VERDICT_PASSED);
+    assert_int_equal(v[0].status, VERDICT_PASSED);
+    assert_string_equal(v[0].why, "");
+    assert_int_equal(v[1].status, VERDICT_PASSED);
+    assert_int_equal(v[2].status, VERDICT_FAILED);
+    assert_string_equal(v[2].why, "no manifest");
+    assert_non_null(v[2].dir); /* what all of them left, kept for the one that failed */
+    assert_true(file_is_dir(AT_FDCWD, v[2].dir));
+    assert_null(v[0].dir);
+    assert_int_equal(v[3].status, VERDICT_SKIPPED);
+    assert_string_equal(v[3].why, "it needs none");
+    assert_int_equal(f.counts.started, 2);
+    tear_down(&f);
+}
+
+static void test_contract_not_tried(void **state)
+{
+    struct fixture f;
+    set_up_contract(&f, "exec:/x/broken");
+    run(&f);
+    assert_int_equal(f.report.count[VERDICT_FAILED], 3);
+    assert_string_equal(f.report.verdicts[4].why, "it cannot be started");
+    assert_int_equal(f.report.verdicts[5].status, VERDICT_PASSED);
+    tear_down(&f);
+}
+
+static void test_contract_interrupted(void **state)
+{
+    struct fixture f;
+    set_up_contract(&f, "exec:/x/stopped");
+    run(&f);
+    assert_true(f.report.interrupted);
+    assert_int_equal(f.report.count[VERDICT_SKIPPED], 8);
+    assert_int_equal(f.counts.started, 0);
+    assert_false(is_left(&f, ""));
+    tear_down(&f);
+}
+
 /* --- is it here? --- */
 
 static void probe(struct fixture *f, const char *script, struct kit_adapter *ret)
@@ -465,13 +578,23 @@ static void test_probe_contract(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_passes),         cmocka_unit_test(test_failure_is_kept),
-        cmocka_unit_test(test_keep),           cmocka_unit_test(test_skips),
-        cmocka_unit_test(test_live),           cmocka_unit_test(test_expected),
-        cmocka_unit_test(test_stale),          cmocka_unit_test(test_flaky),
-        cmocka_unit_test(test_interrupt),      cmocka_unit_test(test_dir_in_use),
-        cmocka_unit_test(test_probe),          cmocka_unit_test(test_probe_without_program),
+        cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_failure_is_kept),
+        cmocka_unit_test(test_keep),
+        cmocka_unit_test(test_skips),
+        cmocka_unit_test(test_shuffle),
+        cmocka_unit_test(test_live),
+        cmocka_unit_test(test_expected),
+        cmocka_unit_test(test_stale),
+        cmocka_unit_test(test_flaky),
+        cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_dir_in_use),
+        cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_probe_without_program),
         cmocka_unit_test(test_probe_contract),
+        cmocka_unit_test(test_contract),
+        cmocka_unit_test(test_contract_not_tried),
+        cmocka_unit_test(test_contract_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,6 +127,15 @@ static void test_mistakes(void **state)
         { "scenarios:\n  - {name: x, summary: x, task: {}, capability: []}\n", "one capability" },
         { "scenarios:\n  - {name: x, summary: x, task: {}, capability: telepathy}\n",
           "scenario 'x': f.yaml:2:49: there is no such capability" },
+        { "scenarios:\n  - {name: ../a, summary: x, task: {}, capability: replay" GOOD "}\n",
+          "f.yaml:2:5: a name is made of a-z, 0-9 and _" },
+        { "scenarios:\n  - {name: '', summary: x, task: {}, capability: replay" GOOD "}\n",
+          "a name is made of" },
+        { HEAD GOOD ", workspace: {a/../b: x}}\n", "path of a file is relative and leads down" },
+        { HEAD GOOD ", outside: {/etc/x: x}}\n", "path of a file is relative and leads down" },
+        { HEAD GOOD ", workspace: {'': x}}\n", "path of a file is relative and leads down" },
+        { HEAD GOOD ", workspace: {a/: x}}\n", "path of a file is relative and leads down" },
+        { HEAD GOOD ", workspace: {a: 5}}\n", "f.yaml:2:122: the content of a file is a text" },
         { HEAD "}\n", "scenario 'a': f.yaml:2:5: it expects nothing" },
         { HEAD ", expect: []}\n", "it expects nothing" },
         /* In live mode nothing would be checked. */
@@ -175,7 +184,7 @@ static void test_files(void **state)
 static void test_table(void **state)
 {
     struct err e = { 0 };
-    if (scenario_load_all(arena, &list, &e) < 0) {
+    if (scenario_load_all(arena, NULL, &list, &e) < 0) {
         fail_msg("%s", e.msg);
     }
     assert_true(list.len >= 41);
