@@ -41,6 +41,7 @@ static const struct shape run_shape[] = {
     { "replay", SHAPE_STRING },
     { "signal", SHAPE_OBJECT, .inner = signal_shape },
     { "copies", SHAPE_INT },
+    { "lingers", SHAPE_BOOL },
     { "expect", SHAPE_ANY },
     { "expect_script", SHAPE_ANY },
     { 0 },
@@ -75,6 +76,7 @@ static const struct shape scenario_shape[] = {
     { "options", SHAPE_STRINGS },
     { "signal", SHAPE_OBJECT, .inner = signal_shape },
     { "copies", SHAPE_INT },
+    { "lingers", SHAPE_BOOL },
     { "runs", SHAPE_LIST, .inner = run_shape },
     { "expect", SHAPE_ANY },
     { "expect_script", SHAPE_ANY },
@@ -136,6 +138,7 @@ static int read_run(const struct reading *rd, const struct json *v, struct scena
         .replay = json_cstring(json_get(v, "replay"), NULL),
         .signal = read_signal(json_get(v, "signal")),
         .copies = json_int(json_get(v, "copies"), 1),
+        .lingers = json_bool(json_get(v, "lingers"), false),
         .expect = json_get(v, "expect"),
         .expect_script = json_get(v, "expect_script"),
     };
@@ -195,7 +198,7 @@ static int read_runs(const struct reading *rd, const struct json *v, struct scen
     if (s->runs_len == 0) {
         return complain(rd, list, "without runs nothing is tried", e);
     }
-    static const char *const of_one[] = { "options", "signal", "copies" };
+    static const char *const of_one[] = { "options", "signal", "copies", "lingers" };
     for (size_t i = 0; i < sizeof of_one / sizeof *of_one; i++) {
         if (json_get(v, of_one[i]) != NULL) {
             return complain(rd, json_get(v, of_one[i]), "where there are runs, it belongs to one",

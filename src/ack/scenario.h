@@ -45,6 +45,7 @@ struct scenario_run {
     const char *replay;   /* the recording of this earlier run is the model */
     struct scenario_signal signal;
     int64_t copies;             /* so many at the same time */
+    bool lingers;               /* the adapter's program does not go (ack/linger.h) */
     struct json *expect;        /* list of checks */
     struct json *expect_script; /* those that hold for the words of a script only */
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "ack/check.h"
+#include "ack/linger.h"
 #include "ack/site.h"
 #include "ack/stage.h"
 #include "adapters/profile.h"
@@ -23,7 +24,7 @@
 #include "proc/proc.h"
 
 enum {
-    ARGS_FIXED = 24,      /* of `cinch run`, beside lists */
+    ARGS_FIXED = 26,      /* of `cinch run`, beside lists */
     SAID_MAX = 256 << 10, /* of standard error */
     WATCH_MAX = 16 << 20, /* bytes of a log that is watched for an event */
 };
@@ -89,7 +90,8 @@ static int write_json(const struct trial *t, const char *name, const struct json
 
 /* The task: what the scenario says, with the mark by which its processes are found again, and an
  * end of its own before the kit's. */
-static struct json *make_task(const struct trial *t, const struct scenario_run *run)
+static struct json *make_task(const struct trial *t, const struct scenario_run *run,
+                              const struct json *command)
 {
     struct arena *a = t->arena;
     const struct scenario *s = t->opts.scenario;
@@ -102,9 +104,9 @@ static struct json *make_task(const struct trial *t, const struct scenario_run *
     json_setc(a, given, "env", env);
     json_setc(a, limits, "timeout", json_integer(a, t->timeout / NSEC_PER_SEC * 4 / 5));
     json_setc(a, given, "limits", limits);
-    if (t->opts.command != NULL) {
+    if (command != NULL) {
         struct json *agent = json_object(a);
-        json_setc(a, agent, "command", json_copy(a, t->opts.command));
+        json_setc(a, agent, "command", json_copy(a, command));
         json_setc(a, given, "agent", agent);
     }
     if (t->opts.secrets != NULL && t->opts.secrets[0] != NULL) {
@@ -178,19 +180,27 @@ static int make_argv(const struct trial *t, const struct attempt *x, const char 
     const char *task;
     const struct trial_opts *o = &t->opts;
     const struct scenario_run *run = x->run;
-    size_t lists = count_of_list(o->adapter_dirs) + count_of_list(o->reads);
-    const char **at = *ret =
-        arena_array(t->arena, ARGS_FIXED + 2 * lists + json_len(run->options), sizeof *at);
+    struct linger linger = { .command = o->command };
     int r = locate_cinch(cinch, e);
-    r = r < 0
-            ? r
-            : write_json(t, number(t->arena, "task", t->at, ".json"), make_task(t, run), &task, e);
+    if (r == 0 && run->lingers) {
+        r = linger_make(t->arena, o, t->stage.dir, t->stage.home, &linger, e);
+    }
+    r = r < 0 ? r
+              : write_json(t, number(t->arena, "task", t->at, ".json"),
+                           make_task(t, run, linger.command), &task, e);
     if (r < 0) {
         return r;
     }
+    size_t lists = count_of_list(o->adapter_dirs) + count_of_list(o->reads) + linger.reach.n;
+    const char **at = *ret =
+        arena_array(t->arena, ARGS_FIXED + 2 * lists + json_len(run->options), sizeof *at);
     at = add(add(at, arena_dup(t->arena, str_of(cinch))), "run");
     at = add_each(at, "--adapter-dir", o->adapter_dirs);
+    at = linger.adapter_dir == NULL ? at : add(add(at, "--adapter-dir"), linger.adapter_dir);
     at = add_each(at, "--read", o->reads);
+    for (size_t i = 0; i < linger.reach.n; i++) {
+        at = add(add(at, "--read"), linger.reach.paths[i]);
+    }
     at = add(add(at, "--adapter"), o->adapter_name);
     at = add(add(at, "--workspace"), t->stage.workspace);
     at = add(add(at, "--output"), x->dir);

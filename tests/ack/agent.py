@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 FAULT = sys.argv[2] if sys.argv[1:2] == ["--fault"] else ""
 PATIENCE = 0.3 if FAULT == "impatient" else 100
@@ -489,6 +488,4 @@ if "--version" in sys.argv:
     print("reference 1.0.0")
 else:
     Agent().run()
-    if "--linger" in sys.argv: # many do: they end their children, write a history
-        time.sleep(2)
     os._exit(0)

@@ -193,6 +193,67 @@ static void test_runs(void **state)
     assert_false(file_exists(AT_FDCWD, in(p, "trial/runs/4")));
 }
 
+static struct json *parsed(const char *text)
+{
+    struct json *v = NULL;
+    assert_int_equal(json_parse(arena, str_of(text), NULL, &v, NULL), 0);
+    return v;
+}
+
+#define LINGERS "lingers: true, expect: [{exit: 0}]"
+#define STAYS   "\"-c\", \"\\\"$@\\\"; exec sleep 86400\", \"sh\", "
+
+/* A shell stands between cinch and the program, by a profile of the trial's own. */
+static void test_lingers(void **state)
+{
+    struct play *p = *state;
+    p->profile.doc = parsed("{\"name\": \"mine\", \"binary\": [\"mine\"], \"home\": \"private\", "
+                            "\"argv\": [\"{binary}\", \"-x\", {\"when\": \"model\"}]}");
+    p->profile.binary = parsed("[\"nobody-has-this\", \"mine\"]");
+    const char *program = in(p, "mine");
+    assert_int_equal(file_write_atomic(AT_FDCWD, program, STR("#!/bin/sh\n"), 0755, NULL), 0);
+    p->env[0] = arena_printf(arena, "PATH=%s:/usr/bin:/bin", p->dir);
+    play(p, LINGERS, "mv args.$$ args");
+    assert_string_equal(p->why, "");
+    const char *dir = in(p, "trial");
+    const char *args = content(p, "trial/args");
+    assert_non_null(strstr(args, arena_printf(arena, "--adapter-dir\n%s/profiles\n", dir)));
+    assert_non_null(strstr(args, arena_printf(arena, "--read\n%s\n", program)));
+    struct json *profile = parsed(content(p, "trial/profiles/mine.yaml"));
+    const char *wanted =
+        arena_printf(arena,
+                     "{\"name\": \"mine\", \"binary\": [\"/bin/sh\"], \"home\": \"private\", "
+                     "\"argv\": [\"{binary}\", " STAYS "\"%s\", \"-x\", {\"when\": \"model\"}]}",
+                     program);
+    assert_true(json_equal(profile, parsed(wanted)));
+}
+
+static void test_command_lingers(void **state)
+{
+    struct play *p = *state;
+    p->opts.command = parsed("[\"true\", \"--acp\"]");
+    play(p, LINGERS, "mv args.$$ args; cp $task told");
+    assert_string_equal(p->why, "");
+    assert_null(strstr(content(p, "trial/args"), "--adapter-dir"));
+    struct json *command = json_pointer(parsed(content(p, "trial/told")), STR("/agent/command"));
+    const char *program = json_cstring(json_item(command, 4), "");
+    assert_true(str_ends(str_of(program), STR("/bin/true")));
+    const char *wanted = arena_printf(arena, "[\"/bin/sh\", " STAYS "\"%s\", \"--acp\"]", program);
+    assert_true(json_equal(command, parsed(wanted)));
+}
+
+static void test_nothing_lingers(void **state)
+{
+    struct play *p = *state;
+    play(p, LINGERS, "");
+    expect_failure(p, "adapter 'mine' starts no program that could stay");
+    p->profile.image = "localhost/mine";
+    p->verdicts = 0;
+    p->opts.dir = in(p, "another");
+    play(p, LINGERS, "");
+    expect_failure(p, "adapter 'mine' is an image");
+}
+
 static void test_no_record(void **state)
 {
     play(*state, "expect: [{exit: 0}]", "rm $out/result.json; echo it is gone >&2; exit 3");
@@ -286,6 +347,9 @@ int main(void)
         PLAY_TEST(test_live),
         PLAY_TEST(test_checks_of_script_mode),
         PLAY_TEST(test_runs),
+        PLAY_TEST(test_lingers),
+        PLAY_TEST(test_command_lingers),
+        PLAY_TEST(test_nothing_lingers),
         PLAY_TEST(test_no_record),
         PLAY_TEST(test_status),
         PLAY_TEST(test_workspace_is_held),
