@@ -81,6 +81,8 @@ static const struct capability_info table[CAPABILITY_COUNT] = {
     [CAPABILITY_SLOW_TOOLS] = { "slow_tools", TIER_SPECIFIC, "A tool may take half a minute." },
     [CAPABILITY_MANY_TOOLS] = { "many_tools", TIER_SPECIFIC,
                                 "Fifty tools are offered, and the last can be called." },
+    [CAPABILITY_TEXT_EDITS] = { "text_edits", TIER_SPECIFIC,
+                                "It changes files as the words of the model say, without tools." },
 };
 
 const struct capability_info *capability_info(enum capability c)

@@ -70,6 +70,13 @@ static bool is_proxy(const struct exchange *x)
     return x->kind == EXCHANGE_PROXY || x->kind == EXCHANGE_TUNNEL;
 }
 
+static bool may_use_proxy(const struct exchange *x)
+{
+    const struct gateway_opts *o = &x->g->opts;
+    return admit_proxy_token(x->head, str_of(o->token)) ||
+           (o->proxy_token != NULL && admit_proxy_token(x->head, str_of(o->proxy_token)));
+}
+
 static void check_token(struct exchange *x)
 {
     const char *token = x->g->opts.token;
@@ -78,7 +85,7 @@ static void check_token(struct exchange *x)
         return;
     }
     if (is_proxy(x)) {
-        if (!admit_proxy_token(x->head, str_of(token))) {
+        if (!may_use_proxy(x)) {
             set_refusal(x, 407, LLM_ERR_AUTH,
                         STR("the proxy needs the gateway's token as password\n"));
         }

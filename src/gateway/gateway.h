@@ -99,6 +99,7 @@ struct gateway_opts {
     const int *listeners; /* taken over, also on failure */
     size_t n_listeners;
     const char *token;        /* NULL: none is asked for; only where nobody else can connect */
+    const char *proxy_token;  /* one that is good for the proxy alone; NULL: there is none */
     const char *const *hosts; /* names in Host besides the loopback ones; NULL-terminated or NULL */
     const struct gateway_route *routes;
     size_t n_routes;

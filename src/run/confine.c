@@ -129,18 +129,20 @@ int confine_admit(struct run *run, struct err *e)
     return 0;
 }
 
-int confine_listen(struct run *run, void (*take)(struct run *run, int fd), int *ret_port,
-                   struct err *e)
+int confine_listen(struct run *run, confine_take_fn *take, int *ret_port, struct err *e)
 {
     struct confinement *c = &run->confine;
     const struct sandbox_policy *p = &c->policy;
-    bool from_inside = run->driver->plan != NULL; /* else it is us who ask */
     bool image = image_wanted(run); /* its network is never ours, also when it is open */
-    if (!image && (p->mode == SANDBOX_OFF || p->net == SANDBOX_NET_OPEN || !from_inside)) {
+    bool asks_from_here = run->driver->plan == NULL;
+    /* Then only tools are inside, and look for nothing but listed hosts. */
+    bool wanted = !asks_from_here || run->settings.sandbox.hosts != NULL;
+    if (!image && (p->mode == SANDBOX_OFF || p->net == SANDBOX_NET_OPEN || !wanted)) {
         return 0;
     }
     c->port = CONFINE_PORT;
-    if (!image && (p->may_lose & (1u << SANDBOX_NETWORK)) != 0) {
+    c->both = asks_from_here;
+    if (!image && (c->both || (p->may_lose & (1u << SANDBOX_NETWORK)) != 0)) {
         int r = listener_bind_tcp("127.0.0.1", 0, &c->spare, &c->port, e);
         if (r < 0) {
             return r;
@@ -164,17 +166,24 @@ void confine_denied(struct run *run, const char *what)
 
 /* --- life --- */
 
-/* Inside if there is one, else the spare one. */
+/* Inside if there is one, else the spare one, or both. */
 static void hand_listener(struct run *run, int fd)
 {
     struct confinement *c = &run->confine;
     int spare = c->spare > 0 ? c->spare : -1;
+    int fds[2];
+    size_t n = 0;
     c->spare = 0;
-    if (c->on_listener != NULL && (fd >= 0 || spare >= 0)) {
-        c->on_listener(run, fd >= 0 ? fd : TAKE_FD(spare));
-    } else {
-        cleanup_fd(&fd);
+    if (c->on_listener != NULL && fd >= 0) {
+        fds[n++] = TAKE_FD(fd);
     }
+    if (c->on_listener != NULL && spare >= 0 && (n == 0 || c->both)) {
+        fds[n++] = TAKE_FD(spare);
+    }
+    if (n > 0) {
+        c->on_listener(run, fds, n);
+    }
+    cleanup_fd(&fd);
     cleanup_fd(&spare);
 }
 

@@ -34,12 +34,16 @@ struct json;
 struct run;
 struct summary;
 
+/* The sockets, at most two, are the callee's. */
+typedef void confine_take_fn(struct run *run, const int *fds, size_t n);
+
 struct confinement {
     struct sandbox_policy policy; /* mode SANDBOX_OFF: there is none */
     /* path NULL: the workspace itself, where it is. */
     struct sandbox_view view;
-    void (*on_listener)(struct run *run, int fd); /* takes the socket, inside or outside */
-    int spare;                                    /* the one outside; 0: none */
+    confine_take_fn *on_listener; /* takes the sockets */
+    int spare;                    /* the one outside; 0: none */
+    bool both;                    /* it is needed beside the one inside, not in place of it */
     int port;
     const char **denied; /* attempts that were seen; NULL-terminated, in the arena */
     size_t n_denied;
@@ -72,10 +76,10 @@ enum confine_until { CONFINE_ENTER, CONFINE_STANDS };
 /* Has the settings, and no record yet. What goes wrong is told by confine_start(). */
 void confine_warm(struct run *run);
 int confine_admit(struct run *run, struct err *e) MUST_USE;
-/* Will the agent have a network of its own? Then 127.0.0.1:*ret_port is all that it reaches, and
- * what listens there is given to `take` when the sandbox stands. 0: it will not. */
-int confine_listen(struct run *run, void (*take)(struct run *run, int fd), int *ret_port,
-                   struct err *e) MUST_USE;
+/* Will programs have a network of their own? Then 127.0.0.1:*ret_port is all that they reach, and
+ * what listens there is given to `take` when the sandbox stands; where it is us who ask the model,
+ * with one for us. 0: they will not. */
+int confine_listen(struct run *run, confine_take_fn *take, int *ret_port, struct err *e) MUST_USE;
 /* Something that the agent tried and was refused, for the manifest. */
 void confine_denied(struct run *run, const char *what);
 

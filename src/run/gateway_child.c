@@ -4,6 +4,7 @@
  * and what it never gets.
  */
 #include "run/gateway_run_priv.h"
+#include "run/image.h"
 
 /* `cinch task render` asks for a run that is none, and has no gateway. */
 const char *gateway_url(const struct run *run)
@@ -55,7 +56,7 @@ static struct json *without_token(const struct run *run, const struct json *tree
 }
 
 /* As curl, git, npm, pip and most others look for it. */
-static void set_proxy(struct run *run, struct json *env)
+static void set_proxy(struct run *run, const char *token, struct json *env)
 {
     static const char *const names[] = { "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy" };
     const struct run_gateway *g = run->gateway;
@@ -63,12 +64,22 @@ static void set_proxy(struct run *run, struct json *env)
     if (g->egress == NULL) {
         return;
     }
-    const char *url = arena_printf(run->arena, "http://cinch:%s@%s", g->token, address);
+    const char *url = arena_printf(run->arena, "http://cinch:%s@%s", token, address);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         json_setc(run->arena, env, names[i], json_cstr(run->arena, url));
     }
     json_setc(run->arena, env, "NO_PROXY", json_cstr(run->arena, "localhost,127.0.0.1,::1"));
     json_setc(run->arena, env, "no_proxy", json_cstr(run->arena, "localhost,127.0.0.1,::1"));
+}
+
+struct json *gateway_proxy_environment(struct run *run)
+{
+    const struct run_gateway *g = run->gateway;
+    struct json *env = json_object(run->arena);
+    if (g->url != NULL && g->proxy_token != NULL && !image_wanted(run)) {
+        set_proxy(run, g->proxy_token, env);
+    }
+    return env;
 }
 
 int gateway_environment(struct run *run, const struct placeholders *vars, struct json *env,
@@ -80,7 +91,7 @@ int gateway_environment(struct run *run, const struct placeholders *vars, struct
     }
     json_setc(run->arena, env, "CINCH_GATEWAY_URL", json_cstr(run->arena, gateway_url(run)));
     json_setc(run->arena, env, TOKEN_NAME, json_cstr(run->arena, run->gateway->token));
-    set_proxy(run, env);
+    set_proxy(run, run->gateway->token, env);
     int r = expand_env(run->arena, without_token(run, p->gateway.env), vars, env, e);
     return r < 0 ? err_wrap(e, "gateway of adapter '%s'", p->name) : 0;
 }

@@ -211,13 +211,23 @@ static bool may_offer_tools(const struct run *run)
            s->output_schema != NULL || run->opts->hooks.n_tools > 0;
 }
 
+static void make_tokens(struct run *run)
+{
+    struct run_gateway *g = run->gateway;
+    g->token = make_token(run->arena);
+    secrets_add(run->arena, &run->secrets, TOKEN_NAME, str_of(g->token));
+    if (run->settings.sandbox.hosts != NULL) {
+        g->proxy_token = make_token(run->arena);
+        secrets_add(run->arena, &run->secrets, "CINCH_PROXY_TOKEN", str_of(g->proxy_token));
+    }
+}
+
 void gateway_plan(struct run *run)
 {
     struct run_gateway *g = run->gateway = ARENA_NEW(run->arena, struct run_gateway);
     if (!settings_gateway(&run->settings) || run->settings.profile == NULL) {
         if (run->settings.sandbox.hosts != NULL || may_offer_tools(run)) {
-            g->token = make_token(run->arena);
-            secrets_add(run->arena, &run->secrets, TOKEN_NAME, str_of(g->token));
+            make_tokens(run);
         }
         return;
     }
@@ -230,8 +240,7 @@ void gateway_plan(struct run *run)
         }
     }
     if (r == 0) {
-        g->token = make_token(run->arena);
-        secrets_add(run->arena, &run->secrets, TOKEN_NAME, str_of(g->token));
+        make_tokens(run);
     }
 }
 

@@ -34,7 +34,8 @@ struct run_gateway {
     const char *withheld[2 * ROUTES_MAX + 1]; /* names of variables with credentials */
     size_t n_withheld;
     const char *token, *url;
-    const char *pass_url; /* the address that shows the token; what harnesses get that show their
+    const char *proxy_token; /* for what must not ask the model: tools, terminals; NULL: no proxy */
+    const char *pass_url;    /* the address that shows the token; what harnesses get that show their
                              own credential where others show the token */
     struct proxy_rules *egress; /* NULL: there is no proxy */
     struct price_table *prices;

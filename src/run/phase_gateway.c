@@ -100,7 +100,7 @@ static int open_upstreams(struct run *run, struct err *e)
     return r;
 }
 
-static int open_gateway(struct run *run, int listener, struct err *e)
+static int open_gateway(struct run *run, const int *listeners, size_t n_listeners, struct err *e)
 {
     struct run_gateway *g = run->gateway;
     struct filter *filters = g->filters; /* borrowed by the gateway */
@@ -114,9 +114,10 @@ static int open_gateway(struct run *run, int listener, struct err *e)
         filters[n++] = account_meter_filter(g->account);
     }
     return gateway_open(run->loop,
-                        &(struct gateway_opts) { .listeners = &listener,
-                                                 .n_listeners = 1,
+                        &(struct gateway_opts) { .listeners = listeners,
+                                                 .n_listeners = n_listeners,
                                                  .token = g->token,
+                                                 .proxy_token = g->proxy_token,
                                                  .routes = g->table,
                                                  .n_routes = g->len,
                                                  .mounts = tools_door(run),
@@ -169,11 +170,11 @@ static int open_model(struct run *run, struct err *e)
     return r < 0 ? r : open_recorder(run, e);
 }
 
-/* The listener of the sandbox. */
-static void take_listener(struct run *run, int fd)
+/* Of the sandbox. */
+static void take_listeners(struct run *run, const int *fds, size_t n)
 {
     struct err e;
-    if (open_gateway(run, fd, &e) < 0) {
+    if (open_gateway(run, fds, n, &e) < 0) {
         (void)err_wrap(&e, "gateway");
         run_fail_err(run, &e);
     }
@@ -189,7 +190,7 @@ int gateway_start(struct run *run, struct err *e)
     }
     int r = open_model(run, e);
     r = r < 0 ? r : open_egress(run, e);
-    r = r < 0 ? r : confine_listen(run, take_listener, &port, e);
+    r = r < 0 ? r : confine_listen(run, take_listeners, &port, e);
     bool inside = r > 0;
     if (r == 0) {
         r = listener_bind_tcp("127.0.0.1", 0, &fd, &port, e);
@@ -199,7 +200,7 @@ int gateway_start(struct run *run, struct err *e)
     }
     g->url = arena_printf(run->arena, "http://127.0.0.1:%d", port);
     g->pass_url = arena_printf(run->arena, "%s" ADMIT_PASS "%s", g->url, g->token);
-    r = inside ? 0 : open_gateway(run, fd, e);
+    r = inside ? 0 : open_gateway(run, &fd, 1, e);
     if (r == 0) {
         tell_opened(run);
     }

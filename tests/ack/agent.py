@@ -8,12 +8,14 @@ Only what starts quickly is imported: the kit starts this program some two hundr
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
 import threading
 
 FAULT = sys.argv[2] if sys.argv[1:2] == ["--fault"] else ""
+EDIT = re.compile(r"(?m)^(\S+)\n```\n<<<<<<< SEARCH\n((?:.*\n)*?)=======\n((?:.*\n)*?)>>>>>>> REPLACE\n")
 PATIENCE = 0.3 if FAULT == "impatient" else 100
 HOME = os.environ.get("HOME", "/")
 STATE = os.path.join(HOME, ".reference")
@@ -308,6 +310,17 @@ class Session:
             result["is_error"] = True
         return spoil_result(result)
 
+    def edit(self, text):
+        """Files that the words of the model change."""
+        for name, old, new in EDIT.findall(text):
+            path = os.path.join(self.cwd, name)
+            with open(path, encoding="utf-8") as f:
+                content = f.read().replace(old, new, 1)
+            try:
+                self.native("Write", {"file_path": path, "content": content})
+            except OSError as e:
+                self.agent.say(f"That cannot be written: {e}")
+
     def talk(self, messages, aloud):
         """Asks until the model wants no more tools; its last words."""
         while True:
@@ -318,6 +331,7 @@ class Session:
             if text and aloud:
                 self.agent.say(text)
             if not calls:
+                self.edit(text)
                 return text
             results = [self.use_tool(c) for c in calls]
             messages.append({"role": "user", "content": results})

@@ -3,9 +3,11 @@
 """Tools of a task, end to end: the adapter api-direct, a scripted model, programs in the sandbox. Each call is a
 transaction; what the model is told, what the record says and what is left in the workspace."""
 
+import http.server
 import json
 import os
 import signal
+import threading
 import time
 
 import harness
@@ -27,6 +29,29 @@ printf '%s' '{"message": "noted", "value": {"n": 1}, "state": [{"op": "append", 
 
 WRITE_SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "fail": {"type": "boolean"}},
                 "required": ["name"]}
+
+
+class Page(http.server.ThreadingHTTPServer):
+    """A host with one page, on the loopback of the machine."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.server.visits += 1
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"page")
+
+        def log_message(self, *_):
+            pass
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Page.Handler)
+        self.visits, self.port = 0, self.server_address[1]
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.shutdown()
+        self.server_close()
 
 
 class Tools(harness.Case):
@@ -322,6 +347,56 @@ print(names, server.call("loud", text="hello"), server.call("loud", text=5))
 """, [{"name": "other", "mcp": {"command": [server], "rename": {"shout": "loud"}}}])
         self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
         self.assertTrue(r.bytes("stdout.log").startswith(b"['loud'] HELLO error: "), r.bytes("stdout.log"))
+
+
+ASK = """#!/usr/bin/python3
+# Asks a listed host and another by the proxy, and the model with the proxy's token; prints what came of each.
+import os, re, urllib.error, urllib.request
+
+def ask(opener, url, **more):
+    try:
+        return opener.open(urllib.request.Request(url, **more), timeout=30).read().decode()
+    except urllib.error.HTTPError as e:
+        return str(e.code)
+    except OSError as e:
+        return type(e).__name__
+
+for name in ("no_proxy", "NO_PROXY"):
+    os.environ.pop(name, None)
+by_proxy, directly = urllib.request.build_opener(), urllib.request.build_opener(urllib.request.ProxyHandler({}))
+token, gateway = re.fullmatch("http://cinch:([^@]+)@(.*)", os.environ["http_proxy"]).groups()
+print(ask(by_proxy, "http://localhost:PORT/"), ask(by_proxy, "http://other.example/"), ask(directly, "http://localhost:PORT/"),
+      *(ask(directly, f"http://{gateway}{path}", data=b"{}", headers={"x-api-key": token}) for path in ("/v1/messages", "/mcp")))
+"""
+
+
+class Network(Tools):
+    """Tools reach listed hosts, by a token that opens nothing else."""
+
+    def ask(self, run, door):
+        page = Page()
+        self.addCleanup(page.close)
+        r = run([self.tool("ask", ASK.replace("PORT", str(page.port)))], {"net": [f"localhost:{page.port}"]})
+        self.assertEqual(r.reason, "success", r.stderr)
+        call, = self.calls(r)
+        self.assertEqual(call["rendered_output"].split(), ["page", "403", "URLError", "401", door])
+        self.assertEqual(page.visits, 1)
+        self.assertIn("connect to other.example:80", r.manifest["sandbox"]["denied"])
+
+    def test_of_our_own_loop(self):
+        steps = [{"when": {"turn": 0}, "call": {"tool": "ask", "args": {"name": "x"}}}, {"when": {"turn": 1}, "say": "done"}]
+        self.ask(lambda tools, sandbox: self.run_task(steps, tools, sandbox=sandbox), "404") # nobody needs one
+
+    def test_of_a_program(self):
+        self.ask(lambda tools, sandbox: self.run_agent('server.call("ask", name="x")\n', tools, sandbox=sandbox), "401")
+
+    def test_no_list_no_proxy(self):
+        show = '#!/bin/sh\ncat > /dev/null; env | grep -ci proxy; curl -sS -m 5 http://127.0.0.1:9 2>&1; true\n'
+        r = self.run_task([{"when": {"turn": 0}, "call": {"tool": "show", "args": {"name": "x"}}},
+                           {"when": {"turn": 1}, "say": "done"}], [self.tool("show", show)])
+        call, = self.calls(r)
+        self.assertEqual(call["rendered_output"].split()[0], "0")
+        self.assertIn("Couldn't connect", call["rendered_output"])
 
 
 class Programs(Tools):

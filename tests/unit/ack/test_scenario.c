@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #include "ack/scenario.h"
+#include "adapters/profile.h"
 
 static struct scenario_list list;
 
@@ -213,13 +214,62 @@ static void test_table(void **state)
     }
 }
 
+static bool declares_all(const struct profile *p, const struct scenario *s)
+{
+    for (const char **name = s->capabilities; *name != NULL; name++) {
+        enum capability c;
+        if (!capability_of(str_of(*name), &c) || capability_lack(&p->capabilities, c) != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_about(const struct scenario *s, const char *capability)
+{
+    for (const char **name = s->capabilities; *name != NULL; name++) {
+        if (strcmp(*name, capability) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a profile that the kit is for declares, a scenario tries on it: one that needs no more than
+ * is declared. */
+static void test_what_is_declared_is_tried(void **state)
+{
+    struct profile_list profiles;
+    assert_int_equal(scenario_load_all(arena, NULL, &list, NULL), 0);
+    assert_int_equal(profile_load_all(arena, NULL, &profiles, NULL), 0);
+    for (size_t i = 0; i < profiles.len; i++) {
+        const struct profile *p = profiles.items[i];
+        bool left_out = json_pointer(p->doc, STR("/lacks/otherwise")) != NULL;
+        for (int c = 0; c < CAPABILITY_COUNT && !left_out; c++) {
+            const char *name = capability_info((enum capability)c)->name;
+            bool tried = capability_lack(&p->capabilities, (enum capability)c) != NULL;
+            for (size_t k = 0; !tried && k < list.len; k++) {
+                tried = is_about(list.items[k], name) && declares_all(p, list.items[k]);
+            }
+            if (!tried) {
+                fail_msg("%s declares %s, and no scenario tries it", p->name, name);
+            }
+        }
+    }
+}
+
 #define SCENARIO_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, arena_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCENARIO_TEST(test_defaults), SCENARIO_TEST(test_base),  SCENARIO_TEST(test_runs),
-        SCENARIO_TEST(test_mistakes), SCENARIO_TEST(test_files), SCENARIO_TEST(test_table),
+        SCENARIO_TEST(test_defaults),
+        SCENARIO_TEST(test_base),
+        SCENARIO_TEST(test_runs),
+        SCENARIO_TEST(test_mistakes),
+        SCENARIO_TEST(test_files),
+        SCENARIO_TEST(test_table),
+        SCENARIO_TEST(test_what_is_declared_is_tried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
