@@ -53,10 +53,13 @@ static const struct capability_info table[CAPABILITY_COUNT] = {
                                        "Who has answered and does not go is ended, and the answer "
                                        "stands." },
     [CAPABILITY_PROVIDER_FAULTS] = { "provider_faults", TIER_SPECIFIC,
-                                     "Refusals, errors and broken streams of the provider are "
-                                     "survived or told." },
+                                     "Refusals and errors of the provider that pass are "
+                                     "survived." },
+    [CAPABILITY_PROVIDER_LOSS] = { "provider_loss", TIER_SPECIFIC,
+                                   "A provider that stays away is a failure, in bounded time." },
     [CAPABILITY_WHOLE_ANSWERS] = { "whole_answers", TIER_SPECIFIC,
-                                   "Of an answer that broke off nothing is in the result." },
+                                   "An answer that broke off is asked for again, or a failure; "
+                                   "half of it is no success." },
     [CAPABILITY_OPEN_STDIN] = { "open_stdin", TIER_SPECIFIC,
                                 "It does not wait for input that nobody gives." },
     [CAPABILITY_PLAIN_DIRECTORY] = { "plain_directory", TIER_SPECIFIC,

@@ -153,19 +153,34 @@ void tools_tell_offer(struct run *run)
 
 /* --- disclosure --- */
 
-static bool brings_tools(const struct section_rendering *before,
-                         const struct section_rendering *now)
+static bool has_tool(const struct section_rendering *sections, struct str name)
 {
-    for (size_t i = 0; i < now->tools_len; i++) {
-        bool known = false;
-        for (size_t k = 0; k < before->tools_len; k++) {
-            known = known || str_eq(now->tools[i].name, before->tools[k].name);
-        }
-        if (!known) {
+    for (size_t i = 0; i < sections->tools_len; i++) {
+        if (str_eq(sections->tools[i].name, name)) {
             return true;
         }
     }
     return false;
+}
+
+static bool brings_tools(const struct section_rendering *before,
+                         const struct section_rendering *now)
+{
+    for (size_t i = 0; i < now->tools_len; i++) {
+        if (!has_tool(before, now->tools[i].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A tool that was opened is called: the agent has looked at the list again by itself. */
+static void note_use(struct run *run, struct str name)
+{
+    if (run->exec.restart && !has_tool(&run->tools->at_start, name) &&
+        has_tool(&run->definition.rendering, name)) {
+        run->exec.restart = false;
+    }
 }
 
 void tools_opened_sections(void *arg, const struct json *visibility, struct str reason)
@@ -179,13 +194,16 @@ void tools_opened_sections(void *arg, const struct json *visibility, struct str 
         return;
     }
     bool more_tools = brings_tools(&run->definition.rendering, &now);
+    if (!run->exec.restart) {
+        run->tools->at_start = run->definition.rendering;
+    }
     run->definition.rendering = now;
     run->definition.goal = now.text;
     tools_offer(run);
     tools_tell_offer(run);
     bool looks_again = run->driver->offer != NULL && run->driver->begin == NULL;
     if (more_tools && !run->settings.profile->mcp.list_changed && !looks_again) {
-        run->exec.restart = true; /* it does not look at the list again */
+        run->exec.restart = true; /* unless a call shows that it knows of them */
     }
 }
 
@@ -209,6 +227,7 @@ void tools_invoked(void *arg, const struct bridge_record *r)
     struct arena *a = arena_new();
     struct event_prompt p = run_event_prompt(run);
     run_alive(run);
+    note_use(run, r->name);
     count(run, r->failure == TOOL_OK);
     events_tool_invoked(&run->record.events, &p,
                         &(struct event_tool) {

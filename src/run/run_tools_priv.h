@@ -22,6 +22,7 @@ struct tool_sections;
 struct toolserver;
 
 struct run_tools {
+    struct section_rendering at_start; /* what the agent knew before it opened sections */
     struct errand_host host;
     struct environment environment; /* of programs that we start: without the agent's token */
     struct guard *guard;            /* NULL: no policies */

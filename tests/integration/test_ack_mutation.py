@@ -105,6 +105,8 @@ FAULTS = [
     ("termination_at_the_start", "cinch:exits_well", "exit: .*143"),
     ("crash_in_the_midst_of_a_turn", "cinch:no_error", "result/error"),
     ("crash_in_the_midst_of_a_turn", "cinch:no_signal_in_metrics", "metrics/ext/engine_exit/signal"),
+    ("crash_before_the_answer", "cinch:no_error", "result/error"),
+    ("crash_before_the_answer", "cinch:no_signal_in_metrics", "metrics/ext/engine_exit/signal"),
     ("hang_after_the_answer", "agent:speaks_after_its_turn", "reason: .*success|text: .*Something"),
     ("hang_after_the_answer", "cinch:no_signal_in_metrics", "metrics/ext/engine_exit/signal"),
     # the provider
