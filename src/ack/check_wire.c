@@ -73,8 +73,7 @@ static size_t answers(const struct evidence *ev)
     return n;
 }
 
-/* Every answer used so much; the sums of wire and harness are that, times the answers. What the
- * harness does not tell (null) is no lie. */
+/* Every answer used so much; the sums of wire and harness are that, times the answers. */
 void check_usage(const struct check_scene *s, const struct json *want)
 {
     const struct json *usage = json_pointer(s->run->metrics, STR("/ext/usage"));
@@ -91,7 +90,9 @@ void check_usage(const struct check_scene *s, const struct json *want)
             finding(s->findings, "usage, %.*s: %zu answers used %lld, counted were %lld",
                     STR_ARG(m->key), n, (long long)sum, (long long)wire);
         }
-        if (json_is(told, JSON_INT) && json_int(told, 0) != wire) {
+        if (!json_is(told, JSON_INT)) {
+            finding(s->findings, "usage, %.*s: the harness does not tell", STR_ARG(m->key));
+        } else if (json_int(told, 0) != wire) {
             finding(s->findings, "usage, %.*s: the wire had %lld, the harness says %lld",
                     STR_ARG(m->key), (long long)wire, (long long)json_int(told, 0));
         }

@@ -27,9 +27,9 @@
     "- {entry_type: tool_result, source: main, detail: {tool_name: note}}\n"   \
     "- {entry_type: token_usage, source: main, detail: {}}\n"
 
-#define METRICS                                                          \
-    "{tokens_output: 100, ext: {usage: {wire: {input: 20, output: 100}," \
-    " reported: {input: 21, output: null}}}}"
+#define METRICS                                                                         \
+    "{tokens_output: 100, ext: {usage: {wire: {input: 20, output: 100, cache_read: 0}," \
+    " reported: {input: 21, output: 100, cache_read: null}}}}"
 
 #define PATCH                                                                                    \
     "diff --git a/noted.txt b/noted.txt\nnew file mode 100644\n--- /dev/null\n+++ b/noted.txt\n" \
@@ -205,6 +205,7 @@ static const struct {
     { "{session: {slice: Log, each: {at: {/op: a}}}}", "session, slice Log, item 1: wanted" },
     { "{usage: {output: 50}}", NULL },
     { "{usage: {output: 51}}", "usage, output: 2 answers used 102, counted were 100" },
+    { "{usage: {cache_read: 0}}", "usage, cache_read: the harness does not tell" },
     { "{usage: {input: 10}}", "usage, input: the wire had 20, the harness says 21" },
     { "{link: {from: {name: PromptRendered, at: /context/event_id}, "
       "to: {name: ToolInvoked, at: /context/render}}}",
