@@ -4,7 +4,9 @@
  * says what each keeps of its word.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "ack/report.h"
 #include "base/file.h"
@@ -59,9 +61,9 @@ static const struct option options[] = {
       .help = "where scenarios work: new, or empty", .shown = "a temporary one" },
     { "keep", 0, OPTION_FLAG, .help = "keep what scenarios left, also of those that passed" },
     { "json", 0, OPTION_PATH, .value = "FILE", .section = "Reports",
-      .help = "write a report for programs" },
-    { "junit", 0, OPTION_PATH, .value = "FILE", .help = "write a report for CI" },
-    { "html", 0, OPTION_PATH, .value = "FILE", .help = "write a report as one page" },
+      .help = "write a report for programs, -: to standard output" },
+    { "junit", 0, OPTION_PATH, .value = "FILE", .help = "write a report for CI, -: to standard output" },
+    { "html", 0, OPTION_PATH, .value = "FILE", .help = "write a report as one page, -: to standard output" },
     { "publish", 0, OPTION_FLAG,
       .help = "write compatibility.md and compatibility.json: what each adapter can" },
     { "publish-dir", 0, OPTION_PATH, .value = "DIR", .shown = "docs",
@@ -146,23 +148,107 @@ static int list(struct cli *cli, const struct scenario_list *scenarios)
 
 typedef int report_fn(const struct kit_report *r, struct buf *out, struct err *e);
 
-static int write_reports(const struct options *opt, const struct kit_report *r, struct err *e)
+static const struct form {
+    const char *option;
+    report_fn *make;
+} forms[] = { { "json", report_json }, { "junit", report_junit }, { "html", report_html } };
+
+/* Where this report goes; NULL: it is not wanted. */
+static const char *path_of(const struct options *opt, const struct form *f)
 {
-    static const struct {
-        const char *option;
-        report_fn *make;
-    } forms[] = { { "json", report_json }, { "junit", report_junit }, { "html", report_html } };
+    return options_string(opt, f->option, NULL);
+}
+
+static bool is_stdout(const char *path)
+{
+    return path != NULL && (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0);
+}
+
+/* A report there wants it for itself. */
+static const struct form *form_on_stdout(const struct options *opt)
+{
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        if (is_stdout(path_of(opt, &forms[i]))) {
+            return &forms[i];
+        }
+    }
+    return NULL;
+}
+
+static bool same_file(const char *one, const char *other)
+{
+    char a[PATH_MAX];
+    char b[PATH_MAX];
+    struct stat x;
+    struct stat y;
+    if (is_stdout(one) || is_stdout(other)) {
+        return is_stdout(one) && is_stdout(other);
+    }
+    if (stat(one, &x) == 0 && stat(other, &y) == 0) {
+        return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    }
+    return path_absolute(one, a, sizeof a, NULL) == 0 &&
+           path_absolute(other, b, sizeof b, NULL) == 0 && strcmp(a, b) == 0;
+}
+
+/* Two reports in one file would be none. */
+static int check_same(const struct options *opt, const struct form *f, struct err *e)
+{
+    const char *path = path_of(opt, f);
+    for (const struct form *other = forms; other < f; other++) {
+        const char *earlier = path_of(opt, other);
+        if (earlier != NULL && same_file(earlier, path)) {
+            return ERR(e, ERR_USAGE, "--%s and --%s name the same file: '%s'", other->option,
+                       f->option, path);
+        }
+    }
+    return 0;
+}
+
+/* Before the first trial: who has waited for an hour wants to read something. */
+static int check_reports(const struct cli *cli, const struct options *opt, struct err *e)
+{
+    const struct form *out = form_on_stdout(opt);
+    int r = 0;
+    if (out != NULL && cli->format == CLI_JSON) {
+        return ERR(e, ERR_USAGE, "--%s: standard output is taken by --format json", out->option);
+    }
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(forms); i++) {
+        const char *path = path_of(opt, &forms[i]);
+        if (path == NULL) {
+            continue;
+        }
+        r = check_same(opt, &forms[i], e);
+        if (r == 0 && !is_stdout(path) && file_check_output(path, e) < 0) {
+            r = err_wrap(e, "--%s", forms[i].option);
+        }
+    }
+    return r;
+}
+
+static int write_reports(struct cli *cli, const struct options *opt, const struct kit_report *r,
+                         struct err *e)
+{
     int result = 0;
     for (size_t i = 0; result == 0 && i < ARRAY_LEN(forms); i++) {
         CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
-        const char *path = options_string(opt, forms[i].option, NULL);
-        if (path != NULL) {
-            result = forms[i].make(r, &text, e);
-            result =
-                result < 0 ? result : file_write_atomic(AT_FDCWD, path, buf_str(&text), 0644, e);
+        const char *path = path_of(opt, &forms[i]);
+        if (path == NULL) {
+            continue;
+        }
+        result = forms[i].make(r, &text, e);
+        if (result == 0 && is_stdout(path)) {
+            cli_print(cli, &text);
+        } else if (result == 0) {
+            result = file_write_output(path, buf_str(&text), 0644, e);
         }
     }
     return result;
+}
+
+static const char *table_path(struct arena *a, const char *dir, const char *kind)
+{
+    return arena_printf(a, "%s/compatibility.%s", dir, kind);
 }
 
 static int publish(struct arena *a, const char *dir, const struct kit_report *r, struct err *e)
@@ -170,7 +256,7 @@ static int publish(struct arena *a, const char *dir, const struct kit_report *r,
     CLEANUP(buf) struct buf old = BUF_INIT(TABLE_MAX);
     CLEANUP(buf) struct buf markdown = BUF_INIT(BUF_TEXT);
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
-    const char *path = arena_printf(a, "%s/compatibility.json", dir);
+    const char *path = table_path(a, dir, "json");
     struct json *before = NULL;
     int result = file_mkdirs(AT_FDCWD, dir, 0755, e);
     if (result == 0 && file_exists(AT_FDCWD, path)) {
@@ -181,14 +267,27 @@ static int publish(struct arena *a, const char *dir, const struct kit_report *r,
     if (result < 0) {
         return err_wrap(e, "%s", path);
     }
-    result = file_write_atomic(AT_FDCWD, path, buf_str(&text), 0644, e);
-    path = arena_printf(a, "%s/compatibility.md", dir);
-    return result < 0 ? result : file_write_atomic(AT_FDCWD, path, buf_str(&markdown), 0644, e);
+    result = file_write_output(path, buf_str(&text), 0644, e);
+    path = table_path(a, dir, "md");
+    return result < 0 ? result : file_write_output(path, buf_str(&markdown), 0644, e);
 }
 
 static bool wants_table(const struct options *opt)
 {
     return options_given(opt, "publish") || options_given(opt, "publish-dir");
+}
+
+static const char *table_dir(const struct options *opt)
+{
+    return options_string(opt, "publish-dir", "docs");
+}
+
+static int check_table_dir(struct arena *a, const char *dir, struct err *e)
+{
+    int r = file_mkdirs(AT_FDCWD, dir, 0755, e);
+    r = r < 0 ? r : file_check_output(table_path(a, dir, "json"), e);
+    r = r < 0 ? r : file_check_output(table_path(a, dir, "md"), e);
+    return r < 0 ? err_wrap(e, "--publish-dir") : 0;
 }
 
 /* What only some scenarios say is not proven. */
@@ -203,20 +302,28 @@ static int check_publish(const struct options *opt, struct err *e)
     return 0;
 }
 
+/* All that will be written. */
+static int check_outputs(const struct cli *cli, const struct options *opt, struct err *e)
+{
+    int r = check_reports(cli, opt, e);
+    return r < 0 || !wants_table(opt) ? r : check_table_dir(cli->arena, table_dir(opt), e);
+}
+
 static int report(struct cli *cli, const struct options *opt, const struct kit_report *r,
                   struct err *e)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
-    int result = write_reports(opt, r, e);
+    struct terminal *screen = form_on_stdout(opt) == NULL ? &cli->out : &cli->err;
+    int result = write_reports(cli, opt, r, e);
     if (result == 0 && wants_table(opt) && !r->interrupted) {
-        result = publish(cli->arena, options_string(opt, "publish-dir", "docs"), r, e);
+        result = publish(cli->arena, table_dir(opt), r, e);
     }
     if (result == 0 && cli->format == CLI_JSON) {
         result = report_json(r, &out, e);
     } else if (cli->format == CLI_TEXT) {
-        ack_screen_report(cli->arena, r, &cli->out, &out);
+        ack_screen_report(cli->arena, r, screen, &out);
     }
-    cli_print(cli, &out);
+    terminal_write(screen, buf_str(&out));
     return result < 0 ? result : kit_failed(r);
 }
 
@@ -241,6 +348,7 @@ static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
     r = r < 0 ? r : ack_choose_timeout(opt, &o.timeout, e);
     r = r < 0 ? r : ack_choose_adapters(cli, opt, &o, e);
     r = r < 0 ? r : ack_choose_contract(&o, e);
+    r = r < 0 ? r : check_outputs(cli, opt, e);
     r = r < 0 ? r : ack_try(cli, options_string(opt, "dir", NULL), &o, &found, e);
     return r < 0 ? r : report(cli, opt, &found, e);
 }

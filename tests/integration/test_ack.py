@@ -205,6 +205,61 @@ class Ack(harness.Case):
         self.assertIn(["interrupted"], [v["why"] for v in report["verdicts"]])
         self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
 
+    # --- where reports go ---
+
+    QUICK = ["-a", "qwen", "-s", "test_native_tool_emits*"]  # skipped at once: PATH is empty
+
+    def quick(self, *arguments):
+        return self.ack(*self.QUICK, *arguments, PATH="/nonexistent")
+
+    def test_reports_follow_links(self):
+        self.write("target.json", "old")
+        os.symlink("target.json", os.path.join(self.dir, "link.json"))
+        self.assertEqual(self.quick("--json", "link.json").returncode, 0)
+        self.assertTrue(os.path.islink(os.path.join(self.dir, "link.json")))
+        with open(os.path.join(self.dir, "target.json"), encoding="utf-8") as f:
+            self.assertEqual(json.load(f)["count"]["skipped"], 1)
+
+    def test_reports_into_pipes_and_devices(self):
+        fifo = os.path.join(self.dir, "fifo")
+        os.mkfifo(fifo)
+        end = os.open(fifo, os.O_RDWR)
+        self.addCleanup(os.close, end)
+        self.assertEqual(self.quick("--json", "fifo").returncode, 0)
+        self.assertEqual(json.loads(os.read(end, 65536))["count"]["skipped"], 1)
+        full = self.quick("--junit", "/dev/full")
+        self.assertEqual((full.returncode, os.path.exists("/dev/full")), (73, True), full.stderr)
+        self.assertIn("/dev/full", full.stderr)
+
+    def test_report_on_standard_output(self):
+        for path in ("-", "/dev/stdout"):
+            done = self.quick("--json", path)
+            self.assertEqual(json.loads(done.stdout)["count"]["skipped"], 1)
+            self.assertIn("1 skipped in ", done.stderr)
+        with open(os.path.join(self.dir, "out"), "w", encoding="utf-8") as out:
+            subprocess.run([harness.CINCH, "ack", *self.QUICK, "--junit", "/dev/stdout"], env={**self.env, "PATH": "/nonexistent"},
+                           cwd=self.dir, stdout=out, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=True)
+        self.assertEqual(xml.etree.ElementTree.parse(os.path.join(self.dir, "out")).getroot().get("skipped"), "1")
+
+    def test_reports_that_cannot_be(self):
+        self.write("file", "")
+        for code, words, arguments in [
+                (64, "--json and --html name the same file", ["--json", "r", "--html", "./r"]),
+                (64, "--json and --junit name the same file", ["--json", "-", "--junit", "/dev/stdout"]),
+                (64, "taken by --format json", ["--html", "-", "--format", "json"]),
+                (73, "--junit: create 'none/r.xml'", ["--junit", "none/r.xml"]),
+                (73, "--html: write '.'", ["--html", "."]),
+                (73, "--json: create '/proc/r.json'", ["--json", "/proc/r.json"]),
+                (73, "--publish-dir: create directory 'file'", ["--publish-dir", "file"]),
+        ]:
+            with self.subTest(words=words):
+                chosen = self.QUICK if "--publish-dir" not in arguments else self.QUICK[:2]
+                done = self.ack(*chosen, *arguments, PATH="/nonexistent")
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(words, done.stderr)
+                self.assertNotIn("skipped", done.stderr)  # before the first trial
+        self.assertFalse({"r", "none"} & set(os.listdir(self.dir)))
+
     # --- the table ---
 
     def test_publish(self):
