@@ -71,7 +71,7 @@ static int load_file(struct arena *a, const char *path, struct profile_list *lis
         return r;
     }
     r = profile_parse(a, buf_str(&text), path, &p, e);
-    return r < 0 ? r : put(list, p, e);
+    return r < 0 ? err_wrap(e, "adapter profile") : put(list, p, e);
 }
 
 static int load_dir(struct arena *a, const char *dir, struct profile_list *list, struct err *e)

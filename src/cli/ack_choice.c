@@ -5,6 +5,7 @@
 #include "cli/ack_choice.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,8 +195,17 @@ static int open_choice(struct choice *c, const struct options *opt, struct err *
 {
     struct arena *a = c->cli->arena;
     struct profile_list *list = ARENA_NEW(a, struct profile_list);
+    const char *const *dirs;
     c->list = list;
-    c->opts->adapter_dirs = absolute_paths(a, request_adapter_dirs(a, opt));
+    int r = request_adapter_dirs(a, opt, &dirs, e);
+    if (r < 0) {
+        return r;
+    }
+    /* Trials have another home, so they are given the user's by --adapter-dir: it must be there. */
+    if (dirs[0] != NULL && !file_is_dir(AT_FDCWD, dirs[0])) {
+        dirs++;
+    }
+    c->opts->adapter_dirs = absolute_paths(a, dirs);
     return profile_load_all(a, c->opts->adapter_dirs, list, e);
 }
 

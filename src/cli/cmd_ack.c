@@ -383,7 +383,7 @@ static const struct command_example examples[] = {
     { "cinch ack", "all scenarios on all adapters that are here" },
     { "cinch ack --list", "what they are" },
     { "cinch ack -a codex --tier 1 --tier 2 --junit ack.xml", "some of them, for CI" },
-    { "cinch ack --adapter-dir . -a mine --keep", "a profile of your own" },
+    { "cinch ack --adapter-dir profiles -a mine --keep", "a profile of your own" },
     { "cinch ack --adapter-exec ./my-adapter --secret MY_KEY", "a program of your own" },
     { "cinch ack -a acp --command 'my-agent --acp'", "an agent of the Agent Client Protocol" },
     { 0 },

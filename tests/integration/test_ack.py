@@ -303,6 +303,13 @@ class Ack(harness.Case):
         self.assertRegex(done.stdout, r"(?m)^qwen +not here +not in PATH: qwen")
         self.assertEqual(self.probe("qwenn").returncode, 69)
 
+    def test_adapters_of_no_directory(self):
+        for words in (["--probe", "api-direct"], [], ["show", "api-direct"]):
+            done = subprocess.run([harness.CINCH, "adapters", *words, "--adapter-dir", "none"], env=self.env, cwd=self.dir,
+                                  capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=harness.PATIENCE)
+            self.assertEqual(done.returncode, 66)
+            self.assertIn("there is no directory 'none'", done.stderr)
+
     # --- a real model, played by a gateway of our own ---
 
     def live(self, adapter, *scenarios, **environment):
@@ -421,6 +428,8 @@ class Ack(harness.Case):
                 (65, "bad.yaml:1:1: unknown key 'expectd'", ["--list", "--scenario-file", "bad.yaml"], {}),
                 (65, "twice.yaml:1:13: there is another scenario of this name", ["--list", "--scenario-file", "twice.yaml"], {}),
                 (66, "none.yaml", ["--list", "--scenario-file", "none.yaml"], {}),
+                (66, "--adapter-dir: there is no directory 'none'", ["-a", "api-direct", "--adapter-dir", "none"], {}),
+                (65, "adapter profile: ", ["-a", "api-direct", "--adapter-dir", "."], {}),
         ]:
             with self.subTest(words=words):
                 done = self.ack(*arguments, **environment)
