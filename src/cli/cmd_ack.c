@@ -15,6 +15,7 @@
 #include "cli/ack_try.h"
 #include "cli/command.h"
 #include "cli/table.h"
+#include "cli/text.h"
 
 #define TABLE_MAX ((size_t)16 << 20)
 
@@ -309,8 +310,22 @@ static int check_outputs(const struct cli *cli, const struct options *opt, struc
     return r < 0 || !wants_table(opt) ? r : check_table_dir(cli->arena, table_dir(opt), e);
 }
 
-static int report(struct cli *cli, const struct options *opt, const struct kit_report *r,
-                  struct err *e)
+/* Where all of it is, in one line; that of failures is named with each. */
+static void add_kept(const struct kit_opts *o, const struct kit_report *r, struct buf *out)
+{
+    bool kept = false;
+    for (size_t i = 0; o->keep && i < r->len; i++) {
+        kept = kept || r->verdicts[i].dir != NULL;
+    }
+    if (kept) {
+        buf_adds(out, "kept in ");
+        text_clean(out, str_of(o->dir), TEXT_LINE);
+        buf_adds(out, "\n");
+    }
+}
+
+static int report(struct cli *cli, const struct options *opt, const struct kit_opts *o,
+                  const struct kit_report *r, struct err *e)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
     struct terminal *screen = form_on_stdout(opt) == NULL ? &cli->out : &cli->err;
@@ -322,9 +337,10 @@ static int report(struct cli *cli, const struct options *opt, const struct kit_r
         result = report_json(r, &out, e);
     } else if (cli->format == CLI_TEXT) {
         ack_screen_report(cli->arena, r, screen, &out);
+        add_kept(o, r, &out);
     }
     terminal_write(screen, buf_str(&out));
-    return result < 0 ? result : kit_failed(r);
+    return result < 0 ? result : ack_try_status(r);
 }
 
 /* --- the command --- */
@@ -340,7 +356,7 @@ static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
     o.keep = options_flag(opt, "keep", false);
     o.expected = options_string(opt, "expected-failures", NULL);
     o.secrets = options_list(opt, "secret");
-    int r = ack_choose_scenarios(cli, opt, &o.scenarios, e);
+    int r = ack_choose_scenarios(cli, opt, &o, e);
     if (r == 0 && options_given(opt, "list")) {
         return list(cli, &o.scenarios);
     }
@@ -350,7 +366,7 @@ static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
     r = r < 0 ? r : ack_choose_contract(&o, e);
     r = r < 0 ? r : check_outputs(cli, opt, e);
     r = r < 0 ? r : ack_try(cli, options_string(opt, "dir", NULL), &o, &found, e);
-    return r < 0 ? r : report(cli, opt, &found, e);
+    return r < 0 ? r : report(cli, opt, &o, &found, e);
 }
 
 static const char *const usage[] = { "[OPTIONS]", NULL };
@@ -361,7 +377,7 @@ static const char *const description[] = {
     "With `--mode live` they ask their real models.",
     "An adapter whose program is not here, and what its profile does not declare, is skipped with "
     "the reason. Each scenario has a directory and a session of its own; that of a failure is kept "
-    "and named. The exit status is 1 if something failed.",
+    "and named. The exit status is 1 if something failed, 130 or 143 if it was interrupted.",
     "An adapter of your own is a profile (--adapter-dir and --adapter), a program "
     "(--adapter-exec) or an image (--adapter-image). Programs and images are also tried by the "
     "checks of the file contract, contract_manifest and so on, of docs/images.md: four runs "
@@ -370,8 +386,9 @@ static const char *const description[] = {
     "[\"text_response\", \"transcript\"]}}. One that is not here, or cannot be started, is "
     "an error (69).",
     "--expected-failures names a YAML file with two lists, `expected` and `flaky`, of entries "
-    "{adapter, scenario, reason}. What is expected to fail and passes is stale, and counts as a "
-    "failure; what is flaky is tried twice, and counts never.",
+    "{adapter, scenario, reason}; the first two are patterns. What is expected to fail and passes "
+    "is stale, and counts as a failure, as does an entry for scenarios that do not exist; what is "
+    "flaky is tried twice, and counts never.",
     "--publish adds to the table that is there: rows of other adapters and versions stay.",
     "Variables: ACK_ADAPTERS (names with commas between), ACK_TIMEOUT (seconds), and for the model "
     "of an adapter CLAUDE_AGENT_SDK_TEST_MODEL, CODEX_APP_SERVER_TEST_MODEL, "

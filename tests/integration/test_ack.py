@@ -163,6 +163,7 @@ class Ack(harness.Case):
         self.assertEqual(report["verdicts"][0]["dir"], kept[0])
         suite = xml.etree.ElementTree.parse(os.path.join(self.dir, "r.xml")).getroot()
         self.assertEqual(suite.get("failures"), "1")
+        self.assertEqual(suite.find(".//failure").get("message"), "failed: " + report["verdicts"][0]["why"][0])
         with open(os.path.join(self.dir, "r.html"), encoding="utf-8") as f:
             self.assertIn('class="failed"', f.read())
 
@@ -172,7 +173,7 @@ class Ack(harness.Case):
             f.write("expected:\n"
                     "  - {adapter: 'l*', scenario: test_returns_text_response, reason: it lies}\n"
                     "  - {adapter: api-direct, scenario: test_returns_text_response, reason: wrong}\n"
-                    "  - {adapter: liar, scenario: test_gone, reason: long ago}\n")
+                    "  - {adapter: liar, scenario: 'all_*', reason: not asked for}\n")
         arguments = ["--expected-failures", "known.yaml", "-s", "test_returns_text_response"]
         report = self.report(*liar, *arguments)
         self.assertEqual(report["verdicts"][0]["status"], "expected")
@@ -182,28 +183,48 @@ class Ack(harness.Case):
         self.assertEqual([v["status"] for v in report["verdicts"]], ["expected", "stale"])
         self.assertTrue(report["failed"])
 
+    def test_expected_failures_of_no_scenario(self):
+        self.write("known.yaml", "expected:\n  - {adapter: '*', scenario: test_gone, reason: long ago}\n"
+                                 "  - {adapter: qwen, scenario: 'contract_*', reason: not asked for}\n"
+                                 "  - {adapter: qwen, scenario: mine, reason: not asked for}\n")
+        self.write("mine.yaml", "scenarios: [{name: mine, summary: x, capability: replay, task: {}, expect: [{reason: success}]}]\n")
+        done = self.quick("--expected-failures", "known.yaml", "--scenario-file", "mine.yaml", "--junit", "r.xml")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^stale +known.yaml:2:5: \*, test_gone: there is no such scenario$")
+        self.assertEqual(len(re.findall(r"(?m)^not tried +known.yaml:", done.stdout)), 2)
+        suites = xml.etree.ElementTree.parse(os.path.join(self.dir, "r.xml")).getroot()
+        self.assertEqual((suites.get("failures"), len(suites.findall(".//failure"))), ("1", 1))
+
     def test_keep_and_dir(self):
-        self.report("-a", "api-direct", "-s", "test_returns_text_response", "--dir", "mine", "--keep")
+        told = self.ack("-a", "api-direct", "-s", "test_returns_text_response", "--dir", "mine", "--keep").stdout
+        self.assertEqual(told.splitlines()[-1], "kept in " + os.path.join(self.dir, "mine"))
+        self.assertNotIn("kept", self.quick("--keep").stdout)
         self.assertTrue(os.listdir(os.path.join(self.dir, "mine/api-direct/test_returns_text_response")))
         again = self.ack("-a", "api-direct", "-s", "test_returns_text_response", "--dir", "mine")
         self.assertEqual(again.returncode, 73)
         self.assertIn("is not empty", again.stderr)
 
-    def test_interrupt(self):
-        ack = subprocess.Popen([harness.CINCH, "ack", "-a", "api-direct", "--tier", "1", "--tier", "2", "-j", "1", "--json", "r.json"],
-                               env=self.env, cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def interrupt(self, signo, sign, *arguments):
+        """Started, and sent the signal when a line of its standard error begins so; returns the exit status and stdout."""
+        ack = subprocess.Popen([harness.CINCH, "ack", *arguments], env=self.env, cwd=self.dir,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for line in ack.stderr:
-            if line.startswith("passed"):
-                ack.send_signal(signal.SIGINT)
+            if line.startswith(sign):
+                ack.send_signal(signo)
                 break
         out, _ = ack.communicate(timeout=harness.PATIENCE)
-        self.assertEqual(ack.returncode, 1)
-        self.assertIn("interrupted", out)
-        with open(os.path.join(self.dir, "r.json"), encoding="utf-8") as f:
-            report = json.load(f)
-        self.assertTrue(report["interrupted"])
-        self.assertIn(["interrupted"], [v["why"] for v in report["verdicts"]])
-        self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
+        return ack.returncode, out
+
+    def test_interrupt(self):
+        for signo, status in [(signal.SIGINT, 130), (signal.SIGTERM, 143)]:
+            code, out = self.interrupt(signo, "passed", "-a", "api-direct", "--tier", "1", "--tier", "2", "-j", "1", "--json", "r.json")
+            self.assertEqual(code, status)
+            self.assertIn("interrupted", out)
+            with open(os.path.join(self.dir, "r.json"), encoding="utf-8") as f:
+                report = json.load(f)
+            self.assertTrue(report["interrupted"])
+            self.assertIn(["interrupted"], [v["why"] for v in report["verdicts"]])
+            self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
 
     # --- where reports go ---
 
@@ -402,6 +423,7 @@ class Ack(harness.Case):
         for text in ("name: A, summary: x, capability: replay", good + ", expct: []", good + ", expect: [{reson: x}]",
                      good + ", expect: [{text: {}}]", good + ", expect: [{result: {status: x}}]", good + ", copies: 17",
                      good + ", workspace: {../x: y}", good + ", outside: {/x: y}", good + ", copies: 2, runs: [{name: b}]",
+                     good + ", expect: [{record: {/etc/x: y}}]", good + ", expect: [{outside: {a/../x: y}}]",
                      good + ", runs: []", good + ", expect: [{reason: x, text: y}]", good + ", signal: {name: HUP}"):
             with self.subTest(refused=text):
                 self.write("bad.yaml", f"scenarios: [{{{text}}}]\n")
@@ -414,7 +436,13 @@ class Ack(harness.Case):
         self.write("bad.yaml", "expectd: []\n")
         self.write("twice.yaml", "scenarios: [{name: test_returns_text_response, summary: x, capability: replay, task: {},"
                                  " expect: [{reason: success}]}]\n")
+        self.write("deep.yaml", "scenarios: " + "[" * 600 + "]" * 600 + "\n")
+        self.write("large.yaml", "# " + "x" * (5 << 20) + "\n")
+        self.write("laughs.yaml", "a: &a [x]\n" + "".join(f"{b}: &{b} [{', '.join(['*' + a] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi")))
         for code, words, arguments, environment in [
+                (65, "nested too deep", ["--list", "--scenario-file", "deep.yaml"], {}),
+                (65, "large.yaml", ["--list", "--scenario-file", "large.yaml"], {}),
+                (65, "too many values", ["--list", "--scenario-file", "laughs.yaml"], {}),
                 (64, "no scenario for 'test_nothing'", ["-s", "test_nothing"], {}),
                 (64, "no scenario for 'telepathy'", ["--capability", "telepathy"], {}),
                 (64, "no scenario fits", ["--tier", "1", "--capability", "transcript"], {}),
@@ -426,7 +454,7 @@ class Ack(harness.Case):
                 (65, "bad.yaml:1:1: unknown key 'expectd'", ["-a", "api-direct", "--expected-failures", "bad.yaml"], {}),
                 (66, "none.yaml", ["-a", "api-direct", "--expected-failures", "none.yaml"], {}),
                 (65, "bad.yaml:1:1: unknown key 'expectd'", ["--list", "--scenario-file", "bad.yaml"], {}),
-                (65, "twice.yaml:1:13: there is another scenario of this name", ["--list", "--scenario-file", "twice.yaml"], {}),
+                (65, "twice.yaml:1:13: there is another scenario of this name: 'test_returns_text_response'", ["--list", "--scenario-file", "twice.yaml"], {}),
                 (66, "none.yaml", ["--list", "--scenario-file", "none.yaml"], {}),
                 (66, "--adapter-dir: there is no directory 'none'", ["-a", "api-direct", "--adapter-dir", "none"], {}),
                 (65, "adapter profile: ", ["-a", "api-direct", "--adapter-dir", "."], {}),
@@ -435,6 +463,7 @@ class Ack(harness.Case):
                 done = self.ack(*arguments, **environment)
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn(words, done.stderr)
+                self.assertEqual("'cinch ack --list' shows all" in done.stderr, "no scenario for" in words)
         self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
 
 
