@@ -226,6 +226,25 @@ class Ack(harness.Case):
             self.assertIn(["interrupted"], [v["why"] for v in report["verdicts"]])
             self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
 
+    def test_interrupt_while_a_version_is_awaited(self):
+        liar = self.add_liar()
+        self.write("bin/liar", f"#!/bin/sh\nsleep 1000 &\necho $$ $! > {self.dir}/pids.new\nmv {self.dir}/pids.new {self.dir}/pids\nwait\n", 0o755)
+        ack = subprocess.Popen([harness.CINCH, "ack", *liar], env=self.env, cwd=self.dir, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        harness.wait_until(lambda: os.path.exists(self.path("pids")), "the question for the version")
+        ack.terminate()
+        self.assertEqual(ack.wait(harness.PATIENCE), -signal.SIGTERM)
+        with open(self.path("pids"), encoding="utf-8") as f:
+            pids = f.read().split()
+        harness.wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), "the end of all processes")
+
+    def test_version_that_fails(self):
+        liar = self.add_liar()
+        self.write("bin/liar", "#!/bin/sh\necho 'node: not found <&>' >&2\nexit 127\n", 0o755)
+        verdict = self.report(*liar, "-s", "test_returns_text_response")["verdicts"][0]
+        self.assertEqual(verdict["status"], "skipped")
+        self.assertRegex(verdict["why"][0], r"liar --version' ends with status 127: node: not found <&>$")
+
     # --- where reports go ---
 
     QUICK = ["-a", "qwen", "-s", "test_native_tool_emits*"]  # skipped at once: PATH is empty

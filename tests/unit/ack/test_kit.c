@@ -557,7 +557,10 @@ static void test_probe(void **state)
     assert_string_equal(a.version, "de[31mv");
     probe(&f, "#!/bin/sh\nexit 3\n", &a);
     assert_false(a.available);
-    assert_non_null(strstr(a.why_not, "ends with status 3"));
+    assert_non_null(strstr(a.why_not, "agent --version' ends with status 3"));
+    assert_int_equal(a.why_not[strlen(a.why_not) - 1], '3');
+    probe(&f, "#!/bin/sh\nprintf 'one\\n  no node here \\n\\n' >&2\nexit 4\n", &a);
+    assert_non_null(strstr(a.why_not, "ends with status 4: no node here"));
     tear_down(&f);
 }
 
