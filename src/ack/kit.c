@@ -487,8 +487,8 @@ static void list_stale(struct kit *k, struct kit_report *ret)
     for (size_t i = 0; i < k->expected.len; i++) {
         const struct expected_entry *x = &k->expected.items[i];
         if (is_gone(k, x)) {
-            stale[ret->gone_len++] = arena_printf(
-                k->arena, "%s: %s, %s: there is no such scenario", x->at, x->adapter, x->scenario);
+            stale[ret->gone_len++] = arena_printf(k->arena, "%s: %s, %s: there is no such scenario",
+                                                  x->at, x->adapter, x->scenario);
         }
     }
     ret->stale_len = ret->gone_len;

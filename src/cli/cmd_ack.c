@@ -63,8 +63,10 @@ static const struct option options[] = {
     { "keep", 0, OPTION_FLAG, .help = "keep what scenarios left, also of those that passed" },
     { "json", 0, OPTION_PATH, .value = "FILE", .section = "Reports",
       .help = "write a report for programs, -: to standard output" },
-    { "junit", 0, OPTION_PATH, .value = "FILE", .help = "write a report for CI, -: to standard output" },
-    { "html", 0, OPTION_PATH, .value = "FILE", .help = "write a report as one page, -: to standard output" },
+    { "junit", 0, OPTION_PATH, .value = "FILE",
+      .help = "write a report for CI, -: to standard output" },
+    { "html", 0, OPTION_PATH, .value = "FILE",
+      .help = "write a report as one page, -: to standard output" },
     { "publish", 0, OPTION_FLAG,
       .help = "write compatibility.md and compatibility.json: what each adapter can" },
     { "publish-dir", 0, OPTION_PATH, .value = "DIR", .shown = "docs",
@@ -73,6 +75,9 @@ static const struct option options[] = {
 };
 
 /* --- list --- */
+
+/* Columns of the list: BESIDE are those of the tier, of gaps, and the fewest for a summary. */
+enum { CAPABILITY_MAX = 44, BESIDE = 44 };
 
 static void list_json(struct cli *cli, const struct scenario_list *list)
 {
@@ -97,26 +102,73 @@ static void list_json(struct cli *cli, const struct scenario_list *list)
     cli_print_json(cli, root);
 }
 
-static void list_text(struct cli *cli, const struct scenario_list *list)
+static void add_capabilities(const struct scenario *s, struct buf *out)
 {
-    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    for (const char **c = s->capabilities; c != NULL && *c != NULL; c++) {
+        buf_addf(out, "%s%s", c == s->capabilities ? "" : ", ", *c);
+    }
+}
+
+static bool fits_table(const struct scenario_list *list, size_t width)
+{
+    size_t widest = 0;
+    for (size_t i = 0; i < list->len; i++) {
+        size_t len = strlen(list->items[i]->name);
+        widest = len > widest ? len : widest;
+    }
+    return widest + CAPABILITY_MAX + BESIDE <= width;
+}
+
+static void list_table(struct cli *cli, const struct scenario_list *list, struct buf *out)
+{
     struct table t = {
         .arena = cli->arena,
         .head = true,
-        .columns = { { "scenario" }, { "tier" }, { "capability", .max = 44 }, { "summary" } },
+        .columns = { { "scenario" },
+                     { "tier" },
+                     { "capability", .max = CAPABILITY_MAX },
+                     { "summary" } },
     };
     for (size_t i = 0; i < list->len; i++) {
         const struct scenario *s = list->items[i];
         CLEANUP(buf) struct buf names = BUF_INIT(BUF_TEXT);
-        for (const char **c = s->capabilities; c != NULL && *c != NULL; c++) {
-            buf_addf(&names, "%s%s", c == s->capabilities ? "" : ", ", *c);
-        }
+        add_capabilities(s, &names);
         table_cell(&t, STYLE_NAME, s->name);
         table_cell(&t, STYLE_PLAIN, capability_tier_word(s->tier));
         table_cell_str(&t, STYLE_DIM, buf_str(&names));
         table_cell(&t, STYLE_PLAIN, s->summary);
     }
-    table_write(&t, terminal_width(&cli->out), cli->out.color, &out);
+    table_write(&t, terminal_width(&cli->out), cli->out.color, out);
+}
+
+/* Where the columns have no room beside each other, what belongs to a name stands under it. */
+static void list_narrow(struct cli *cli, const struct scenario_list *list, struct buf *out)
+{
+    const struct text_shape under = { 4, 4, terminal_width(&cli->out) };
+    for (size_t i = 0; i < list->len; i++) {
+        const struct scenario *s = list->items[i];
+        CLEANUP(buf) struct buf about = BUF_INIT(BUF_TEXT);
+        CLEANUP(buf) struct buf summary = BUF_INIT(BUF_TEXT);
+        buf_addf(&about, "tier %s%s", capability_tier_word(s->tier),
+                 s->capabilities == NULL ? "" : ": ");
+        add_capabilities(s, &about);
+        text_clean(&summary, str_of(s->summary), TEXT_LINE);
+        style_add(out, cli->out.color, STYLE_NAME, s->name);
+        buf_adds(out, "\n    ");
+        style_begin(out, cli->out.color, STYLE_DIM);
+        text_wrap(out, buf_str(&about), under);
+        style_end(out, cli->out.color, STYLE_DIM);
+        buf_adds(out, "\n    ");
+        text_wrap(out, buf_str(&summary), under);
+        buf_adds(out, "\n");
+    }
+}
+
+static void list_text(struct cli *cli, const struct scenario_list *list)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    bool wide = fits_table(list, terminal_width(&cli->out));
+    (wide ? list_table : list_narrow)(cli, list, &out);
     cli_print(cli, &out);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Asking a program one question, `git --version`, for doctor and the compatibility kit: started
- * with an empty standard input, its first output taken, ended if it takes too long or if we are told
- * to end (SIGINT, SIGTERM). Blocks for at most the time that is given.
+ * with an empty standard input, its first output taken, ended if it takes too long or if we are
+ * told to end (SIGINT, SIGTERM). Blocks for at most the time that is given.
  */
 #pragma once
 

@@ -80,6 +80,15 @@ class Ack(harness.Case):
         some = self.ack("--list", "--quiet", "--tier", "4", "--capability", "task_completion", "--scenario", "*early*")
         self.assertEqual(some.stdout, "test_task_completion_blocks_early_stop\n")
 
+    def test_list_in_any_terminal(self):
+        names = self.ack("--list", "--quiet").stdout.split()
+        for columns in (60, 80, 125, 135, 200):
+            with self.subTest(columns=columns):
+                text = self.ack("--list", COLUMNS=str(columns)).stdout
+                self.assertLessEqual(max(len(line) for line in text.splitlines()), columns)
+                self.assertEqual(sorted(set(text.split()) & set(names)), sorted(names))
+                self.assertIn("The answer of the model is the text of the", " ".join(text.split()))
+
     def test_any_number_of_profile_directories(self):
         many = [word for i in range(400) for word in ("--adapter-dir", self.make_dir(f"profiles{i}"))]
         done = self.ack("-a", "api-direct", "-s", "test_returns_text_response", *many)

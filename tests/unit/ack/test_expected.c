@@ -99,10 +99,8 @@ static void test_missing_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_entries),
-        cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_entries),      cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_empty),        cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_missing_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

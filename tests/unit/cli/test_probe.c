@@ -54,9 +54,9 @@ static void test_no_answer(void **state)
 
 static void test_errors_are_kept_from_the_end(void **state)
 {
-    const char *const argv[] = { "/bin/sh", "-c",
-                                 "seq 1 20000 >&2; echo out; echo last >&2; sleep 1000 >/dev/null &",
-                                 NULL };
+    const char *const argv[] = {
+        "/bin/sh", "-c", "seq 1 20000 >&2; echo out; echo last >&2; sleep 1000 >/dev/null &", NULL
+    };
     CLEANUP(buf) struct buf out = BUF_INIT(100);
     CLEANUP(buf) struct buf errors = BUF_INIT(16);
     struct err e;
