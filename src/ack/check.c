@@ -299,6 +299,16 @@ static int complain(const struct json *v, const char *file, const char *why, str
     return ERR(e, ERR_CONFIG, "%s: %s", json_at(file, v, at), why);
 }
 
+bool check_leads_down(struct str path)
+{
+    bool down = true;
+    do {
+        struct str part = str_split(&path, '/');
+        down = down && part.len > 0 && !str_eqc(part, ".") && !str_eqc(part, "..");
+    } while (path.ptr != NULL);
+    return down;
+}
+
 /* What wants nothing would always hold. */
 static int read_map(const struct check *c, const struct json *want, const char *file, struct err *e)
 {
@@ -308,9 +318,12 @@ static int read_map(const struct check *c, const struct json *want, const char *
     int r = 0;
     for (size_t i = 0; r == 0 && i < want->object.len; i++) {
         const struct json *v = want->object.members[i].value;
-        r = c->kind != WANT_NUMBERS ? matcher_check(v, file, e)
-            : json_is(v, JSON_INT)  ? 0
-                                    : complain(v, file, "a whole number belongs here", e);
+        if (c->kind == WANT_FILES) {
+            bool down = check_leads_down(want->object.members[i].key);
+            r = down ? matcher_check(v, file, e) : complain(v, file, CHECK_LEADS_DOWN, e);
+        } else if (!json_is(v, JSON_INT)) {
+            r = complain(v, file, "a whole number belongs here", e);
+        }
     }
     return r;
 }

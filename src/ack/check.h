@@ -29,6 +29,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "ack/evidence.h"
@@ -56,6 +57,10 @@ struct check_scene {
     size_t visits;       /* of the site (ack/site.h), by all runs */
     struct findings *findings;
 };
+
+/* Files of a scenario lie below the directory that is meant: no part of the path leads out. */
+bool check_leads_down(struct str path);
+#define CHECK_LEADS_DOWN "the path of a file is relative and leads down"
 
 /* ERR_CONFIG: no such check, or not what it wants. */
 int checks_read(const struct json *list, const char *file, struct err *e) MUST_USE;

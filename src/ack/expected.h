@@ -8,8 +8,8 @@
  *   flaky:                         may fail or pass; tried twice before it counts as flaky
  *     - {adapter: "gemini*", scenario: test_network_denied_by_default, reason: "slow to start"}
  *
- * `adapter` is a glob ('*', '?'), `scenario` a name; all three keys must be there: an entry without
- * a reason is never removed again. The first entry that matches counts, flaky ones before expected.
+ * `adapter` and `scenario` are globs ('*', '?'); all three keys must be there: an entry without a
+ * reason is never removed again. The first entry that matches counts, flaky ones before expected.
  */
 #pragma once
 
@@ -38,6 +38,7 @@ int expected_parse(struct arena *a, struct str text, const char *file, struct ex
                    struct err *e) MUST_USE;
 int expected_load(struct arena *a, const char *path, struct expected *ret, struct err *e) MUST_USE;
 
+bool expected_names(const struct expected_entry *x, const char *scenario); /* on some adapter */
 bool expected_matches(const struct expected_entry *x, const char *adapter, const char *scenario);
 /* NULL: it must pass. */
 const struct expected_entry *expected_find(const struct expected *x, const char *adapter,

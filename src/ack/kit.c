@@ -52,6 +52,7 @@ struct kit {
     size_t len, next;
     unsigned running;
     bool interrupted;
+    int signo;
 };
 
 static void fill(struct kit *k);
@@ -332,6 +333,7 @@ static void on_tick(void *arg)
 static void on_signal(void *arg, int signo)
 {
     struct kit *k = arg;
+    k->signo = k->signo == 0 ? signo : k->signo;
     if (k->interrupted) {
         loop_stop(k->loop); /* twice: somebody has no patience */
         return;
@@ -459,21 +461,51 @@ static void make_order(struct kit *k)
     }
 }
 
+/* Of all scenarios, asked for or not. A caller who does not know them is not told. */
+static bool is_gone(const struct kit *k, const struct expected_entry *x)
+{
+    const struct scenario_list *known = &k->opts->known;
+    bool found = known->len == 0;
+    for (size_t i = 0; i < known->len && !found; i++) {
+        found = expected_names(x, known->items[i]->name);
+    }
+    return !found;
+}
+
+static bool is_used(const struct kit *k, const struct expected_entry *x)
+{
+    bool used = false;
+    for (size_t i = 0; i < k->len && !used; i++) {
+        used = expected_matches(x, k->jobs[i].adapter->name, k->jobs[i].scenario->name);
+    }
+    return used;
+}
+
 static void list_stale(struct kit *k, struct kit_report *ret)
 {
     const char **stale = arena_array(k->arena, k->expected.len, sizeof *stale);
     for (size_t i = 0; i < k->expected.len; i++) {
         const struct expected_entry *x = &k->expected.items[i];
-        bool used = false;
-        for (size_t j = 0; j < k->len && !used; j++) {
-            used = expected_matches(x, k->jobs[j].adapter->name, k->jobs[j].scenario->name);
+        if (is_gone(k, x)) {
+            stale[ret->gone_len++] = arena_printf(k->arena, "%s: %s, %s: there is no such scenario",
+                                                  x->at, x->adapter, x->scenario);
         }
-        if (!used) {
+    }
+    ret->stale_len = ret->gone_len;
+    for (size_t i = 0; i < k->expected.len; i++) {
+        const struct expected_entry *x = &k->expected.items[i];
+        if (!is_gone(k, x) && !is_used(k, x)) {
             stale[ret->stale_len++] =
                 arena_printf(k->arena, "%s: %s, %s", x->at, x->adapter, x->scenario);
         }
     }
     ret->stale = stale;
+}
+
+/* Posted, so that the loop looks for signals at least once. */
+static void begin(void *arg)
+{
+    fill(arg);
 }
 
 static int run_jobs(struct kit *k, struct err *e)
@@ -490,7 +522,8 @@ static int run_jobs(struct kit *k, struct err *e)
         r = timer_new(loop, on_tick, k, &k->tick, e);
     }
     if (r == 0) {
-        fill(k);
+        try_contracts(k); /* on a loop of its own; ours hears the signal, too */
+        loop_post(loop, begin, k);
         loop_run(loop);
     }
     for (size_t i = 0; i < k->len; i++) {
@@ -532,13 +565,13 @@ int kit_run(struct arena *a, const struct kit_opts *o, struct kit_report *ret, s
     if (o->watcher.begin != NULL) {
         o->watcher.begin(o->watcher.owner, k.len);
     }
-    try_contracts(&k);
     r = run_jobs(&k, e);
     tidy_dirs(&k, made);
     for (size_t i = 0; i < ret->len; i++) {
         ret->count[ret->verdicts[i].status]++;
     }
     ret->interrupted = k.interrupted;
+    ret->signo = !k.interrupted ? 0 : k.signo != 0 ? k.signo : SIGINT;
     ret->took = clock_now() - began;
     return r;
 }
@@ -549,5 +582,5 @@ bool kit_failed(const struct kit_report *r)
     for (enum verdict_status s = 0; s < VERDICT_COUNT; s++) {
         failed += verdict_is_failure(s) ? r->count[s] : 0;
     }
-    return failed > 0 || r->interrupted;
+    return failed > 0 || r->gone_len > 0 || r->interrupted;
 }

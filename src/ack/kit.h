@@ -62,6 +62,7 @@ struct kit_opts {
     size_t adapters_len;
     const char *const *adapter_dirs; /* NULL-terminated */
     struct scenario_list scenarios;  /* those that were chosen */
+    struct scenario_list known;      /* of all there are; for the file of expected failures */
     const char *const *reads;        /* paths that adapters may see, see trial.h; may be NULL */
     const char *const *secrets;      /* that adapters need, see trial.h; may be NULL */
     bool live;
@@ -87,10 +88,12 @@ struct kit_report {
     nsec took;
     char started_at[32];
     bool interrupted;
+    int signo; /* by this signal */
     bool live;
-    /* Entries of the file of expected failures that match nothing that was asked for. */
+    /* Entries of the file of expected failures that match nothing that was asked for. First those
+     * whose scenario is none at all, which count as failures. */
     const char *const *stale;
-    size_t stale_len;
+    size_t stale_len, gone_len;
 };
 
 int kit_run(struct arena *a, const struct kit_opts *o, struct kit_report *ret,

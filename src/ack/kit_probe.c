@@ -15,7 +15,7 @@
 /* Node programs take half a minute to say who they are on a machine that is busy with a kit. */
 #define PROBE_TIME (60 * NSEC_PER_SEC)
 
-enum { VERSION_LONGEST = 60 };
+enum { VERSION_LONGEST = 60, REASON_LONGEST = 200 };
 
 const char *kit_variable(const char *const *env, const char *name)
 {
@@ -61,60 +61,82 @@ static const char *version_of(struct arena *a, struct str output)
     return version;
 }
 
-static void ask_version(struct arena *a, struct kit_adapter *adapter, const char *program)
+/* "node: not found", of many lines: it goes into tables. */
+static const char *last_line(struct arena *a, struct str text)
+{
+    struct str last = STR_EMPTY;
+    while (text.len > 0) {
+        struct str line = str_trim(str_split(&text, '\n'));
+        last = line.len > 0 ? line : last;
+    }
+    return arena_dup(a, str_slice(last, 0, REASON_LONGEST));
+}
+
+static int ask_version(struct arena *a, struct kit_adapter *adapter, const char *program,
+                       struct err *e)
 {
     CLEANUP(buf) struct buf output = BUF_INIT(4096);
+    CLEANUP(buf) struct buf errors = BUF_INIT(4096);
     const char *const argv[] = { program, "--version", NULL };
-    struct err e;
-    int r = probe_program(argv, PROBE_TIME, &output, &e);
+    struct err why = { 0 };
+    int r = probe_program(argv, PROBE_TIME, &output, &errors, &why);
+    if (r == -ERR_CANCELLED) {
+        return ERR(e, ERR_CANCELLED, "%s", why.msg);
+    }
+    const char *said = last_line(a, buf_str(&errors));
     if (r < 0) {
-        adapter->why_not = arena_dup(a, str_of(e.msg));
+        adapter->why_not = arena_dup(a, str_of(why.msg));
     } else if (r > 0) {
-        adapter->why_not = arena_printf(a, "'%s --version' ends with status %d", program, r);
+        adapter->why_not = arena_printf(a, "'%s --version' ends with status %d%s%s", program, r,
+                                        said[0] == '\0' ? "" : ": ", said);
     } else {
         adapter->available = true;
         adapter->version = version_of(a, buf_str(&output));
     }
+    return 0;
 }
 
 /* A program of whom nothing is known need not answer to --version. */
-static void find_command(struct arena *a, struct kit_adapter *adapter, const char *const *env)
+static int find_command(struct arena *a, struct kit_adapter *adapter, const char *const *env,
+                        struct err *e)
 {
     const char *name = json_cstring(json_item(adapter->command, 0), "");
     char program[PATH_MAX];
-    struct err e;
-    if (which_find(name, kit_variable(env, "PATH"), NULL, program, &e) < 0) {
-        adapter->why_not = arena_dup(a, str_of(e.msg));
-        return;
+    struct err why;
+    if (which_find(name, kit_variable(env, "PATH"), NULL, program, &why) < 0) {
+        adapter->why_not = arena_dup(a, str_of(why.msg));
+        return 0;
     }
-    ask_version(a, adapter, arena_dup(a, str_of(program)));
+    int r = ask_version(a, adapter, arena_dup(a, str_of(program)), e);
     adapter->available = true;
     adapter->why_not = "";
+    return r;
 }
 
-static void find_program(struct arena *a, struct kit_adapter *adapter, const char *const *env)
+static int find_program(struct arena *a, struct kit_adapter *adapter, const char *const *env,
+                        struct err *e)
 {
     const struct json *candidates = adapter->profile->binary;
     CLEANUP(buf) struct buf names = BUF_INIT(BUF_TEXT);
     char program[PATH_MAX];
-    struct err e;
+    struct err why;
     for (size_t i = 0; i < json_len(candidates); i++) {
         const char *name = json_cstring(json_item(candidates, i), "");
-        if (which_find(name, kit_variable(env, "PATH"), NULL, program, &e) < 0) {
+        if (which_find(name, kit_variable(env, "PATH"), NULL, program, &why) < 0) {
             buf_addf(&names, "%s%s", i == 0 ? "" : ", ", name);
             continue;
         }
         /* A program that keeps the file contract need not know --version: it would begin a run. */
         if (contract_applies(adapter->profile)) {
             adapter->available = true;
-            return;
+            return 0;
         }
-        ask_version(a, adapter, arena_dup(a, str_of(program)));
-        return;
+        return ask_version(a, adapter, arena_dup(a, str_of(program)), e);
     }
     bool path = json_len(candidates) == 1 && strchr(names.ptr, '/') != NULL;
-    adapter->why_not = path ? arena_dup(a, str_of(e.msg))
+    adapter->why_not = path ? arena_dup(a, str_of(why.msg))
                             : arena_printf(a, "not in PATH: %.*s", STR_ARG(buf_str(&names)));
+    return 0;
 }
 
 int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *env, struct err *e)
@@ -131,12 +153,12 @@ int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *e
         adapter->available = true;
         adapter->version = CINCH_VERSION;
     } else if (adapter->command != NULL) {
-        find_command(a, adapter, env);
+        return find_command(a, adapter, env, e);
     } else if (json_len(p->binary) == 0) {
         adapter->why_not = "takes its command from the task: name one by --command, or write a "
                            "profile with `binary` for it";
     } else {
-        find_program(a, adapter, env);
+        return find_program(a, adapter, env, e);
     }
     return 0;
 }

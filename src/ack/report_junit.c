@@ -22,9 +22,9 @@ static void add_time(struct buf *out, nsec t)
 static void add_case(struct buf *out, const struct verdict *v)
 {
     struct str rest = str_of(v->why);
+    struct str line = str_split(&rest, '\n');
     CLEANUP(buf) struct buf first = BUF_INIT(BUF_TEXT);
-    buf_addf(&first, "%s%s%.*s", verdict_word(v->status), v->why[0] == '\0' ? "" : ": ",
-             STR_ARG(str_split(&rest, '\n')));
+    buf_addf(&first, "%s%s%.*s", verdict_word(v->status), line.len == 0 ? "" : ": ", STR_ARG(line));
     buf_adds(out, "    <testcase");
     add_attribute(out, "name", v->scenario->name);
     buf_adds(out, " classname=\"ack.");
@@ -76,11 +76,33 @@ static void add_tally(struct buf *out, struct tally t)
     add_time(out, t.took);
 }
 
+/* Entries for scenarios that do not exist fail the whole, and so must be seen. */
+static void add_gone(struct buf *out, const struct kit_report *r)
+{
+    if (r->gone_len == 0) {
+        return;
+    }
+    buf_adds(out, "  <testsuite name=\"expected failures\"");
+    add_tally(out, (struct tally) { .tests = r->gone_len, .failures = r->gone_len });
+    buf_adds(out, ">\n");
+    for (size_t i = 0; i < r->gone_len; i++) {
+        buf_adds(out, "    <testcase classname=\"ack.expected\"");
+        add_attribute(out, "name", r->stale[i]);
+        buf_adds(out, " time=\"0.000\">\n      <failure message=\"stale\">");
+        report_text(out, str_of(r->stale[i]), REPORT_XML);
+        buf_adds(out, "</failure>\n    </testcase>\n");
+    }
+    buf_adds(out, "  </testsuite>\n");
+}
+
 int report_junit(const struct kit_report *r, struct buf *out, struct err *e)
 {
     CLEANUP(buf) struct buf b = BUF_INIT(BUF_TEXT);
+    struct tally all = count(r, NULL);
+    all.tests += r->gone_len;
+    all.failures += r->gone_len;
     buf_adds(&b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"cinch ack\"");
-    add_tally(&b, count(r, NULL));
+    add_tally(&b, all);
     buf_adds(&b, ">\n");
     for (size_t i = 0; i < r->adapters_len; i++) {
         const struct kit_adapter *x = &r->adapters[i];
@@ -98,6 +120,7 @@ int report_junit(const struct kit_report *r, struct buf *out, struct err *e)
         }
         buf_adds(&b, "  </testsuite>\n");
     }
+    add_gone(&b, r);
     buf_adds(&b, "</testsuites>\n");
     return buf_append(out, buf_str(&b), e);
 }

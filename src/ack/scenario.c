@@ -103,6 +103,15 @@ static int complain(const struct reading *rd, const struct json *v, const char *
     return ERR(e, ERR_CONFIG, "%s: %s", json_at(rd->file, v, at), why);
 }
 
+/* The same, of something that has a name. */
+static int complain_of(const struct reading *rd, const struct json *v, const char *why,
+                       struct str name, struct err *e)
+{
+    char at[JSON_AT_LEN];
+    return ERR(e, ERR_CONFIG, "%s: %s: '%.*s'", json_at(rd->file, v, at), why,
+               STR_ARG(str_slice(name, 0, NAME_MAX_LEN)));
+}
+
 static struct scenario_signal read_signal(const struct json *v)
 {
     static const struct {
@@ -235,8 +244,9 @@ static int read_capabilities(const struct reading *rd, const struct json *v, str
     for (size_t i = 0; i < len; i++) {
         const struct json *one = json_is(given, JSON_ARRAY) ? given->array.items[i] : given;
         enum capability c;
-        if (!capability_of(json_str(one, STR_EMPTY), &c)) {
-            return complain(rd, given, "there is no such capability", e);
+        struct str name = json_str(one, STR_EMPTY);
+        if (!capability_of(name, &c)) {
+            return complain_of(rd, one, "there is no such capability", name, e);
         }
         s->capabilities[i] = capability_info(c)->name;
         s->tier = i == 0 ? capability_info(c)->tier : s->tier;
@@ -256,18 +266,13 @@ static bool is_name(struct str s)
     return s.len > 0 && s.len <= NAME_MAX_LEN;
 }
 
-/* Files of a scenario lie below the directory that is meant: no part of a path leads out. */
 static int check_files(const struct reading *rd, const struct json *files, struct err *e)
 {
     for (size_t i = 0; json_is(files, JSON_OBJECT) && i < files->object.len; i++) {
         const struct json_member *m = &files->object.members[i];
-        struct str rest = m->key;
-        do {
-            struct str part = str_split(&rest, '/');
-            if (part.len == 0 || str_eqc(part, ".") || str_eqc(part, "..")) {
-                return complain(rd, m->value, "the path of a file is relative and leads down", e);
-            }
-        } while (rest.ptr != NULL);
+        if (!check_leads_down(m->key)) {
+            return complain(rd, m->value, CHECK_LEADS_DOWN, e);
+        }
         if (!json_is(m->value, JSON_STRING)) {
             return complain(rd, m->value, "the content of a file is a text", e);
         }
@@ -282,7 +287,7 @@ static int read_scenario(const struct reading *rd, const struct json *own, struc
     const char *base = json_cstring(json_get(own, "base"), NULL);
     const struct json *under = base != NULL ? json_get(rd->bases, base) : NULL;
     if (base != NULL && under == NULL) {
-        return complain(rd, own, "its base is not defined", e);
+        return complain_of(rd, own, "its base is not defined", str_of(base), e);
     }
     struct json *v = json_merge(a, under, own);
     if (json_get(own, "script") != NULL) { /* a conversation is told as a whole */
@@ -363,7 +368,8 @@ int scenario_parse(struct arena *a, struct str text, const char *file, struct sc
             return r;
         }
         if (scenario_find(list, s->name) != NULL) {
-            return complain(&rd, json_item(items, i), "there is another scenario of this name", e);
+            return complain_of(&rd, json_item(items, i), "there is another scenario of this name",
+                               str_of(s->name), e);
         }
         all[list->len++] = s;
     }
@@ -388,10 +394,13 @@ static void order_by_tier(struct arena *a, struct scenario_list *list)
 static int load_file(struct arena *a, const char *path, struct scenario_list *list, struct err *e)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(SCENARIO_FILE_MAX);
+    const char *name = arena_dup(a, str_of(path));
     int r = file_read(AT_FDCWD, path, SCENARIO_FILE_MAX, &text, e);
-    return r < 0 ? r
-                 : scenario_parse(a, arena_str(a, buf_str(&text)), arena_dup(a, str_of(path)), list,
-                                  e);
+    r = r < 0 ? r : scenario_parse(a, arena_str(a, buf_str(&text)), name, list, e);
+    if (r == -ERR_LIMIT && e != NULL) {
+        e->code = ERR_CONFIG; /* too much of something is a fault of the file, not ours */
+    }
+    return r == -ERR_LIMIT ? -ERR_CONFIG : r;
 }
 
 int scenario_load_all(struct arena *a, const char *const *files, struct scenario_list *ret,

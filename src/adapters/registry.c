@@ -67,11 +67,15 @@ static int load_file(struct arena *a, const char *path, struct profile_list *lis
     CLEANUP(buf) struct buf text = BUF_INIT(1 << 20);
     struct profile *p;
     int r = file_read(AT_FDCWD, path, text.max, &text, e);
-    if (r < 0) {
-        return r;
+    r = r < 0 ? r : profile_parse(a, buf_str(&text), path, &p, e);
+    if (r == -ERR_LIMIT && e != NULL) {
+        e->code = ERR_CONFIG; /* too much of something is a fault of the file, not ours */
     }
-    r = profile_parse(a, buf_str(&text), path, &p, e);
-    return r < 0 ? r : put(list, p, e);
+    if (r < 0) {
+        (void)err_wrap(e, "adapter profile");
+        return r == -ERR_LIMIT ? -ERR_CONFIG : r;
+    }
+    return put(list, p, e);
 }
 
 static int load_dir(struct arena *a, const char *dir, struct profile_list *list, struct err *e)

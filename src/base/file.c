@@ -22,6 +22,8 @@
  * that whoever planted it cannot hold us. */
 enum { PIPE_PATIENCE_MS = 10000 };
 
+enum { LINKS_MAX = 40 }; /* as the kernel */
+
 static int wait_for_data(int fd, const char *path, struct err *e)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -94,19 +96,25 @@ int file_write_all(int fd, struct str content, struct err *e)
     return 0;
 }
 
-int file_write_atomic(int dirfd, const char *path, struct str content, mode_t mode, struct err *e)
+/* Returns a descriptor. The temporary name must stay in the same directory: rename does not cross
+ * file systems. */
+static int open_temp(int dirfd, const char *path, mode_t mode, char temp[PATH_MAX], struct err *e)
 {
     char id[ID_LEN];
-    char temp[PATH_MAX];
-    /* The temporary name must stay in the same directory: rename does not cross file systems. */
-    int n = snprintf(temp, sizeof temp, "%s.%s.tmp", path, id_new(id));
-    if (n < 0 || (size_t)n >= sizeof temp) {
+    int n = snprintf(temp, PATH_MAX, "%s.%s.tmp", path, id_new(id));
+    if (n < 0 || n >= PATH_MAX) {
         return ERR(e, ERR_LIMIT, "write '%s': name too long", path);
     }
-    CLEANUP(fd)
     int fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    return fd < 0 ? ERR_SYS_AS(e, ERR_OUTPUT, "create '%s'", path) : fd;
+}
+
+int file_write_atomic(int dirfd, const char *path, struct str content, mode_t mode, struct err *e)
+{
+    char temp[PATH_MAX];
+    CLEANUP(fd) int fd = open_temp(dirfd, path, mode, temp, e);
     if (fd < 0) {
-        return ERR_SYS_AS(e, ERR_OUTPUT, "create '%s'", path);
+        return fd;
     }
     int r = file_write_all(fd, content, NULL);
     if (r < 0) {
@@ -118,6 +126,100 @@ int file_write_atomic(int dirfd, const char *path, struct str content, mode_t mo
         (void)unlinkat(dirfd, temp, 0);
     }
     return r;
+}
+
+/* --- files that the user named --- */
+
+/* Our standard output or error, if the path means that one: it must go on where it is, also when it
+ * is a regular file. -1: it does not. */
+static int find_stream(const char *path)
+{
+    struct stat named;
+    struct stat ours;
+    for (int fd = STDOUT_FILENO; stat(path, &named) == 0 && fd <= STDERR_FILENO; fd++) {
+        if (fstat(fd, &ours) == 0 && ours.st_dev == named.st_dev && ours.st_ino == named.st_ino) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+/* Follows links to what is not there yet, which realpath() does not. */
+static int follow_links(const char *path, char target[PATH_MAX], struct err *e)
+{
+    char link[PATH_MAX];
+    char at[PATH_MAX];
+    int r = path_join("", path, target, PATH_MAX, e);
+    for (int i = 0; r == 0 && i < LINKS_MAX; i++) {
+        ssize_t len = readlink(target, link, sizeof link - 1);
+        if (len < 0) {
+            break;
+        }
+        link[len] = '\0';
+        struct str whole = str_of(target);
+        size_t dir = whole.len - path_base(whole).len;
+        (void)snprintf(at, sizeof at, "%.*s", (int)dir, target);
+        r = path_join(dir > 1 ? at : "", link, target, PATH_MAX, e);
+    }
+    return r;
+}
+
+/* The regular file that is meant, there already or not. Returns 1 where it is something else, which
+ * cannot be replaced. */
+static int find_output(const char *path, char target[PATH_MAX], struct err *e)
+{
+    struct stat st;
+    if (stat(path, &st) < 0) {
+        return follow_links(path, target, e);
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return 1;
+    }
+    return realpath(path, target) == NULL ? ERR_SYS_AS(e, ERR_OUTPUT, "find '%s'", path) : 0;
+}
+
+/* To a pipe that nobody reads, opening waits, as it does in a shell. */
+static int write_device(const char *path, struct str content, struct err *e)
+{
+    CLEANUP(fd) int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return fd < 0 || file_write_all(fd, content, NULL) < 0
+               ? ERR_SYS_AS(e, ERR_OUTPUT, "write '%s'", path)
+               : 0;
+}
+
+int file_write_output(const char *path, struct str content, mode_t mode, struct err *e)
+{
+    char target[PATH_MAX];
+    int stream = find_stream(path);
+    if (stream >= 0) {
+        return file_write_all(stream, content, NULL) < 0
+                   ? ERR_SYS_AS(e, ERR_OUTPUT, "write '%s'", path)
+                   : 0;
+    }
+    int r = find_output(path, target, e);
+    if (r == 0) {
+        return file_write_atomic(AT_FDCWD, target, content, mode, e);
+    }
+    return r < 0 ? r : write_device(path, content, e);
+}
+
+int file_check_output(const char *path, struct err *e)
+{
+    char target[PATH_MAX];
+    char temp[PATH_MAX];
+    int r = find_stream(path) >= 0 ? 1 : find_output(path, target, e);
+    if (r < 0) {
+        return r;
+    }
+    if (r > 0) {
+        errno = file_is_dir(AT_FDCWD, path) ? EISDIR : access(path, W_OK) == 0 ? 0 : errno;
+        return errno != 0 ? ERR_SYS_AS(e, ERR_OUTPUT, "write '%s'", path) : 0;
+    }
+    CLEANUP(fd) int fd = open_temp(AT_FDCWD, target, 0600, temp, e);
+    if (fd >= 0) {
+        (void)unlink(temp);
+    }
+    return fd < 0 ? fd : 0;
 }
 
 int file_mkdirs(int dirfd, const char *path, mode_t mode, struct err *e)

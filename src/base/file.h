@@ -26,6 +26,12 @@ int file_read(int dirfd, const char *path, size_t max, struct buf *ret, struct e
 int file_read_fd(int fd, const char *name, size_t max, struct buf *ret, struct err *e) MUST_USE;
 int file_write_atomic(int dirfd, const char *path, struct str content, mode_t mode,
                       struct err *e) MUST_USE;
+/* For a file that the user named. What is there and is no regular file (a device, a pipe) is
+ * written to; a symbolic link is followed; all else is replaced as above. */
+int file_write_output(const char *path, struct str content, mode_t mode, struct err *e) MUST_USE;
+/* Could that be done? To be asked before the work whose result is to be written. Leaves no trace.
+ * ERR_OUTPUT when not. */
+int file_check_output(const char *path, struct err *e) MUST_USE;
 /* Handles short writes, EINTR. */
 int file_write_all(int fd, struct str content, struct err *e) MUST_USE;
 int file_mkdirs(int dirfd, const char *path, mode_t mode, struct err *e) MUST_USE;

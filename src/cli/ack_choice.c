@@ -5,6 +5,7 @@
 #include "cli/ack_choice.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,8 +195,17 @@ static int open_choice(struct choice *c, const struct options *opt, struct err *
 {
     struct arena *a = c->cli->arena;
     struct profile_list *list = ARENA_NEW(a, struct profile_list);
+    const char *const *dirs;
     c->list = list;
-    c->opts->adapter_dirs = absolute_paths(a, request_adapter_dirs(a, opt));
+    int r = request_adapter_dirs(a, opt, &dirs, e);
+    if (r < 0) {
+        return r;
+    }
+    /* Trials have another home, so they are given the user's by --adapter-dir: it must be there. */
+    if (dirs[0] != NULL && !file_is_dir(AT_FDCWD, dirs[0])) {
+        dirs++;
+    }
+    c->opts->adapter_dirs = absolute_paths(a, dirs);
     return profile_load_all(a, c->opts->adapter_dirs, list, e);
 }
 
@@ -299,31 +309,40 @@ static int check_filter(const struct filter *f, const struct options *opt,
     return 0;
 }
 
-int ack_choose_scenarios(struct cli *cli, const struct options *opt, struct scenario_list *ret,
+static bool fits_all(const struct options *opt, const struct scenario *s)
+{
+    bool fit = true;
+    for (size_t f = 0; f < ARRAY_LEN(filters); f++) {
+        fit = fit && fits(&filters[f], opt, s);
+    }
+    return fit;
+}
+
+int ack_choose_scenarios(struct cli *cli, const struct options *opt, struct kit_opts *ret,
                          struct err *e)
 {
-    struct scenario_list all;
-    int r = scenario_load_all(cli->arena, options_list(opt, "scenario-file"), &all, e);
-    contract_scenarios(cli->arena, &all);
+    struct scenario_list *all = &ret->known;
+    int r = scenario_load_all(cli->arena, options_list(opt, "scenario-file"), all, e);
+    if (r < 0) {
+        return r;
+    }
+    contract_scenarios(cli->arena, all);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(filters); i++) {
-        r = check_filter(&filters[i], opt, &all, e);
+        r = check_filter(&filters[i], opt, all, e);
     }
     if (r < 0) {
         cli_hint(cli, "'cinch ack --list' shows all scenarios");
         return r;
     }
-    const struct scenario **items = arena_array(cli->arena, all.len + 1, sizeof *items);
-    *ret = (struct scenario_list) { .items = items };
-    for (size_t i = 0; i < all.len; i++) {
-        bool fit = true;
-        for (size_t f = 0; f < ARRAY_LEN(filters); f++) {
-            fit = fit && fits(&filters[f], opt, all.items[i]);
-        }
-        if (fit) {
-            items[ret->len++] = all.items[i];
+    const struct scenario **items = arena_array(cli->arena, all->len + 1, sizeof *items);
+    ret->scenarios = (struct scenario_list) { .items = items };
+    for (size_t i = 0; i < all->len; i++) {
+        if (fits_all(opt, all->items[i])) {
+            items[ret->scenarios.len++] = all->items[i];
         }
     }
-    return ret->len > 0 ? 0 : ERR(e, ERR_USAGE, "no scenario fits all that was asked for");
+    return ret->scenarios.len > 0 ? 0
+                                  : ERR(e, ERR_USAGE, "no scenario fits all that was asked for");
 }
 
 int ack_scenarios_up_to(struct arena *a, enum capability_tier tier, struct scenario_list *ret,

@@ -18,9 +18,9 @@ int ack_choose_adapters(struct cli *cli, const struct options *opt, struct kit_o
 int ack_choose_named(struct cli *cli, const struct options *opt, const char *const *names,
                      struct kit_opts *ret, struct err *e) MUST_USE;
 
-/* Those that fit --scenario, --tier and --capability, the checks of the file contract among them.
- * ERR_USAGE when one of these fits nothing. */
-int ack_choose_scenarios(struct cli *cli, const struct options *opt, struct scenario_list *ret,
+/* Those that fit --scenario, --tier and --capability, the checks of the file contract among them;
+ * fills scenarios and known. ERR_USAGE when one of these fits nothing. */
+int ack_choose_scenarios(struct cli *cli, const struct options *opt, struct kit_opts *ret,
                          struct err *e) MUST_USE;
 
 /* Takes the checks of the file contract out again, if none of the adapters can be tried by them.

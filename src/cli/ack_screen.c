@@ -262,7 +262,8 @@ void ack_screen_report(struct arena *a, const struct kit_report *r, const struct
     }
     for (size_t i = 0; i < r->stale_len; i++) {
         buf_adds(out, i == 0 ? "\n" : "");
-        style_add(out, t->color, STYLE_WARN, "matches nothing");
+        bool gone = i < r->gone_len;
+        style_add(out, t->color, gone ? STYLE_BAD : STYLE_WARN, gone ? "stale" : "not tried");
         buf_adds(out, "  ");
         text_clean(out, str_of(r->stale[i]), TEXT_LINE);
         buf_adds(out, "\n");

@@ -78,6 +78,11 @@ int ack_try(struct cli *cli, const char *dir, struct kit_opts *o, struct kit_rep
     return r;
 }
 
+int ack_try_status(const struct kit_report *r)
+{
+    return r->interrupted ? 128 + r->signo : kit_failed(r);
+}
+
 /* --- the proof --- */
 
 struct proof {
@@ -183,5 +188,5 @@ int ack_prove(struct cli *cli, const struct options *opt, const char *const *nam
         bad = bad || !report.adapters[i].available; /* somebody counts on it */
     }
     show_proof(cli, &report, bad);
-    return bad;
+    return report.interrupted ? ack_try_status(&report) : bad;
 }

@@ -16,6 +16,9 @@ struct kit_opts ack_try_defaults(void);
 int ack_try(struct cli *cli, const char *dir, struct kit_opts *o, struct kit_report *ret,
             struct err *e) MUST_USE;
 
+/* The exit status: 0, 1 when something failed, 130 or 143 when a signal ended it. */
+int ack_try_status(const struct kit_report *r);
+
 /* The proof on this machine: the scenarios of the tiers 1 and 2 on the adapters of these names, or
  * on all that are here, and a line for each. Returns 1 when one failed, or when one that was named
  * is not here. */

@@ -103,7 +103,7 @@ static int ask_version(const char *path, struct buf *line, struct err *e)
 {
     CLEANUP(buf) struct buf output = BUF_INIT(4096);
     const char *const argv[] = { path, "--version", NULL };
-    int r = probe_program(argv, PROBE_TIME, &output, e);
+    int r = probe_program(argv, PROBE_TIME, &output, NULL, e);
     if (r > 0) {
         return ERR(e, ERR_UNAVAILABLE, "'%s --version' ends with status %d", path, r);
     }

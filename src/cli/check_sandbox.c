@@ -284,7 +284,7 @@ void check_podman(struct check_result *r)
         return;
     }
     const char *const argv[] = { path, "--version", NULL };
-    int status = probe_program(argv, PODMAN_TIME, &output, &e);
+    int status = probe_program(argv, PODMAN_TIME, &output, NULL, &e);
     struct str text = buf_str(&output);
     struct str line = str_trim(str_split(&text, '\n'));
     if (status == 0) {

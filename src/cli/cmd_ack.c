@@ -4,7 +4,9 @@
  * says what each keeps of its word.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "ack/report.h"
 #include "base/file.h"
@@ -13,6 +15,7 @@
 #include "cli/ack_try.h"
 #include "cli/command.h"
 #include "cli/table.h"
+#include "cli/text.h"
 
 #define TABLE_MAX ((size_t)16 << 20)
 
@@ -59,9 +62,11 @@ static const struct option options[] = {
       .help = "where scenarios work: new, or empty", .shown = "a temporary one" },
     { "keep", 0, OPTION_FLAG, .help = "keep what scenarios left, also of those that passed" },
     { "json", 0, OPTION_PATH, .value = "FILE", .section = "Reports",
-      .help = "write a report for programs" },
-    { "junit", 0, OPTION_PATH, .value = "FILE", .help = "write a report for CI" },
-    { "html", 0, OPTION_PATH, .value = "FILE", .help = "write a report as one page" },
+      .help = "write a report for programs, -: to standard output" },
+    { "junit", 0, OPTION_PATH, .value = "FILE",
+      .help = "write a report for CI, -: to standard output" },
+    { "html", 0, OPTION_PATH, .value = "FILE",
+      .help = "write a report as one page, -: to standard output" },
     { "publish", 0, OPTION_FLAG,
       .help = "write compatibility.md and compatibility.json: what each adapter can" },
     { "publish-dir", 0, OPTION_PATH, .value = "DIR", .shown = "docs",
@@ -70,6 +75,9 @@ static const struct option options[] = {
 };
 
 /* --- list --- */
+
+/* Columns of the list: BESIDE are those of the tier, of gaps, and the fewest for a summary. */
+enum { CAPABILITY_MAX = 44, BESIDE = 44 };
 
 static void list_json(struct cli *cli, const struct scenario_list *list)
 {
@@ -94,26 +102,73 @@ static void list_json(struct cli *cli, const struct scenario_list *list)
     cli_print_json(cli, root);
 }
 
-static void list_text(struct cli *cli, const struct scenario_list *list)
+static void add_capabilities(const struct scenario *s, struct buf *out)
 {
-    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    for (const char **c = s->capabilities; c != NULL && *c != NULL; c++) {
+        buf_addf(out, "%s%s", c == s->capabilities ? "" : ", ", *c);
+    }
+}
+
+static bool fits_table(const struct scenario_list *list, size_t width)
+{
+    size_t widest = 0;
+    for (size_t i = 0; i < list->len; i++) {
+        size_t len = strlen(list->items[i]->name);
+        widest = len > widest ? len : widest;
+    }
+    return widest + CAPABILITY_MAX + BESIDE <= width;
+}
+
+static void list_table(struct cli *cli, const struct scenario_list *list, struct buf *out)
+{
     struct table t = {
         .arena = cli->arena,
         .head = true,
-        .columns = { { "scenario" }, { "tier" }, { "capability", .max = 44 }, { "summary" } },
+        .columns = { { "scenario" },
+                     { "tier" },
+                     { "capability", .max = CAPABILITY_MAX },
+                     { "summary" } },
     };
     for (size_t i = 0; i < list->len; i++) {
         const struct scenario *s = list->items[i];
         CLEANUP(buf) struct buf names = BUF_INIT(BUF_TEXT);
-        for (const char **c = s->capabilities; c != NULL && *c != NULL; c++) {
-            buf_addf(&names, "%s%s", c == s->capabilities ? "" : ", ", *c);
-        }
+        add_capabilities(s, &names);
         table_cell(&t, STYLE_NAME, s->name);
         table_cell(&t, STYLE_PLAIN, capability_tier_word(s->tier));
         table_cell_str(&t, STYLE_DIM, buf_str(&names));
         table_cell(&t, STYLE_PLAIN, s->summary);
     }
-    table_write(&t, terminal_width(&cli->out), cli->out.color, &out);
+    table_write(&t, terminal_width(&cli->out), cli->out.color, out);
+}
+
+/* Where the columns have no room beside each other, what belongs to a name stands under it. */
+static void list_narrow(struct cli *cli, const struct scenario_list *list, struct buf *out)
+{
+    const struct text_shape under = { 4, 4, terminal_width(&cli->out) };
+    for (size_t i = 0; i < list->len; i++) {
+        const struct scenario *s = list->items[i];
+        CLEANUP(buf) struct buf about = BUF_INIT(BUF_TEXT);
+        CLEANUP(buf) struct buf summary = BUF_INIT(BUF_TEXT);
+        buf_addf(&about, "tier %s%s", capability_tier_word(s->tier),
+                 s->capabilities == NULL ? "" : ": ");
+        add_capabilities(s, &about);
+        text_clean(&summary, str_of(s->summary), TEXT_LINE);
+        style_add(out, cli->out.color, STYLE_NAME, s->name);
+        buf_adds(out, "\n    ");
+        style_begin(out, cli->out.color, STYLE_DIM);
+        text_wrap(out, buf_str(&about), under);
+        style_end(out, cli->out.color, STYLE_DIM);
+        buf_adds(out, "\n    ");
+        text_wrap(out, buf_str(&summary), under);
+        buf_adds(out, "\n");
+    }
+}
+
+static void list_text(struct cli *cli, const struct scenario_list *list)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    bool wide = fits_table(list, terminal_width(&cli->out));
+    (wide ? list_table : list_narrow)(cli, list, &out);
     cli_print(cli, &out);
 }
 
@@ -146,23 +201,107 @@ static int list(struct cli *cli, const struct scenario_list *scenarios)
 
 typedef int report_fn(const struct kit_report *r, struct buf *out, struct err *e);
 
-static int write_reports(const struct options *opt, const struct kit_report *r, struct err *e)
+static const struct form {
+    const char *option;
+    report_fn *make;
+} forms[] = { { "json", report_json }, { "junit", report_junit }, { "html", report_html } };
+
+/* Where this report goes; NULL: it is not wanted. */
+static const char *path_of(const struct options *opt, const struct form *f)
 {
-    static const struct {
-        const char *option;
-        report_fn *make;
-    } forms[] = { { "json", report_json }, { "junit", report_junit }, { "html", report_html } };
+    return options_string(opt, f->option, NULL);
+}
+
+static bool is_stdout(const char *path)
+{
+    return path != NULL && (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0);
+}
+
+/* A report there wants it for itself. */
+static const struct form *form_on_stdout(const struct options *opt)
+{
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        if (is_stdout(path_of(opt, &forms[i]))) {
+            return &forms[i];
+        }
+    }
+    return NULL;
+}
+
+static bool same_file(const char *one, const char *other)
+{
+    char a[PATH_MAX];
+    char b[PATH_MAX];
+    struct stat x;
+    struct stat y;
+    if (is_stdout(one) || is_stdout(other)) {
+        return is_stdout(one) && is_stdout(other);
+    }
+    if (stat(one, &x) == 0 && stat(other, &y) == 0) {
+        return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    }
+    return path_absolute(one, a, sizeof a, NULL) == 0 &&
+           path_absolute(other, b, sizeof b, NULL) == 0 && strcmp(a, b) == 0;
+}
+
+/* Two reports in one file would be none. */
+static int check_same(const struct options *opt, const struct form *f, struct err *e)
+{
+    const char *path = path_of(opt, f);
+    for (const struct form *other = forms; other < f; other++) {
+        const char *earlier = path_of(opt, other);
+        if (earlier != NULL && same_file(earlier, path)) {
+            return ERR(e, ERR_USAGE, "--%s and --%s name the same file: '%s'", other->option,
+                       f->option, path);
+        }
+    }
+    return 0;
+}
+
+/* Before the first trial: who has waited for an hour wants to read something. */
+static int check_reports(const struct cli *cli, const struct options *opt, struct err *e)
+{
+    const struct form *out = form_on_stdout(opt);
+    int r = 0;
+    if (out != NULL && cli->format == CLI_JSON) {
+        return ERR(e, ERR_USAGE, "--%s: standard output is taken by --format json", out->option);
+    }
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(forms); i++) {
+        const char *path = path_of(opt, &forms[i]);
+        if (path == NULL) {
+            continue;
+        }
+        r = check_same(opt, &forms[i], e);
+        if (r == 0 && !is_stdout(path) && file_check_output(path, e) < 0) {
+            r = err_wrap(e, "--%s", forms[i].option);
+        }
+    }
+    return r;
+}
+
+static int write_reports(struct cli *cli, const struct options *opt, const struct kit_report *r,
+                         struct err *e)
+{
     int result = 0;
     for (size_t i = 0; result == 0 && i < ARRAY_LEN(forms); i++) {
         CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
-        const char *path = options_string(opt, forms[i].option, NULL);
-        if (path != NULL) {
-            result = forms[i].make(r, &text, e);
-            result =
-                result < 0 ? result : file_write_atomic(AT_FDCWD, path, buf_str(&text), 0644, e);
+        const char *path = path_of(opt, &forms[i]);
+        if (path == NULL) {
+            continue;
+        }
+        result = forms[i].make(r, &text, e);
+        if (result == 0 && is_stdout(path)) {
+            cli_print(cli, &text);
+        } else if (result == 0) {
+            result = file_write_output(path, buf_str(&text), 0644, e);
         }
     }
     return result;
+}
+
+static const char *table_path(struct arena *a, const char *dir, const char *kind)
+{
+    return arena_printf(a, "%s/compatibility.%s", dir, kind);
 }
 
 static int publish(struct arena *a, const char *dir, const struct kit_report *r, struct err *e)
@@ -170,7 +309,7 @@ static int publish(struct arena *a, const char *dir, const struct kit_report *r,
     CLEANUP(buf) struct buf old = BUF_INIT(TABLE_MAX);
     CLEANUP(buf) struct buf markdown = BUF_INIT(BUF_TEXT);
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
-    const char *path = arena_printf(a, "%s/compatibility.json", dir);
+    const char *path = table_path(a, dir, "json");
     struct json *before = NULL;
     int result = file_mkdirs(AT_FDCWD, dir, 0755, e);
     if (result == 0 && file_exists(AT_FDCWD, path)) {
@@ -181,14 +320,27 @@ static int publish(struct arena *a, const char *dir, const struct kit_report *r,
     if (result < 0) {
         return err_wrap(e, "%s", path);
     }
-    result = file_write_atomic(AT_FDCWD, path, buf_str(&text), 0644, e);
-    path = arena_printf(a, "%s/compatibility.md", dir);
-    return result < 0 ? result : file_write_atomic(AT_FDCWD, path, buf_str(&markdown), 0644, e);
+    result = file_write_output(path, buf_str(&text), 0644, e);
+    path = table_path(a, dir, "md");
+    return result < 0 ? result : file_write_output(path, buf_str(&markdown), 0644, e);
 }
 
 static bool wants_table(const struct options *opt)
 {
     return options_given(opt, "publish") || options_given(opt, "publish-dir");
+}
+
+static const char *table_dir(const struct options *opt)
+{
+    return options_string(opt, "publish-dir", "docs");
+}
+
+static int check_table_dir(struct arena *a, const char *dir, struct err *e)
+{
+    int r = file_mkdirs(AT_FDCWD, dir, 0755, e);
+    r = r < 0 ? r : file_check_output(table_path(a, dir, "json"), e);
+    r = r < 0 ? r : file_check_output(table_path(a, dir, "md"), e);
+    return r < 0 ? err_wrap(e, "--publish-dir") : 0;
 }
 
 /* What only some scenarios say is not proven. */
@@ -203,21 +355,44 @@ static int check_publish(const struct options *opt, struct err *e)
     return 0;
 }
 
-static int report(struct cli *cli, const struct options *opt, const struct kit_report *r,
-                  struct err *e)
+/* All that will be written. */
+static int check_outputs(const struct cli *cli, const struct options *opt, struct err *e)
+{
+    int r = check_reports(cli, opt, e);
+    return r < 0 || !wants_table(opt) ? r : check_table_dir(cli->arena, table_dir(opt), e);
+}
+
+/* Where all of it is, in one line; that of failures is named with each. */
+static void add_kept(const struct kit_opts *o, const struct kit_report *r, struct buf *out)
+{
+    bool kept = false;
+    for (size_t i = 0; o->keep && i < r->len; i++) {
+        kept = kept || r->verdicts[i].dir != NULL;
+    }
+    if (kept) {
+        buf_adds(out, "kept in ");
+        text_clean(out, str_of(o->dir), TEXT_LINE);
+        buf_adds(out, "\n");
+    }
+}
+
+static int report(struct cli *cli, const struct options *opt, const struct kit_opts *o,
+                  const struct kit_report *r, struct err *e)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
-    int result = write_reports(opt, r, e);
+    struct terminal *screen = form_on_stdout(opt) == NULL ? &cli->out : &cli->err;
+    int result = write_reports(cli, opt, r, e);
     if (result == 0 && wants_table(opt) && !r->interrupted) {
-        result = publish(cli->arena, options_string(opt, "publish-dir", "docs"), r, e);
+        result = publish(cli->arena, table_dir(opt), r, e);
     }
     if (result == 0 && cli->format == CLI_JSON) {
         result = report_json(r, &out, e);
     } else if (cli->format == CLI_TEXT) {
-        ack_screen_report(cli->arena, r, &cli->out, &out);
+        ack_screen_report(cli->arena, r, screen, &out);
+        add_kept(o, r, &out);
     }
-    cli_print(cli, &out);
-    return result < 0 ? result : kit_failed(r);
+    terminal_write(screen, buf_str(&out));
+    return result < 0 ? result : ack_try_status(r);
 }
 
 /* --- the command --- */
@@ -233,7 +408,7 @@ static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
     o.keep = options_flag(opt, "keep", false);
     o.expected = options_string(opt, "expected-failures", NULL);
     o.secrets = options_list(opt, "secret");
-    int r = ack_choose_scenarios(cli, opt, &o.scenarios, e);
+    int r = ack_choose_scenarios(cli, opt, &o, e);
     if (r == 0 && options_given(opt, "list")) {
         return list(cli, &o.scenarios);
     }
@@ -241,8 +416,9 @@ static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
     r = r < 0 ? r : ack_choose_timeout(opt, &o.timeout, e);
     r = r < 0 ? r : ack_choose_adapters(cli, opt, &o, e);
     r = r < 0 ? r : ack_choose_contract(&o, e);
+    r = r < 0 ? r : check_outputs(cli, opt, e);
     r = r < 0 ? r : ack_try(cli, options_string(opt, "dir", NULL), &o, &found, e);
-    return r < 0 ? r : report(cli, opt, &found, e);
+    return r < 0 ? r : report(cli, opt, &o, &found, e);
 }
 
 static const char *const usage[] = { "[OPTIONS]", NULL };
@@ -253,7 +429,7 @@ static const char *const description[] = {
     "With `--mode live` they ask their real models.",
     "An adapter whose program is not here, and what its profile does not declare, is skipped with "
     "the reason. Each scenario has a directory and a session of its own; that of a failure is kept "
-    "and named. The exit status is 1 if something failed.",
+    "and named. The exit status is 1 if something failed, 130 or 143 if it was interrupted.",
     "An adapter of your own is a profile (--adapter-dir and --adapter), a program "
     "(--adapter-exec) or an image (--adapter-image). Programs and images are also tried by the "
     "checks of the file contract, contract_manifest and so on, of docs/images.md: four runs "
@@ -262,8 +438,9 @@ static const char *const description[] = {
     "[\"text_response\", \"transcript\"]}}. One that is not here, or cannot be started, is "
     "an error (69).",
     "--expected-failures names a YAML file with two lists, `expected` and `flaky`, of entries "
-    "{adapter, scenario, reason}. What is expected to fail and passes is stale, and counts as a "
-    "failure; what is flaky is tried twice, and counts never.",
+    "{adapter, scenario, reason}; the first two are patterns. What is expected to fail and passes "
+    "is stale, and counts as a failure, as does an entry for scenarios that do not exist; what is "
+    "flaky is tried twice, and counts never.",
     "--publish adds to the table that is there: rows of other adapters and versions stay.",
     "Variables: ACK_ADAPTERS (names with commas between), ACK_TIMEOUT (seconds), and for the model "
     "of an adapter CLAUDE_AGENT_SDK_TEST_MODEL, CODEX_APP_SERVER_TEST_MODEL, "
@@ -275,7 +452,7 @@ static const struct command_example examples[] = {
     { "cinch ack", "all scenarios on all adapters that are here" },
     { "cinch ack --list", "what they are" },
     { "cinch ack -a codex --tier 1 --tier 2 --junit ack.xml", "some of them, for CI" },
-    { "cinch ack --adapter-dir . -a mine --keep", "a profile of your own" },
+    { "cinch ack --adapter-dir profiles -a mine --keep", "a profile of your own" },
     { "cinch ack --adapter-exec ./my-adapter --secret MY_KEY", "a program of your own" },
     { "cinch ack -a acp --command 'my-agent --acp'", "an agent of the Agent Client Protocol" },
     { 0 },

@@ -208,6 +208,7 @@ static int show(struct cli *cli, const struct profile *p, struct err *e)
 static int run_adapters(struct cli *cli, const struct options *opt, struct err *e)
 {
     struct profile_list list;
+    const char *const *dirs;
     const char *action = options_arg(opt, 0);
     const char *name = options_arg(opt, 1);
     if (options_flag(opt, "probe", false)) {
@@ -222,7 +223,8 @@ static int run_adapters(struct cli *cli, const struct options *opt, struct err *
     if (action != NULL && name == NULL) {
         return ERR(e, ERR_USAGE, "NAME is missing: which adapter is to be shown?");
     }
-    int r = profile_load_all(cli->arena, request_adapter_dirs(cli->arena, opt), &list, e);
+    int r = request_adapter_dirs(cli->arena, opt, &dirs, e);
+    r = r < 0 ? r : profile_load_all(cli->arena, dirs, &list, e);
     if (r < 0) {
         return r;
     }

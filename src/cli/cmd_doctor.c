@@ -99,8 +99,10 @@ static bool seen_before(const struct profile_list *list, size_t i)
 static int sweep(struct cli *cli, const struct options *opt, struct findings *f, struct err *e)
 {
     struct profile_list list;
+    const char *const *dirs;
     size_t files = 0;
-    int r = profile_load_all(cli->arena, request_adapter_dirs(cli->arena, opt), &list, e);
+    int r = request_adapter_dirs(cli->arena, opt, &dirs, e);
+    r = r < 0 ? r : profile_load_all(cli->arena, dirs, &list, e);
     for (size_t i = 0; r == 0 && i < list.len; i++) {
         if (list.items[i]->trust.style != NULL && !seen_before(&list, i)) {
             struct check_result result = { 0 };

@@ -359,7 +359,9 @@ static int variables_of(struct server *s, struct json **ret, struct err *e)
     const struct placeholders vars = { items, ARRAY_LEN(items) };
     *ret = json_object(a);
     if (adapter != NULL) {
-        int rc = profile_load_all(a, request_adapter_dirs(a, s->opt), &list, e);
+        const char *const *dirs;
+        int rc = request_adapter_dirs(a, s->opt, &dirs, e);
+        rc = rc < 0 ? rc : profile_load_all(a, dirs, &list, e);
         rc = rc < 0 ? rc : profile_require(&list, str_of(adapter), &p, e);
         if (rc < 0) {
             return rc;

@@ -6,10 +6,12 @@
 #include "cli/request.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/yaml.h"
 
 /* A prompt typed into a pipe; a larger one belongs into a file. */
@@ -423,7 +425,8 @@ const char *request_runs_dir(struct arena *a)
                        : arena_printf(a, "%s/cinch-runs", temporary == NULL ? "/tmp" : temporary);
 }
 
-const char *const *request_adapter_dirs(struct arena *a, const struct options *opt)
+int request_adapter_dirs(struct arena *a, const struct options *opt, const char *const **ret,
+                         struct err *e)
 {
     const char *const *given = opt == NULL ? NULL : options_list(opt, "adapter-dir");
     size_t n = 0;
@@ -437,9 +440,13 @@ const char *const *request_adapter_dirs(struct arena *a, const struct options *o
         dirs[len++] = arena_printf(a, "%s/adapters", user);
     }
     for (size_t i = 0; i < n; i++) {
+        if (!file_is_dir(AT_FDCWD, given[i])) {
+            return ERR(e, ERR_INPUT, "--adapter-dir: there is no directory '%s'", given[i]);
+        }
         dirs[len++] = given[i];
     }
-    return dirs;
+    *ret = dirs;
+    return 0;
 }
 
 int request_read(struct arena *a, const struct options *opt, const char *task,
@@ -450,7 +457,6 @@ int request_read(struct arena *a, const struct options *opt, const char *task,
     *ret = (struct settings_input) {
         .request = tree,
         .config_file = options_string(opt, "config", NULL),
-        .adapter_dirs = request_adapter_dirs(a, opt),
         .site_dir = site == NULL ? "/etc/cinch" : site,
         .user_dir = request_user_dir(a),
     };
@@ -473,7 +479,8 @@ int request_read(struct arena *a, const struct options *opt, const char *task,
         }
         ret->rest = list;
     }
-    int r = put_prompt(a, tree, opt, task, ret, e);
+    int r = request_adapter_dirs(a, opt, &ret->adapter_dirs, e);
+    r = r < 0 ? r : put_prompt(a, tree, opt, task, ret, e);
     if (r == 0) {
         r = put_numbers(a, tree, opt, e);
     }

@@ -20,8 +20,10 @@ extern const struct positional request_positionals[];
 int request_read(struct arena *a, const struct options *opt, const char *task,
                  struct settings_input *ret, struct err *e) MUST_USE;
 
-/* Directories with adapter profiles: the user's, then those of --adapter-dir. NULL-terminated. */
-const char *const *request_adapter_dirs(struct arena *a, const struct options *opt);
+/* Directories with adapter profiles: the user's, which need not be there, then those of
+ * --adapter-dir, which must: ERR_INPUT. NULL-terminated. `opt` may be NULL. */
+int request_adapter_dirs(struct arena *a, const struct options *opt, const char *const **ret,
+                         struct err *e) MUST_USE;
 
 /* $XDG_CONFIG_HOME/cinch or ~/.config/cinch; NULL when there is no home. */
 const char *request_user_dir(struct arena *a);

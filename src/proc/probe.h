@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Asking a program one question, `git --version`, for doctor and the compatibility kit: started
- * with an empty standard input, its first output taken, ended if it takes too long. Blocks for at
- * most the time that is given.
+ * with an empty standard input, its first output taken, ended if it takes too long or if we are
+ * told to end (SIGINT, SIGTERM). Blocks for at most the time that is given.
  */
 #pragma once
 
@@ -10,7 +10,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-/* argv[0] is an absolute path. Output beyond the buffer's maximum is dropped. Returns the exit
- * status (128 + n for a signal), or ERR_NOTFOUND, ERR_NOEXEC, ERR_TIMEOUT, ERR_SYS. */
+/* argv[0] is an absolute path. Output beyond the buffer's maximum is dropped; of standard error, if
+ * anybody wants it, the end is kept. Returns the exit status (128 + n for a signal), or
+ * ERR_NOTFOUND, ERR_NOEXEC, ERR_TIMEOUT, ERR_SYS. A signal takes its way when the program is gone:
+ * ERR_CANCELLED if it has a handler, else there is no return. */
 int probe_program(const char *const *argv, nsec timeout, struct buf *ret_output,
-                  struct err *e) MUST_USE;
+                  struct buf *ret_errors, struct err *e) MUST_USE;

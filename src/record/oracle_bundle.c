@@ -288,6 +288,16 @@ static int look_into(struct oracle *o, int dir, struct err *e)
     return 0;
 }
 
+/* In a run directory an empty one is that of a run that never began; alone it tells nothing. */
+static int look_at_file(struct oracle *o, int fd, struct err *e)
+{
+    int r = feed_all(o, fd, e);
+    if (r == 0 && o->line == 0) {
+        oracle_find(o, ORACLE_BRACKETING, 0, "it is empty: there is no transcript.start");
+    }
+    return r;
+}
+
 static int look(struct oracle *o, int fd, struct err *e)
 {
     struct stat st;
@@ -300,7 +310,7 @@ static int look(struct oracle *o, int fd, struct err *e)
     if ((o->opts.checks & 1u << ORACLE_BUNDLE) != 0) {
         return ERR(e, ERR_USAGE, "check 'bundle' needs a run directory, not a file");
     }
-    return S_ISREG(st.st_mode) ? feed_all(o, fd, e)
+    return S_ISREG(st.st_mode) ? look_at_file(o, fd, e)
                                : ERR(e, ERR_INPUT, "neither a file nor a directory");
 }
 

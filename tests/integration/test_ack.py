@@ -80,6 +80,15 @@ class Ack(harness.Case):
         some = self.ack("--list", "--quiet", "--tier", "4", "--capability", "task_completion", "--scenario", "*early*")
         self.assertEqual(some.stdout, "test_task_completion_blocks_early_stop\n")
 
+    def test_list_in_any_terminal(self):
+        names = self.ack("--list", "--quiet").stdout.split()
+        for columns in (60, 80, 125, 135, 200):
+            with self.subTest(columns=columns):
+                text = self.ack("--list", COLUMNS=str(columns)).stdout
+                self.assertLessEqual(max(len(line) for line in text.splitlines()), columns)
+                self.assertEqual(sorted(set(text.split()) & set(names)), sorted(names))
+                self.assertIn("The answer of the model is the text of the", " ".join(text.split()))
+
     def test_any_number_of_profile_directories(self):
         many = [word for i in range(400) for word in ("--adapter-dir", self.make_dir(f"profiles{i}"))]
         done = self.ack("-a", "api-direct", "-s", "test_returns_text_response", *many)
@@ -163,6 +172,7 @@ class Ack(harness.Case):
         self.assertEqual(report["verdicts"][0]["dir"], kept[0])
         suite = xml.etree.ElementTree.parse(os.path.join(self.dir, "r.xml")).getroot()
         self.assertEqual(suite.get("failures"), "1")
+        self.assertEqual(suite.find(".//failure").get("message"), "failed: " + report["verdicts"][0]["why"][0])
         with open(os.path.join(self.dir, "r.html"), encoding="utf-8") as f:
             self.assertIn('class="failed"', f.read())
 
@@ -172,7 +182,7 @@ class Ack(harness.Case):
             f.write("expected:\n"
                     "  - {adapter: 'l*', scenario: test_returns_text_response, reason: it lies}\n"
                     "  - {adapter: api-direct, scenario: test_returns_text_response, reason: wrong}\n"
-                    "  - {adapter: liar, scenario: test_gone, reason: long ago}\n")
+                    "  - {adapter: liar, scenario: 'all_*', reason: not asked for}\n")
         arguments = ["--expected-failures", "known.yaml", "-s", "test_returns_text_response"]
         report = self.report(*liar, *arguments)
         self.assertEqual(report["verdicts"][0]["status"], "expected")
@@ -182,28 +192,122 @@ class Ack(harness.Case):
         self.assertEqual([v["status"] for v in report["verdicts"]], ["expected", "stale"])
         self.assertTrue(report["failed"])
 
+    def test_expected_failures_of_no_scenario(self):
+        self.write("known.yaml", "expected:\n  - {adapter: '*', scenario: test_gone, reason: long ago}\n"
+                                 "  - {adapter: qwen, scenario: 'contract_*', reason: not asked for}\n"
+                                 "  - {adapter: qwen, scenario: mine, reason: not asked for}\n")
+        self.write("mine.yaml", "scenarios: [{name: mine, summary: x, capability: replay, task: {}, expect: [{reason: success}]}]\n")
+        done = self.quick("--expected-failures", "known.yaml", "--scenario-file", "mine.yaml", "--junit", "r.xml")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^stale +known.yaml:2:5: \*, test_gone: there is no such scenario$")
+        self.assertEqual(len(re.findall(r"(?m)^not tried +known.yaml:", done.stdout)), 2)
+        suites = xml.etree.ElementTree.parse(os.path.join(self.dir, "r.xml")).getroot()
+        self.assertEqual((suites.get("failures"), len(suites.findall(".//failure"))), ("1", 1))
+
     def test_keep_and_dir(self):
-        self.report("-a", "api-direct", "-s", "test_returns_text_response", "--dir", "mine", "--keep")
+        told = self.ack("-a", "api-direct", "-s", "test_returns_text_response", "--dir", "mine", "--keep").stdout
+        self.assertEqual(told.splitlines()[-1], "kept in " + os.path.join(self.dir, "mine"))
+        self.assertNotIn("kept", self.quick("--keep").stdout)
         self.assertTrue(os.listdir(os.path.join(self.dir, "mine/api-direct/test_returns_text_response")))
         again = self.ack("-a", "api-direct", "-s", "test_returns_text_response", "--dir", "mine")
         self.assertEqual(again.returncode, 73)
         self.assertIn("is not empty", again.stderr)
 
-    def test_interrupt(self):
-        ack = subprocess.Popen([harness.CINCH, "ack", "-a", "api-direct", "--tier", "1", "--tier", "2", "-j", "1", "--json", "r.json"],
-                               env=self.env, cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def interrupt(self, signo, sign, *arguments):
+        """Started, and sent the signal when a line of its standard error begins so; returns the exit status and stdout."""
+        ack = subprocess.Popen([harness.CINCH, "ack", *arguments], env=self.env, cwd=self.dir,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for line in ack.stderr:
-            if line.startswith("passed"):
-                ack.send_signal(signal.SIGINT)
+            if line.startswith(sign):
+                ack.send_signal(signo)
                 break
         out, _ = ack.communicate(timeout=harness.PATIENCE)
-        self.assertEqual(ack.returncode, 1)
-        self.assertIn("interrupted", out)
-        with open(os.path.join(self.dir, "r.json"), encoding="utf-8") as f:
-            report = json.load(f)
-        self.assertTrue(report["interrupted"])
-        self.assertIn(["interrupted"], [v["why"] for v in report["verdicts"]])
-        self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
+        return ack.returncode, out
+
+    def test_interrupt(self):
+        for signo, status in [(signal.SIGINT, 130), (signal.SIGTERM, 143)]:
+            code, out = self.interrupt(signo, "passed", "-a", "api-direct", "--tier", "1", "--tier", "2", "-j", "1", "--json", "r.json")
+            self.assertEqual(code, status)
+            self.assertIn("interrupted", out)
+            with open(os.path.join(self.dir, "r.json"), encoding="utf-8") as f:
+                report = json.load(f)
+            self.assertTrue(report["interrupted"])
+            self.assertIn(["interrupted"], [v["why"] for v in report["verdicts"]])
+            self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
+
+    def test_interrupt_while_a_version_is_awaited(self):
+        liar = self.add_liar()
+        self.write("bin/liar", f"#!/bin/sh\nsleep 1000 &\necho $$ $! > {self.dir}/pids.new\nmv {self.dir}/pids.new {self.dir}/pids\nwait\n", 0o755)
+        ack = subprocess.Popen([harness.CINCH, "ack", *liar], env=self.env, cwd=self.dir, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        harness.wait_until(lambda: os.path.exists(self.path("pids")), "the question for the version")
+        ack.terminate()
+        self.assertEqual(ack.wait(harness.PATIENCE), -signal.SIGTERM)
+        with open(self.path("pids"), encoding="utf-8") as f:
+            pids = f.read().split()
+        harness.wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), "the end of all processes")
+
+    def test_version_that_fails(self):
+        liar = self.add_liar()
+        self.write("bin/liar", "#!/bin/sh\necho 'node: not found <&>' >&2\nexit 127\n", 0o755)
+        verdict = self.report(*liar, "-s", "test_returns_text_response")["verdicts"][0]
+        self.assertEqual(verdict["status"], "skipped")
+        self.assertRegex(verdict["why"][0], r"liar --version' ends with status 127: node: not found <&>$")
+
+    # --- where reports go ---
+
+    QUICK = ["-a", "qwen", "-s", "test_native_tool_emits*"]  # skipped at once: PATH is empty
+
+    def quick(self, *arguments):
+        return self.ack(*self.QUICK, *arguments, PATH="/nonexistent")
+
+    def test_reports_follow_links(self):
+        self.write("target.json", "old")
+        os.symlink("target.json", os.path.join(self.dir, "link.json"))
+        self.assertEqual(self.quick("--json", "link.json").returncode, 0)
+        self.assertTrue(os.path.islink(os.path.join(self.dir, "link.json")))
+        with open(os.path.join(self.dir, "target.json"), encoding="utf-8") as f:
+            self.assertEqual(json.load(f)["count"]["skipped"], 1)
+
+    def test_reports_into_pipes_and_devices(self):
+        fifo = os.path.join(self.dir, "fifo")
+        os.mkfifo(fifo)
+        end = os.open(fifo, os.O_RDWR)
+        self.addCleanup(os.close, end)
+        self.assertEqual(self.quick("--json", "fifo").returncode, 0)
+        self.assertEqual(json.loads(os.read(end, 65536))["count"]["skipped"], 1)
+        full = self.quick("--junit", "/dev/full")
+        self.assertEqual((full.returncode, os.path.exists("/dev/full")), (73, True), full.stderr)
+        self.assertIn("/dev/full", full.stderr)
+
+    def test_report_on_standard_output(self):
+        for path in ("-", "/dev/stdout"):
+            done = self.quick("--json", path)
+            self.assertEqual(json.loads(done.stdout)["count"]["skipped"], 1)
+            self.assertIn("1 skipped in ", done.stderr)
+        with open(os.path.join(self.dir, "out"), "w", encoding="utf-8") as out:
+            subprocess.run([harness.CINCH, "ack", *self.QUICK, "--junit", "/dev/stdout"], env={**self.env, "PATH": "/nonexistent"},
+                           cwd=self.dir, stdout=out, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=True)
+        self.assertEqual(xml.etree.ElementTree.parse(os.path.join(self.dir, "out")).getroot().get("skipped"), "1")
+
+    def test_reports_that_cannot_be(self):
+        self.write("file", "")
+        for code, words, arguments in [
+                (64, "--json and --html name the same file", ["--json", "r", "--html", "./r"]),
+                (64, "--json and --junit name the same file", ["--json", "-", "--junit", "/dev/stdout"]),
+                (64, "taken by --format json", ["--html", "-", "--format", "json"]),
+                (73, "--junit: create 'none/r.xml'", ["--junit", "none/r.xml"]),
+                (73, "--html: write '.'", ["--html", "."]),
+                (73, "--json: create '/proc/r.json'", ["--json", "/proc/r.json"]),
+                (73, "--publish-dir: create directory 'file'", ["--publish-dir", "file"]),
+        ]:
+            with self.subTest(words=words):
+                chosen = self.QUICK if "--publish-dir" not in arguments else self.QUICK[:2]
+                done = self.ack(*chosen, *arguments, PATH="/nonexistent")
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(words, done.stderr)
+                self.assertNotIn("skipped", done.stderr)  # before the first trial
+        self.assertFalse({"r", "none"} & set(os.listdir(self.dir)))
 
     # --- the table ---
 
@@ -247,6 +351,13 @@ class Ack(harness.Case):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"(?m)^qwen +not here +not in PATH: qwen")
         self.assertEqual(self.probe("qwenn").returncode, 69)
+
+    def test_adapters_of_no_directory(self):
+        for words in (["--probe", "api-direct"], [], ["show", "api-direct"]):
+            done = subprocess.run([harness.CINCH, "adapters", *words, "--adapter-dir", "none"], env=self.env, cwd=self.dir,
+                                  capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=harness.PATIENCE)
+            self.assertEqual(done.returncode, 66)
+            self.assertIn("there is no directory 'none'", done.stderr)
 
     # --- a real model, played by a gateway of our own ---
 
@@ -340,6 +451,7 @@ class Ack(harness.Case):
         for text in ("name: A, summary: x, capability: replay", good + ", expct: []", good + ", expect: [{reson: x}]",
                      good + ", expect: [{text: {}}]", good + ", expect: [{result: {status: x}}]", good + ", copies: 17",
                      good + ", workspace: {../x: y}", good + ", outside: {/x: y}", good + ", copies: 2, runs: [{name: b}]",
+                     good + ", expect: [{record: {/etc/x: y}}]", good + ", expect: [{outside: {a/../x: y}}]",
                      good + ", runs: []", good + ", expect: [{reason: x, text: y}]", good + ", signal: {name: HUP}"):
             with self.subTest(refused=text):
                 self.write("bad.yaml", f"scenarios: [{{{text}}}]\n")
@@ -352,7 +464,13 @@ class Ack(harness.Case):
         self.write("bad.yaml", "expectd: []\n")
         self.write("twice.yaml", "scenarios: [{name: test_returns_text_response, summary: x, capability: replay, task: {},"
                                  " expect: [{reason: success}]}]\n")
+        self.write("deep.yaml", "scenarios: " + "[" * 600 + "]" * 600 + "\n")
+        self.write("large.yaml", "# " + "x" * (5 << 20) + "\n")
+        self.write("laughs.yaml", "a: &a [x]\n" + "".join(f"{b}: &{b} [{', '.join(['*' + a] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi")))
         for code, words, arguments, environment in [
+                (65, "nested too deep", ["--list", "--scenario-file", "deep.yaml"], {}),
+                (65, "large.yaml", ["--list", "--scenario-file", "large.yaml"], {}),
+                (65, "too many values", ["--list", "--scenario-file", "laughs.yaml"], {}),
                 (64, "no scenario for 'test_nothing'", ["-s", "test_nothing"], {}),
                 (64, "no scenario for 'telepathy'", ["--capability", "telepathy"], {}),
                 (64, "no scenario fits", ["--tier", "1", "--capability", "transcript"], {}),
@@ -364,13 +482,16 @@ class Ack(harness.Case):
                 (65, "bad.yaml:1:1: unknown key 'expectd'", ["-a", "api-direct", "--expected-failures", "bad.yaml"], {}),
                 (66, "none.yaml", ["-a", "api-direct", "--expected-failures", "none.yaml"], {}),
                 (65, "bad.yaml:1:1: unknown key 'expectd'", ["--list", "--scenario-file", "bad.yaml"], {}),
-                (65, "twice.yaml:1:13: there is another scenario of this name", ["--list", "--scenario-file", "twice.yaml"], {}),
+                (65, "twice.yaml:1:13: there is another scenario of this name: 'test_returns_text_response'", ["--list", "--scenario-file", "twice.yaml"], {}),
                 (66, "none.yaml", ["--list", "--scenario-file", "none.yaml"], {}),
+                (66, "--adapter-dir: there is no directory 'none'", ["-a", "api-direct", "--adapter-dir", "none"], {}),
+                (65, "adapter profile: ", ["-a", "api-direct", "--adapter-dir", "."], {}),
         ]:
             with self.subTest(words=words):
                 done = self.ack(*arguments, **environment)
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn(words, done.stderr)
+                self.assertEqual("'cinch ack --list' shows all" in done.stderr, "no scenario for" in words)
         self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
 
 

@@ -5,6 +5,7 @@ Protocol that no profile knows."""
 
 FILE_TIMEOUT = 900
 
+import glob
 import json
 import os
 import shutil
@@ -70,6 +71,16 @@ class Programs(Third):
         failed = self.of(self.report("--adapter-exec", self.copy("liar"), "--tier", "1", "--tier", "specific"), "failed")
         self.assertIn("test_returns_text_response", failed)
         self.assertEqual([name for name in failed if name.startswith("contract_")], [])
+
+    def test_interrupted_while_the_contract_is_tried(self):
+        slow = self.script("slow", f'case "$*" in *--probe*) exec {self.copy("honest")} "$@";; esac\nsleep 1000\n')
+        ack = subprocess.Popen([harness.CINCH, "ack", "--adapter-exec", slow, "--read", self.path("programs"), "-s", "contract_*"],
+                               env=self.env, cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        harness.wait_until(lambda: glob.glob(self.env["TMPDIR"] + "/cinch-ack-*/*/contract/runs/*"), "the first run")
+        ack.terminate()
+        out, err = ack.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(ack.returncode, 143, err)
+        self.assertIn("interrupted", out)
 
     def test_faults(self):
         """Each break of the contract is a failure of its check, and of no other."""

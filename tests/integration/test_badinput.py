@@ -121,8 +121,11 @@ class BadInput(harness.Case):
 
     def test_profile_with_an_unknown_key(self):
         self.write("adapters/bad.yaml", "name: bad\nargv: [x]\nfoo: 1\n")
-        self.refuse(65, "--adapter-dir", self.path("adapters"), "--", self.agent, words=["bad.yaml:3:1", "foo"],
+        self.refuse(65, "--adapter-dir", self.path("adapters"), "--", self.agent, words=["adapter profile: ", "bad.yaml:3:1", "foo"],
                     record=False)
+
+    def test_profile_directory_is_missing(self):
+        self.refuse(66, "--adapter-dir", self.path("none"), "--", self.agent, words=["--adapter-dir", "none"], record=False)
 
     def test_binary_not_found(self):
         r = self.refuse(127, "--", "no-such-program-anywhere", words=["no-such-program-anywhere"])

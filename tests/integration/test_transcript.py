@@ -72,6 +72,9 @@ class Clean(Case):
         self.assertNotEqual(r.code, 0)
         self.assertEqual(r.bytes("transcript.jsonl"), b"")
         self.assert_transcript(r, "--adapter", "api-direct")
+        alone = self.check(r.path("transcript.jsonl"))  # which does not say that the run was refused
+        self.assertEqual(alone.code, 1)
+        self.assertIn(b"transcript.jsonl: bracketing: it is empty: there is no transcript.start", alone.stdout)
 
     def test_a_killed_run_when_it_is_closed(self):
         process, r = self.start("--", "sh", "-c", "exit 0", env={"CINCH_STOP_AT": "collect"})

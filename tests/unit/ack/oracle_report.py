@@ -40,6 +40,8 @@ def check_junit(text, why):
     assert failure.text.endswith("kept: /tmp/kept <here>")
     if all(32 <= c < 127 or c == 10 for c in why):
         assert failure.text.startswith(why.decode() + "\n"), failure.text
+        first = why.decode().split("\n")[0]
+        assert failure.get("message") == ("failed: " + first if first else "failed"), failure.attrib
 
 
 def check_json(text, why, validator):

@@ -35,6 +35,20 @@ static void test_entries(void **state)
     assert_false(expected_find(&x, "codex", "test_b")->flaky);
 }
 
+static void test_patterns(void **state)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct expected x;
+    struct err e;
+    struct str text = STR("expected: [{adapter: codex, scenario: 'test_?_*', reason: x}]\n");
+    assert_int_equal(expected_parse(a, text, "f.yaml", &x, &e), 0);
+    assert_non_null(expected_find(&x, "codex", "test_a_long"));
+    assert_null(expected_find(&x, "codex", "test_ab_long"));
+    assert_null(expected_find(&x, "gemini", "test_a_long"));
+    assert_true(expected_names(&x.items[0], "test_a_long")); /* whatever the adapter */
+    assert_false(expected_names(&x.items[0], "test_a"));
+}
+
 static void test_empty(void **state)
 {
     static const char *const texts[] = { "", "# nothing\n", "expected: []\n", "flaky: null\n" };
@@ -85,9 +99,8 @@ static void test_missing_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_entries),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_entries),      cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_empty),        cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_missing_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -344,6 +344,32 @@ static void test_expected(void **state)
     tear_down(&f);
 }
 
+/* A pattern may stand for many; what is in no table at all is a mistake, or was forgotten. */
+static void test_gone(void **state)
+{
+    struct fixture f;
+    set_up(&f, (const char *const[]) { "fail_1", "fail_2", "pass_3", NULL });
+    expect_file(&f, "expected:\n"
+                    "  - {adapter: two, scenario: pass_3, reason: other adapter}\n"
+                    "  - {adapter: one, scenario: 'fail_?', reason: known}\n"
+                    "  - {adapter: '*', scenario: 'gone_*', reason: was once}\n"
+                    "  - {adapter: one, scenario: elsewhere, reason: not asked for}\n");
+    const struct scenario elsewhere = { .name = "elsewhere" };
+    const struct scenario *known[4] = { &elsewhere };
+    memcpy(&known[1], f.opts.scenarios.items, 3 * sizeof *known);
+    f.opts.known = (struct scenario_list) { .items = known, .len = 4 };
+    run(&f);
+    assert_int_equal(f.report.count[VERDICT_EXPECTED], 2);
+    assert_int_equal(f.report.count[VERDICT_FAILED], 0);
+    assert_int_equal(f.report.gone_len, 1);
+    assert_int_equal(f.report.stale_len, 3);
+    assert_non_null(strstr(f.report.stale[0], "expected.yaml:4:5: *, gone_*: there is no such"));
+    assert_non_null(strstr(f.report.stale[1], "expected.yaml:2:5: two, pass_3"));
+    assert_non_null(strstr(f.report.stale[2], "expected.yaml:5:5: one, elsewhere"));
+    assert_true(kit_failed(&f.report));
+    tear_down(&f);
+}
+
 static void test_stale(void **state)
 {
     struct fixture f;
@@ -388,6 +414,7 @@ static void test_interrupt(void **state)
     f.counts.raise_at = 2;
     run(&f);
     assert_true(f.report.interrupted);
+    assert_int_equal(f.report.signo, SIGINT);
     assert_true(kit_failed(&f.report));
     assert_int_equal(f.counts.started, 2);
     assert_int_equal(f.report.count[VERDICT_SKIPPED], 4);
@@ -530,7 +557,10 @@ static void test_probe(void **state)
     assert_string_equal(a.version, "de[31mv");
     probe(&f, "#!/bin/sh\nexit 3\n", &a);
     assert_false(a.available);
-    assert_non_null(strstr(a.why_not, "ends with status 3"));
+    assert_non_null(strstr(a.why_not, "agent --version' ends with status 3"));
+    assert_int_equal(a.why_not[strlen(a.why_not) - 1], '3');
+    probe(&f, "#!/bin/sh\nprintf 'one\\n  no node here \\n\\n' >&2\nexit 4\n", &a);
+    assert_non_null(strstr(a.why_not, "ends with status 4: no node here"));
     tear_down(&f);
 }
 
@@ -585,6 +615,7 @@ int main(void)
         cmocka_unit_test(test_shuffle),
         cmocka_unit_test(test_live),
         cmocka_unit_test(test_expected),
+        cmocka_unit_test(test_gone),
         cmocka_unit_test(test_stale),
         cmocka_unit_test(test_flaky),
         cmocka_unit_test(test_interrupt),

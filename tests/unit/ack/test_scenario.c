@@ -115,7 +115,7 @@ static void test_mistakes(void **state)
         { "scenarios: {a: 1}\n", "f.yaml:1:12: 'scenarios' must be a list" },
         { HEAD ", expct: []}\n", "unknown key 'scenarios[0].expct' (did you mean 'expect'?)" },
         { HEAD GOOD ", git: maybe}\n", "'scenarios[0].git' must be" },
-        { HEAD GOOD ", base: b}\n", "f.yaml:2:5: its base is not defined" },
+        { HEAD GOOD ", base: b}\n", "f.yaml:2:5: its base is not defined: 'b'" },
         { "bases: {b: {tsk: {}}}\n" HEAD GOOD "}\n", "base 'b': f.yaml:1:13: unknown key 'tsk'" },
         { "bases: {b: {expect: []}}\n" HEAD GOOD "}\n", "unknown key 'expect'" },
         { "bases: {b: 5}\n" HEAD GOOD "}\n", "base 'b': f.yaml:1:12: " },
@@ -127,7 +127,7 @@ static void test_mistakes(void **state)
           "scenario 'x': f.yaml:2:5: a scenario has one capability, or a few" },
         { "scenarios:\n  - {name: x, summary: x, task: {}, capability: []}\n", "one capability" },
         { "scenarios:\n  - {name: x, summary: x, task: {}, capability: telepathy}\n",
-          "scenario 'x': f.yaml:2:49: there is no such capability" },
+          "scenario 'x': f.yaml:2:49: there is no such capability: 'telepathy'" },
         { "scenarios:\n  - {name: ../a, summary: x, task: {}, capability: replay" GOOD "}\n",
           "f.yaml:2:5: a name is made of a-z, 0-9 and _" },
         { "scenarios:\n  - {name: '', summary: x, task: {}, capability: replay" GOOD "}\n",
@@ -157,7 +157,7 @@ static void test_mistakes(void **state)
         { HEAD GOOD ", runs: [{name: b, resume: b}]}\n", "name an earlier run" },
         { HEAD GOOD ", runs: [{name: b}, {name: b}]}\n", "there is another run of this name" },
         { HEAD GOOD "}\n  - {name: a, summary: x, capability: replay, task: {}" GOOD "}\n",
-          "f.yaml:3:5: there is another scenario of this name" },
+          "f.yaml:3:5: there is another scenario of this name: 'a'" },
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err e = { 0 };

@@ -156,6 +156,86 @@ static void test_a_write_replaces_a_link_and_not_its_target(void **state)
     assert_content(at(state), "link", "new");
 }
 
+/* The path of a file in the test's directory. */
+static const char *full(void **state, const char *name)
+{
+    static char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/%s", ((struct dir *)*state)->path, name);
+    return path;
+}
+
+static void write_output(void **state, const char *name, const char *text)
+{
+    assert_int_equal(file_check_output(full(state, name), NULL), 0);
+    assert_int_equal(file_write_output(full(state, name), str_of(text), 0644, NULL), 0);
+}
+
+static void test_output_follows_links(void **state)
+{
+    int dir = at(state);
+    struct stat st;
+    put(dir, "target", "kept");
+    assert_int_equal(linkat(dir, "target", dir, "other", 0), 0);
+    assert_int_equal(symlinkat("target", dir, "link"), 0);
+    assert_int_equal(mkdirat(dir, "d", 0755), 0);
+    assert_int_equal(symlinkat("../new", dir, "d/further"), 0);
+    assert_int_equal(symlinkat("d/further", dir, "dangling"), 0);
+    write_output(state, "link", "one");
+    assert_content(dir, "target", "one");
+    assert_content(dir, "other", "kept"); /* replaced, not written over */
+    write_output(state, "dangling", "two");
+    assert_content(dir, "new", "two");
+    write_output(state, "plain", "three");
+    assert_content(dir, "plain", "three");
+    assert_int_equal(fstatat(dir, "link", &st, AT_SYMLINK_NOFOLLOW), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(count_entries(dir), 7); /* checks left nothing */
+}
+
+static void test_output_does_not_replace_devices(void **state)
+{
+    struct stat st;
+    struct err e = { 0 };
+    char text[16] = "";
+    assert_int_equal(mkfifoat(at(state), "fifo", 0600), 0);
+    CLEANUP(fd) int end = openat(at(state), "fifo", O_RDWR | O_CLOEXEC);
+    write_output(state, "fifo", "through");
+    assert_int_equal(read(end, text, sizeof text), 7);
+    assert_string_equal(text, "through");
+    assert_int_equal(fstatat(at(state), "fifo", &st, 0), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    assert_int_equal(file_check_output("/dev/full", NULL), 0);
+    assert_int_equal(file_write_output("/dev/full", STR("x"), 0644, &e), -(int)ERR_OUTPUT);
+    assert_int_equal(stat("/dev/full", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+}
+
+/* `cinch ack --json /dev/stderr 2>log`: what was said before stays, and what follows follows. */
+static void test_output_goes_on_where_a_stream_is(void **state)
+{
+    CLEANUP(fd) int saved = dup(STDERR_FILENO);
+    CLEANUP(fd) int log = openat(at(state), "log", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    assert_true(dup2(log, STDERR_FILENO) >= 0);
+    int before = file_write_all(STDERR_FILENO, STR("a"), NULL);
+    int check = file_check_output("/dev/stderr", NULL);
+    int there = file_write_output("/dev/stderr", STR("b"), 0644, NULL);
+    int after = file_write_all(STDERR_FILENO, STR("c"), NULL);
+    assert_true(dup2(saved, STDERR_FILENO) >= 0);
+    assert_true(before == 0 && check == 0 && there == 0 && after == 0);
+    assert_content(at(state), "log", "abc");
+}
+
+static void test_output_is_checked(void **state)
+{
+    struct err e = { 0 };
+    assert_int_equal(file_check_output(full(state, "no/f"), &e), -(int)ERR_OUTPUT);
+    assert_non_null(strstr(e.msg, "no/f"));
+    assert_int_equal(file_check_output(full(state, ""), &e), -(int)ERR_OUTPUT);
+    assert_int_equal(file_check_output("/proc/nothing", &e), -(int)ERR_OUTPUT);
+    assert_int_equal(symlinkat("loop", at(state), "loop"), 0);
+    assert_int_equal(file_check_output(full(state, "loop/x"), &e), -(int)ERR_OUTPUT);
+}
+
 static void test_write_all_reports_a_closed_pipe(void **state)
 {
     struct err e = { 0 };
@@ -310,6 +390,10 @@ int main(void)
         IN_DIR(test_read_waits_for_a_pipe_but_not_for_a_fifo_without_writer),
         IN_DIR(test_a_failed_write_leaves_nothing),
         IN_DIR(test_a_write_replaces_a_link_and_not_its_target),
+        IN_DIR(test_output_follows_links),
+        IN_DIR(test_output_does_not_replace_devices),
+        IN_DIR(test_output_goes_on_where_a_stream_is),
+        IN_DIR(test_output_is_checked),
         IN_DIR(test_write_all_reports_a_closed_pipe),
         IN_DIR(test_directories),
         IN_DIR(test_remove_does_not_follow_links),

@@ -21,7 +21,7 @@ static int ask(const char *script, nsec timeout, struct buf *out, struct err *e)
 {
     const char *const argv[] = { "/bin/sh", "-c", script, NULL };
     buf_reset(out);
-    return probe_program(argv, timeout, out, e);
+    return probe_program(argv, timeout, out, NULL, e);
 }
 
 static void test_answers(void **state)
@@ -47,9 +47,46 @@ static void test_no_answer(void **state)
     assert_int_equal(ask("exec sleep 1000", 50 * NSEC_PER_MS, &out, &e), -ERR_TIMEOUT);
     assert_int_equal(ask("exec >&-; sleep 1000", 50 * NSEC_PER_MS, &out, &e), -ERR_TIMEOUT);
     const char *const none[] = { "/nonexistent/program", NULL };
-    assert_int_equal(probe_program(none, NSEC_PER_SEC, &out, &e), -ERR_NOTFOUND);
+    assert_int_equal(probe_program(none, NSEC_PER_SEC, &out, NULL, &e), -ERR_NOTFOUND);
     const char *const data[] = { "/etc/passwd", NULL };
-    assert_int_equal(probe_program(data, NSEC_PER_SEC, &out, &e), -ERR_NOEXEC);
+    assert_int_equal(probe_program(data, NSEC_PER_SEC, &out, NULL, &e), -ERR_NOEXEC);
+}
+
+static void test_errors_are_kept_from_the_end(void **state)
+{
+    const char *const argv[] = {
+        "/bin/sh", "-c", "seq 1 20000 >&2; echo out; echo last >&2; sleep 1000 >/dev/null &", NULL
+    };
+    CLEANUP(buf) struct buf out = BUF_INIT(100);
+    CLEANUP(buf) struct buf errors = BUF_INIT(16);
+    struct err e;
+    /* The one that stays holds standard error, and is not waited for. */
+    assert_int_equal(probe_program(argv, 60 * NSEC_PER_SEC, &out, &errors, &e), 0);
+    assert_string_equal(out.ptr, "out\n");
+    assert_string_equal(errors.ptr, "9999\n20000\nlast\n");
+}
+
+static int heard;
+
+static void hear(int signo)
+{
+    heard = signo;
+}
+
+/* With a handler the signal is told; without one it ends us, see test_ack.py. */
+static void test_signal(void **state)
+{
+    struct sigaction before;
+    CLEANUP(buf) struct buf out = BUF_INIT(100);
+    struct err e;
+    assert_int_equal(sigaction(SIGTERM, &(struct sigaction) { .sa_handler = hear }, &before), 0);
+    assert_int_equal(ask("kill -TERM $PPID; exec sleep 1000", 60 * NSEC_PER_SEC, &out, &e),
+                     -ERR_CANCELLED);
+    assert_int_equal(heard, SIGTERM);
+    assert_int_equal(sigaction(SIGTERM, &(struct sigaction) { .sa_handler = SIG_IGN }, NULL), 0);
+    assert_int_equal(ask("kill -TERM $PPID; echo on", 60 * NSEC_PER_SEC, &out, &e), 0);
+    assert_string_equal(out.ptr, "on\n");
+    assert_int_equal(sigaction(SIGTERM, &before, NULL), 0);
 }
 
 static void test_every_check_has_words(void **state)
@@ -96,6 +133,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_no_answer),
+        cmocka_unit_test(test_errors_are_kept_from_the_end),
+        cmocka_unit_test(test_signal),
         cmocka_unit_test(test_every_check_has_words),
         cmocka_unit_test(test_what_is_missing_is_told),
     };
