@@ -38,6 +38,7 @@ struct job {
     struct trial *trial;
     unsigned tries;
     const char *first_dir, *first_why; /* of the first of two tries */
+    const char *version;               /* that the harness told while it worked; NULL: none */
     nsec started;
 };
 
@@ -233,6 +234,7 @@ static void on_done(void *arg, const struct verdict *v)
     j->verdict->status = v->status;
     j->verdict->why = copy_why(j->kit->arena, v->why);
     j->verdict->took += clock_now() - j->started;
+    j->version = v->version[0] == '\0' ? j->version : arena_dup(j->kit->arena, str_of(v->version));
     j->state = JOB_ENDS;
     loop_post(j->kit->loop, conclude, j);
 }
@@ -543,6 +545,28 @@ static int run_jobs(struct kit *k, struct err *e)
     return r;
 }
 
+/* Who did not answer to --version may have told its version at work; who was named by --command is
+ * known by that name only. */
+static void take_version(struct kit *k, struct kit_adapter *adapter)
+{
+    const char *told = adapter->version == NULL ? "" : adapter->version;
+    struct str program = str_of(json_cstring(json_item(adapter->command, 0), ""));
+    for (size_t i = 0; told[0] == '\0' && i < k->len; i++) {
+        const struct job *j = &k->jobs[i];
+        told = j->adapter == adapter && j->version != NULL ? j->version : told;
+    }
+    if (adapter->command != NULL) {
+        told = arena_printf(k->arena, "%.*s%s%s", STR_ARG(path_base(program)),
+                            told[0] == '\0' ? "" : " ", told);
+    }
+    adapter->version = told;
+    for (size_t i = 0; i < k->len; i++) {
+        if (k->jobs[i].adapter == adapter) {
+            k->jobs[i].verdict->version = told;
+        }
+    }
+}
+
 int kit_run(struct arena *a, const struct kit_opts *o, struct kit_report *ret, struct err *e)
 {
     struct kit k = { .opts = o, .arena = a };
@@ -567,6 +591,9 @@ int kit_run(struct arena *a, const struct kit_opts *o, struct kit_report *ret, s
     }
     r = run_jobs(&k, e);
     tidy_dirs(&k, made);
+    for (size_t i = 0; i < o->adapters_len; i++) {
+        take_version(&k, &o->adapters[i]);
+    }
     for (size_t i = 0; i < ret->len; i++) {
         ret->count[ret->verdicts[i].status]++;
     }

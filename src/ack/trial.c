@@ -347,6 +347,10 @@ static void judge(struct trial *t)
         scene.run = &ev[i];
         apply(t, t->tries[i].run->expect, t->tries[i].run->expect_script, &scene);
     }
+    if (whole && t->n_tries > 0) {
+        t->verdict.version =
+            json_cstring(json_pointer(ev[0].manifest, STR("/metadata/engine/version")), "");
+    }
     /* The scenario's own checks: of its last run, of all copies of it. */
     for (size_t i = t->n_first; whole && i < t->n_tries; i++) {
         scene.run = &ev[i];

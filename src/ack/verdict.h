@@ -24,7 +24,7 @@ enum verdict_status {
 
 struct verdict {
     const char *adapter;
-    const char *version; /* of the harness program; "" when not known */
+    const char *version; /* of the harness program; "" when not known. Of a trial: what it said */
     const struct scenario *scenario;
     enum verdict_status status;
     const char

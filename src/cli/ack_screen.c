@@ -185,7 +185,7 @@ static void add_matrix(struct arena *a, const struct kit_report *r, const struct
     struct table t = { .arena = a,
                        .head = true,
                        .columns = { { "adapter", .max = 32 },
-                                    { "version", .max = 20 },
+                                    { "version", .max = 28 },
                                     { "tier 1" },
                                     { "tier 2" },
                                     { "tier 3" },

@@ -55,7 +55,9 @@ static void on_timer(void *arg)
     if (failed) {
         (void)snprintf(why, sizeof why, "wanted 1, found 2%s", again ? " again" : "");
     }
-    const struct verdict v = { .status = failed ? VERDICT_FAILED : VERDICT_PASSED, .why = why };
+    const struct verdict v = { .status = failed ? VERDICT_FAILED : VERDICT_PASSED,
+                               .version = has(&t->opts, "told") ? "7.1" : "",
+                               .why = why };
     counts_of(&t->opts)->now--;
     t->opts.on_done(t->opts.arg, &v);
     memset(why, 'x', sizeof why - 1); /* the kit must have its own copy */
@@ -218,6 +220,28 @@ static void test_passes(void **state)
     assert_string_equal(f.report.verdicts[7].version, "1.0");
     assert_true(f.report.verdicts[7].took >= NSEC_PER_MS);
     assert_false(is_left(&f, "")); /* nothing at all */
+    tear_down(&f);
+}
+
+/* One that does not answer to --version may tell it at work. */
+static void test_version_that_is_told(void **state)
+{
+    struct fixture f;
+    set_up(&f, (const char *const[]) { "pass_1", "told_2", NULL });
+    struct json *command = json_array(f.arena);
+    json_push(f.arena, command, json_cstr(f.arena, "/x/my-agent"));
+    f.adapters[1] = f.adapters[0];
+    f.adapters[1].name = "two";
+    f.adapters[1].version = "";
+    f.adapters[2] = f.adapters[1];
+    f.adapters[2].name = "three";
+    f.adapters[2].command = command;
+    f.opts.adapters_len = 3;
+    run(&f);
+    assert_string_equal(f.report.adapters[0].version, "1.0");
+    assert_string_equal(f.report.adapters[1].version, "7.1");
+    assert_string_equal(f.report.verdicts[2].version, "7.1");
+    assert_string_equal(f.report.adapters[2].version, "my-agent 7.1");
     tear_down(&f);
 }
 
@@ -612,6 +636,7 @@ int main(void)
         cmocka_unit_test(test_failure_is_kept),
         cmocka_unit_test(test_keep),
         cmocka_unit_test(test_skips),
+        cmocka_unit_test(test_version_that_is_told),
         cmocka_unit_test(test_shuffle),
         cmocka_unit_test(test_live),
         cmocka_unit_test(test_expected),
