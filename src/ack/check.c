@@ -88,7 +88,9 @@ static void check_reason(const struct check_scene *s, const struct json *want)
     const char *why;
     if (!matcher_holds(s->arena, want, found, &why)) {
         struct str error = json_str(json_get(s->run->result, "error"), STR_EMPTY);
-        finding(s->findings, "reason: %s (%.*s)", why, STR_ARG(error));
+        bool said = error.len > 0;
+        finding(s->findings, "reason: %s%s%.*s%s", why, said ? " (" : "", STR_ARG(error),
+                said ? ")" : "");
     }
 }
 

@@ -40,6 +40,12 @@ static const char style[] =
     "background:var(--head);border-top:2px solid var(--line);padding:12px 24px;"
     "box-shadow:0 -6px 24px #0004}\n"
     "article:target{display:block}article h2{font-size:15px;margin:0 0 6px}\n"
+    "article.open{display:block;position:static;max-height:none;margin:8px 0;box-shadow:none;"
+    "border:1px solid var(--line);border-left:4px solid var(--bad)}\n"
+    "article.open .close{display:none}\n"
+    "body>h2{font-size:17px;margin:24px 0 8px}\n"
+    "@media(max-width:700px){tbody th{white-space:normal;overflow-wrap:anywhere;max-width:45vw}"
+    "tbody th small{display:none}}\n"
     "article .close{float:right;color:inherit;text-decoration:none;padding:0 6px;font-size:18px}\n"
     "pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere;"
     "font:13px/1.5 ui-monospace,monospace}\n";
@@ -122,9 +128,9 @@ static void add_finding(struct buf *b, const struct kit_report *r, size_t i)
 {
     const struct verdict *v = &r->verdicts[i];
     buf_addf(b,
-             "<article id=\"v%zu\"><a class=\"close\" href=\"#_\" title=\"close\">×</a>"
+             "<article id=\"v%zu\"%s><a class=\"close\" href=\"#_\" title=\"close\">×</a>"
              "<h2>",
-             i);
+             i, verdict_is_failure(v->status) ? " class=\"open\"" : "");
     add(b, v->adapter);
     buf_adds(b, " · ");
     add(b, v->scenario->name);
@@ -142,6 +148,19 @@ static void add_finding(struct buf *b, const struct kit_report *r, size_t i)
     buf_adds(b, "</pre></article>\n");
 }
 
+/* Those that failed stand below the table, to be read and printed; others are shown on request. */
+static void add_findings(struct buf *b, const struct kit_report *r, bool failed)
+{
+    bool first = true;
+    for (size_t i = 0; i < r->len; i++) {
+        if (verdict_is_failure(r->verdicts[i].status) == failed) {
+            buf_adds(b, first && failed ? "<h2>What failed</h2>\n" : "");
+            add_finding(b, r, i);
+            first = false;
+        }
+    }
+}
+
 int report_html(const struct kit_report *r, struct buf *out, struct err *e)
 {
     CLEANUP(buf) struct buf b = BUF_INIT(BUF_TEXT);
@@ -151,9 +170,8 @@ int report_html(const struct kit_report *r, struct buf *out, struct err *e)
         add_row(&b, r, i, rows);
     }
     buf_adds(&b, "</tbody>\n</table>\n");
-    for (size_t i = 0; i < r->len; i++) {
-        add_finding(&b, r, i);
-    }
+    add_findings(&b, r, true);
+    add_findings(&b, r, false);
     buf_adds(&b, "</body>\n</html>\n");
     return buf_append(out, buf_str(&b), e);
 }

@@ -203,6 +203,7 @@ class ClaudeAcp(Agent, Alone, harness.Case):
     shell = "acp:Bash"
 
 
+@harness.about_programs
 class CodexAcp(Agent, Alone, harness.Case):
     name = "codex-acp"
 
@@ -214,16 +215,19 @@ class CodexAcp(Agent, Alone, harness.Case):
         self.assertEqual([e["context"]["why"] for e in r.events("process.signal")], ["finished"])
 
 
+@harness.about_programs
 class Gemini(Agent, harness.Case):
     name = "gemini"
     shell = "acp:run_shell_command"
 
 
+@harness.about_programs
 class OpenCode(Agent, harness.Case):
     name = "opencode"
     shell = "acp:bash"
 
 
+@harness.about_programs
 class Qwen(Agent, harness.Case):
     name = "qwen"
     here = "${cwd}"  # it takes no others

@@ -46,6 +46,7 @@ steps:
 LONG = "word " * 60 + "end"
 
 
+@harness.about_programs
 class Aider(harness.Case):
     def setUp(self):
         super().setUp()

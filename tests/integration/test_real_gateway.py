@@ -20,6 +20,7 @@ turns:
 """
 
 
+@harness.about_programs
 class Real(harness.Case):
     def run_real(self, name, *options):
         self.env["PATH"] = os.path.dirname(self.real(PROGRAMS.get(name, name))) + ":" + self.env["PATH"]

@@ -13,6 +13,7 @@ FILE_TIMEOUT = 900
 SCRIPT = "steps:\n  - {say: the answer is forty-two}\n"
 
 
+@harness.about_programs
 class Real:
     """The classes below say which program."""
 
@@ -57,20 +58,7 @@ class ClaudeCode(Real, harness.Case):
     name = "claude-code"
 
 
-class Codex(Real, harness.Case):
-    name = "codex"
-
-
-class Gemini(Real, harness.Case):
-    name = "gemini"
-
-
-class OpenCode(Real, harness.Case):
-    name = "opencode"
-
-
-class Qwen(Real, harness.Case):
-    name = "qwen"
+# Codex, Gemini CLI, OpenCode and Qwen Code: scenario resume_goes_on of the kit.
 
 
 class ClaudeAcp(Real, harness.Case):

@@ -20,7 +20,7 @@ RUN = harness.program("savepoint_run")
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = "/usr/bin/python3"
 IS_ROOT = os.geteuid() == 0
-SEEDS = 2 if harness.SANITIZED else 6
+SEEDS = 2 if harness.SANITIZED else 3
 
 # The tree with times, but not with inodes: what is brought back is another file.
 LOOK = """

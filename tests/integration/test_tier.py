@@ -35,6 +35,7 @@ def system_of(body):
     return json.dumps(parts)
 
 
+@harness.about_programs
 class Agent:
     """What every harness must do; the classes below say which one."""
 
@@ -57,20 +58,15 @@ class Agent:
         self.assertEqual(r.reason, "success", r.stderr + r.bytes("stdout.log")[-3000:] + r.bytes("stderr.log")[-2000:])
         return r, p.requests[-1].body
 
-    def test_as_it_is(self):
-        """Unset is the harness' own default, true is the same where that has them."""
-        r, body = self.ask()
-        names = names_of(body.get("tools"))
-        self.assertLessEqual(set(self.tools) | set(self.agents), names)
-        self.assertNotIn("TIERWORD", json.dumps(body))
-        self.assertNotIn("eval.", str(r.manifest["warnings"]))
-
     def test_prompt(self):
+        """Of tools nothing is said: the harness has those that it always has."""
         r, body = self.ask("--set", "eval.tier_prompt=" + WORDS, "--set", "eval.strict=true")
         self.assertEqual(json.dumps(body).count("TIERWORD"), 1)
         self.assertEqual("TIERWORD" in system_of(body), self.where == "system")
         self.assertNotIn("PROMPTWORD", system_of(body))
         self.assertIn("PROMPTWORD", json.dumps(body))
+        self.assertLessEqual(set(self.tools) | set(self.agents), names_of(body.get("tools")))
+        self.assertNotIn("eval.", str(r.manifest["warnings"]))
         self.assertEqual(r.bytes("diff.patch"), b"")
 
     def test_without_tools(self):
@@ -110,13 +106,14 @@ tools:
 
 
 class Dialogue(Agent):
-    """Those that get tools of the task."""
+    """Those that get tools of the task, which stay."""
 
-    def test_tools_of_the_task_stay(self):
-        _, body = self.ask("--no-tools", task=OURS)
+    def test_without_tools(self):
+        r, body = self.ask("--no-tools", "--set", "eval.strict=true", task=OURS)
         names = names_of(body.get("tools"))
         self.assertEqual([n for n in names if not n.endswith("note")], [])
         self.assertEqual(len(names), 1, names)
+        self.assertNotIn("eval.", str(r.manifest["warnings"]))
 
 
 class ClaudeCode(Dialogue, harness.Case):

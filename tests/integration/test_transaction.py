@@ -21,7 +21,7 @@ TXN = harness.program("txn_run")
 OPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "treeops.py")
 PYTHON = "/usr/bin/python3"
 IS_ROOT = os.geteuid() == 0
-SEEDS = 2 if harness.SANITIZED else 5
+SEEDS = 2 if harness.SANITIZED else 3
 
 
 def overlay_works():
