@@ -143,14 +143,24 @@ void record_beat(struct record *rec)
     write_state(rec);
 }
 
-/* Whole from the beginning: who looks finds a time or no file. */
+/* Whole from the beginning: who looks finds a time or no file. Until then it has no name, so that
+ * nothing is left of it where the agent locks the directory at this moment. */
 static int first_beat(const struct record *rec, struct str now)
 {
-    const int flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    char self[32];
     int dir = rec->dir.dir_fd;
-    return file_write_atomic(dir, "heartbeat", now, 0600, NULL) < 0
-               ? -1
-               : openat(dir, "heartbeat", flags);
+    int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    if (fd >= 0 && file_write_all(fd, now, NULL) == 0 &&
+        linkat(AT_FDCWD, self, dir, "heartbeat", AT_SYMLINK_FOLLOW) == 0) {
+        return fd;
+    }
+    cleanup_fd(&fd);
+    /* No such files here, or no /proc: then somebody may find it empty for a moment. */
+    fd = openat(dir, "heartbeat", O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    ssize_t n = fd < 0 ? 0 : pwrite(fd, now.ptr, now.len, 0);
+    (void)n;
+    return fd;
 }
 
 void record_life(struct record *rec)
