@@ -464,6 +464,14 @@ static void volatile_fields(void **state)
     assert_int_equal(differences(s, "{\"patterns\":[\"run-\\\\d+\"]}", "{\"t\":\"in run-12 now\"}",
                                  "{\"t\":\"in run-7 now\"}"),
                      0);
+    /* a list of several lines that comes in any order */
+    const char *list = "{\"patterns\":[\"<list>[\\\\s\\\\S]*?</list>\"]}";
+    assert_int_equal(differences(s, list, "{\"t\":\"x <list>\\n <a>\\n <b>\\n</list> y\"}",
+                                 "{\"t\":\"x <list>\\n <b>\\n <a>\\n</list> y\"}"),
+                     0);
+    assert_int_equal(differences(s, list, "{\"t\":\"x <list>\\n <a>\\n</list> y\"}",
+                                 "{\"t\":\"x <list>\\n <a>\\n</list> z\"}"),
+                     1);
     assert_int_equal(differences(s, "{}", "plain", "plain text"), 1);
     /* redacted when it was recorded */
     assert_int_equal(
