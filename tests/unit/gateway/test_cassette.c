@@ -472,6 +472,23 @@ static void volatile_fields(void **state)
     assert_int_equal(differences(s, list, "{\"t\":\"x <list>\\n <a>\\n</list> y\"}",
                                  "{\"t\":\"x <list>\\n <a>\\n</list> z\"}"),
                      1);
+    /* as gemini tells of its skills */
+    static const char rules[] =
+        "{\"paths\":[\"/tools/*/functionDeclarations/*/parametersJsonSchema/properties/name/"
+        "enum\"],\"patterns\":[\"<available_skills>[\\\\s\\\\S]*?</"
+        "available_skills>\",\"\\\\(Available: [^)]*\\\\)\"]}";
+    static const char one[] =
+        "{\"s\":\"x <available_skills>\\n <a>\\n <b>\\n</available_skills> "
+        "y\",\"tools\":[{\"functionDeclarations\":[{\"name\":\"o\"},{\"description\":\"By name "
+        "(Available: 'a', 'b'). "
+        "So.\",\"parametersJsonSchema\":{\"properties\":{\"name\":{\"enum\":[\"a\",\"b\"]}}}}]}]}";
+    static const char other[] =
+        "{\"s\":\"x <available_skills>\\n <b>\\n <a>\\n</available_skills> "
+        "y\",\"tools\":[{\"functionDeclarations\":[{\"name\":\"o\"},{\"description\":\"By name "
+        "(Available: 'b', 'a'). "
+        "So.\",\"parametersJsonSchema\":{\"properties\":{\"name\":{\"enum\":[\"b\",\"a\"]}}}}]}]}";
+    assert_int_equal(differences(s, rules, one, other), 0);
+    assert_int_equal(differences(s, "{}", one, other), 4);
     assert_int_equal(differences(s, "{}", "plain", "plain text"), 1);
     /* redacted when it was recorded */
     assert_int_equal(
