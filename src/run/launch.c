@@ -305,16 +305,16 @@ int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
     if (r < 0) {
         return r;
     }
-    r = launch_environment(run, run->launch.env, true, &run->environment, e);
+    r = launch_environment(run, run->launch.env, &run->environment, e);
     return r < 0 ? r
                  : record_write_json(&run->record, "evidence/environment.json",
                                      run->environment.names, e);
 }
 
-int launch_environment(struct run *run, const struct json *adapter_env, bool of_agent,
-                       struct environment *ret, struct err *e)
+int launch_environment(struct run *run, const struct json *adapter_env, struct environment *ret,
+                       struct err *e)
 {
-    bool foreign = of_agent && run->settings.profile->image != NULL;
+    bool foreign = adapter_env != NULL && run->settings.profile->image != NULL;
     struct environment_input in = {
         .settings = &run->settings,
         .secrets = &run->secrets,

@@ -220,10 +220,9 @@ int phase_finish(struct run *run, struct err *e);
 
 /* Arguments, environment and what the driver is told. */
 int launch_plan(struct run *run, struct launch_spec *spec, struct err *e);
-/* The environment of a program inside, with more variables: those of the adapter, if it is the
- * agent's; an agent in an image has a home and a workspace of its own. */
-int launch_environment(struct run *run, const struct json *adapter_env, bool of_agent,
-                       struct environment *ret, struct err *e);
+/* The environment of a program inside, with the variables of the adapter if there are any. */
+int launch_environment(struct run *run, const struct json *adapter_env, struct environment *ret,
+                       struct err *e);
 /* What stands for {model}, {prompt_file} and the like; before phase context without the prompt. */
 struct placeholders execute_vars(struct run *run);
 /* The program is gone: the files that its driver wants to see go to the driver, once. */

@@ -388,11 +388,13 @@ const struct gateway_mount *tools_door(const struct run *run)
 
 /* --- execute: open --- */
 
-/* The agent's environment; of the gateway it leads to listed hosts, not to the model. */
+/* The agent's environment without what leads to the gateway; only those inside are led to listed
+ * hosts. */
 static int make_environment(struct run *run, struct err *e)
 {
     struct run_tools *t = run->tools;
-    int r = launch_environment(run, gateway_proxy_environment(run), false, &t->environment, e);
+    int r = launch_environment(run, NULL, &t->environment, e);
+    t->host.inside_env = gateway_proxy_environment(run);
     t->host.envp = (const char *const *)t->environment.envp;
     t->host.outside_cwd = confine_sandbox(run) == NULL ? NULL : run->paths.artifacts;
     return r;

@@ -296,7 +296,8 @@ int errand_spawn(struct arena *a, const struct errand_opts *o, struct proc_opts 
         !o->outside && o->host->place != NULL && o->host->place(o->host->arg, o->layer, &place);
     const char *cwd = cwd_of(o);
     const char *const *envp = NULL;
-    int rc = env_merge(a, o->host->envp, o->env, &envp, e);
+    int rc = env_merge(a, o->host->envp, placed ? o->host->inside_env : NULL, &envp, e);
+    rc = rc < 0 ? rc : env_merge(a, envp, o->env, &envp, e);
     rc = rc < 0 ? rc : find_program(o, cwd, placed, path, e);
     if (rc < 0) {
         return rc;

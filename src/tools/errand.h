@@ -35,7 +35,8 @@ struct errand_host {
     bool (*place)(void *arg, const char *layer, struct proc_place *ret);
     void *arg;
     const char *const *envp; /* NULL-terminated; nothing of the agent's credentials is in it */
-    const char *cwd;         /* the workspace as programs see it */
+    const struct json *inside_env; /* more variables, for those in such a place; NULL: none */
+    const char *cwd;               /* the workspace as programs see it */
     /* Where programs work that run beside a sandbox: the workspace as they see it would be the
      * user's own tree. NULL: at cwd. */
     const char *outside_cwd;

@@ -390,6 +390,15 @@ class Network(Tools):
     def test_of_a_program(self):
         self.ask(lambda tools, sandbox: self.run_agent('server.call("ask", name="x")\n', tools, sandbox=sandbox), "401")
 
+    def test_beside_the_sandbox_is_no_proxy(self):
+        """Its address is one inside: who is not there would reach nothing at all."""
+        show = '#!/bin/sh\ncat > /dev/null; echo proxies: $(env | grep -ci proxy)\n'
+        r = self.run_task([{"when": {"turn": 0}, "call": {"tool": "show", "args": {"name": "x"}}},
+                           {"when": {"turn": 1}, "say": "done"}], [self.tool("show", show, sandbox=False)],
+                          sandbox={"net": ["listed.example"]})
+        call, = self.calls(r)
+        self.assertEqual(call["rendered_output"].strip(), "proxies: 0")
+
     def test_no_list_no_proxy(self):
         show = '#!/bin/sh\ncat > /dev/null; env | grep -ci proxy; curl -sS -m 5 http://127.0.0.1:9 2>&1; true\n'
         r = self.run_task([{"when": {"turn": 0}, "call": {"tool": "show", "args": {"name": "x"}}},
