@@ -13,6 +13,8 @@
 #include "base/file.h"
 #include "base/shape.h"
 #include "base/yaml.h"
+#include "gateway/script.h"
+#include "run/settings.h"
 
 enum {
     SCENARIOS_MAX = 1024,
@@ -280,6 +282,21 @@ static int check_files(const struct reading *rd, const struct json *files, struc
     return 0;
 }
 
+/* What each run is asked, and by whom it is answered, must be good but for the placeholders. */
+static int check_work(const struct reading *rd, const struct scenario *s, struct err *e)
+{
+    struct arena *a = rd->arena;
+    struct json *live = json_merge(a, s->task, s->live);
+    int r = s->script == NULL ? 0 : script_check(s->script, rd->file, e);
+    for (size_t i = 0; r == 0 && i < s->runs_len; i++) {
+        const struct scenario_run *run = &s->runs[i];
+        r = settings_check_task(a, json_merge(a, s->task, run->task), rd->file, e);
+        r = r < 0 ? r : settings_check_task(a, json_merge(a, live, run->task), rd->file, e);
+        r = r < 0 || run->script == NULL ? r : script_check(run->script, rd->file, e);
+    }
+    return r;
+}
+
 static int read_scenario(const struct reading *rd, const struct json *own, struct scenario **ret,
                          struct err *e)
 {
@@ -319,6 +336,7 @@ static int read_scenario(const struct reading *rd, const struct json *own, struc
     r = r < 0 ? r : check_files(rd, s->workspace, e);
     r = r < 0 ? r : check_files(rd, s->outside, e);
     r = r < 0 ? r : read_runs(rd, v, s, e);
+    r = r < 0 ? r : check_work(rd, s, e);
     r = r < 0 ? r : checks_read(s->expect, rd->file, e);
     r = r < 0 ? r : checks_read(s->expect_script, rd->file, e);
     if (r == 0 && !is_checked(s, s->hermetic)) {

@@ -52,10 +52,11 @@ static void fill_one(const struct stage *st, struct str name, struct buf *out)
     }
     const struct {
         const char *name, *value;
-    } known[] = {
-        { "workspace", st->workspace }, { "outside", st->outside }, { "dir", st->dir },
-        { "adapter", st->adapter },     { "site", st->site },       { "format", st->format }
-    };
+    } known[] = { { "workspace", st->workspace },
+                  { "outside", st->outside },
+                  { "dir", st->dir },
+                  { "adapter", st->adapter },
+                  { "site", st->site } };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (str_eqc(name, known[i].name)) {
             buf_adds(out, known[i].value);

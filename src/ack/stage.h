@@ -9,8 +9,7 @@
  *   dir/runs/NAME   one record per run
  *
  * In all texts of a scenario %{workspace}, %{outside}, %{dir}, %{adapter}, %{site} (ack/site.h),
- * %{key} (the adapter, in letters and digits), %{format} (of its model requests) and %{fill:N} (N
- * bytes of words) are filled in.
+ * %{key} (the adapter, in letters and digits) and %{fill:N} (N bytes of words) are filled in.
  */
 #pragma once
 
@@ -22,8 +21,7 @@ struct stage {
     const char *dir, *workspace, *outside, *home, *runs;
     const char *adapter;
     const char *site;
-    const char *format; /* of the adapter's requests */
-    struct str before;  /* what workspace and outside hold */
+    struct str before; /* what workspace and outside hold */
 };
 
 /* Lays out what is given; arena, dir, adapter and site are set by the caller. */

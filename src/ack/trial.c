@@ -569,7 +569,6 @@ int trial_start(struct loop *l, const struct trial_opts *o, struct trial **ret, 
     int r = timer_new(l, on_watch, t, &t->watch, e);
     r = r < 0 ? r : site_open(l, &t->site, e);
     t->stage = (struct stage) { .arena = a, .dir = o->dir, .adapter = o->adapter_name };
-    t->stage.format = o->adapter->gateway.format != NULL ? o->adapter->gateway.format : "anthropic";
     t->stage.site = r < 0 ? "" : site_address(t->site);
     r = r < 0 ? r : stage_set(&t->stage, o->scenario, e);
     if (r < 0) {

@@ -11,12 +11,24 @@
 #include "base/yaml.h"
 #include "gateway/script_priv.h"
 
+static struct script *script_new(const char *name)
+{
+    struct script *s = xcalloc(1, sizeof *s);
+    s->arena = arena_new();
+    s->file = arena_dup(s->arena, str_of(name));
+    return s;
+}
+
+int script_check(const struct json *root, const char *name, struct err *e)
+{
+    CLEANUP(script) struct script *s = script_new(name);
+    return script_read(s, root, e);
+}
+
 int script_parse(struct str text, const char *name, struct script **ret, struct err *e)
 {
     struct json *root = NULL;
-    CLEANUP(script) struct script *s = xcalloc(1, sizeof *s);
-    s->arena = arena_new();
-    s->file = arena_dup(s->arena, str_of(name));
+    CLEANUP(script) struct script *s = script_new(name);
     struct json_limits limits = { .max_bytes = SCRIPT_BYTES_MAX, .max_depth = 64 };
     int r = yaml_parse(s->arena, text, s->file, &limits, &root, e);
     r = r < 0 ? r : script_read(s, root, e);

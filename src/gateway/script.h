@@ -38,6 +38,8 @@ struct script;
 
 int script_parse(struct str text, const char *name, struct script **ret, struct err *e) MUST_USE;
 int script_load(const char *path, struct script **ret, struct err *e) MUST_USE;
+/* Would the tree be a good script? `name` is that of the file it stands in. */
+int script_check(const struct json *root, const char *name, struct err *e) MUST_USE;
 struct script *script_free(struct script *s); /* accepts NULL, returns NULL */
 /* From here on as if nothing had been played. */
 void script_reset(struct script *s);

@@ -19,9 +19,7 @@ int gateway_file_load(struct arena *a, const char *path, struct json **ret, stru
     if (r < 0) {
         return r;
     }
-    settings_widen(a, tree);
-    r = shape_check(tree, settings_task_shape, path, e);
-    r = r < 0 ? r : settings_check_layer(tree, path, e);
+    r = settings_check_layer(a, tree, settings_task_shape, path, e);
     if (r < 0) {
         return r;
     }

@@ -188,6 +188,11 @@ struct settings {
 int settings_load(struct arena *a, const struct settings_input *in, struct settings *ret,
                   struct err *e) MUST_USE;
 
+/* Could a task file say this? ERR_CONFIG with the place in `file`. Files that it names are not
+ * looked for. */
+int settings_check_task(struct arena *a, const struct json *task, const char *file,
+                        struct err *e) MUST_USE;
+
 /* The profile, or why there is none. */
 int settings_adapter(const struct settings *s, struct err *e) MUST_USE;
 

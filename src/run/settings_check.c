@@ -368,7 +368,21 @@ static int check_skills(const struct checking *c, const struct json *list)
     return r < 0 ? r : check_unique(c, list, "skill", "name");
 }
 
-int settings_check_layer(const struct json *tree, const char *file, struct err *e)
+/* --- a layer --- */
+
+/* A file of a later version may mean something else by the same keys. */
+static int check_version(const struct json *tree, const char *file, struct err *e)
+{
+    const struct json *version = json_get(tree, "version");
+    char at[JSON_AT_LEN];
+    return json_int(version, 1) == 1
+               ? 0
+               : ERR(e, ERR_CONFIG, "%s: version %lld is not known; this cinch reads version 1",
+                     json_at(file, version, at), (long long)json_int(version, 1));
+}
+
+/* The shape has been checked. */
+static int check_content(const struct json *tree, const char *file, struct err *e)
 {
     static const char *const route[] = { "model", "upstream", NULL };
     static const char *const mount[] = { "source", "target", NULL };
@@ -391,4 +405,18 @@ int settings_check_layer(const struct json *tree, const char *file, struct err *
     return r < 0 ? r
                  : check_members(&c, json_get(json_get(tree, "workspace"), "mounts"),
                                  "workspace.mounts", mount);
+}
+
+int settings_check_layer(struct arena *a, struct json *tree, const struct shape *shape,
+                         const char *file, struct err *e)
+{
+    settings_widen(a, tree);
+    int r = shape_check(tree, shape, file, e);
+    r = r < 0 ? r : check_version(tree, file, e);
+    return r < 0 ? r : check_content(tree, file, e);
+}
+
+int settings_check_task(struct arena *a, const struct json *task, const char *file, struct err *e)
+{
+    return settings_check_layer(a, json_copy(a, task), settings_task_shape, file, e);
 }

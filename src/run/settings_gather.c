@@ -53,17 +53,6 @@ struct gathering {
     struct err *e;
 };
 
-/* A file of a later version may mean something else by the same keys. */
-static int check_version(const struct json *tree, const char *file, struct err *e)
-{
-    const struct json *version = json_get(tree, "version");
-    char at[JSON_AT_LEN];
-    return json_int(version, 1) == 1
-               ? 0
-               : ERR(e, ERR_CONFIG, "%s: version %lld is not known; this cinch reads version 1",
-                     json_at(file, version, at), (long long)json_int(version, 1));
-}
-
 static int prepare(struct gathering *g, struct json *tree, const char *file, const char *dir,
                    const struct shape *shape)
 {
@@ -72,14 +61,7 @@ static int prepare(struct gathering *g, struct json *tree, const char *file, con
         tree->object.len = tree->object.cap = 0;
         tree->object.members = NULL;
     }
-    settings_widen(g->a, tree);
-    int r = shape_check(tree, shape, file, g->e);
-    if (r == 0) {
-        r = check_version(tree, file, g->e);
-    }
-    if (r == 0) {
-        r = settings_check_layer(tree, file, g->e);
-    }
+    int r = settings_check_layer(g->a, tree, shape, file, g->e);
     return r < 0 ? r : settings_resolve_paths(g->a, tree, dir, g->e);
 }
 

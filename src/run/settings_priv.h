@@ -15,9 +15,11 @@ extern const struct shape settings_project_shape[];
 int settings_gather(struct arena *a, const struct settings_input *in, struct settings *s,
                     struct err *e) MUST_USE;
 
-/* What a layer says is possible: ranges, names that must be unique, members that belong together.
- * The shape has been checked. `file` names the layer in messages. ERR_CONFIG. */
-int settings_check_layer(const struct json *tree, const char *file, struct err *e) MUST_USE;
+/* Widens the shorthands of a layer and looks whether what it says is possible: keys and kinds by
+ * the shape, then ranges, names that must be unique, members that belong together. `file` names the
+ * layer in messages. ERR_CONFIG. */
+int settings_check_layer(struct arena *a, struct json *tree, const struct shape *shape,
+                         const char *file, struct err *e) MUST_USE;
 
 /* Shorthands into their long form: `prompt: text`, `sandbox: off`, `skills: [dir]` … */
 void settings_widen(struct arena *a, struct json *tree);

@@ -18,6 +18,7 @@ import jsonschema
 import yaml
 
 import harness
+import validate  # harness knows where it is
 
 LIAR = """\
 name: liar
@@ -47,8 +48,7 @@ class Ack(harness.Case):
     def report(self, *arguments, **environment):
         done = self.ack("--format", "json", *arguments, **environment)
         report = json.loads(done.stdout)
-        with open(os.path.join(harness.ROOT, "schema", "ack-report.schema.json"), encoding="utf-8") as f:
-            jsonschema.Draft202012Validator(json.load(f)).validate(report)
+        jsonschema.validate(report, validate.load_schema("ack-report"))
         self.assertEqual(done.returncode, 1 if report["failed"] else 0)
         return report
 
@@ -433,14 +433,14 @@ class Ack(harness.Case):
         return set(found)
 
     def test_schema_for_editors(self):
-        with open(os.path.join(harness.ROOT, "schema", "ack-scenario.schema.json"), encoding="utf-8") as f:
-            schema = json.load(f)
-        jsonschema.Draft202012Validator.check_schema(schema)
+        schema = validate.load_schema("ack-scenario")
+        parts = schema["$defs"]
+        for beside in ("task-file", "script"):  # it refers to them
+            parts[beside] = validate.load_schema(beside)
         check = jsonschema.Draft202012Validator(schema)
         for path in glob.glob(os.path.join(harness.ROOT, "ack", "*.yaml")):
             with open(path, encoding="utf-8") as f:
                 check.validate(yaml.safe_load(f))
-        parts = schema["$defs"]
         self.assertEqual(set(parts["check"]["properties"]), self.words("ack/check.c", r'\{ "(\w+)", WANT_'))
         self.assertEqual(set(parts["matcher"]["anyOf"][1]["properties"]), self.words("ack/matcher.c", r'\{ "(\w+)", OPERAND_'))
         self.assertEqual(set(parts["capability"]["enum"]),
@@ -452,7 +452,8 @@ class Ack(harness.Case):
                      good + ", expect: [{text: {}}]", good + ", expect: [{result: {status: x}}]", good + ", copies: 17",
                      good + ", workspace: {../x: y}", good + ", outside: {/x: y}", good + ", copies: 2, runs: [{name: b}]",
                      good + ", expect: [{record: {/etc/x: y}}]", good + ", expect: [{outside: {a/../x: y}}]",
-                     good + ", runs: []", good + ", expect: [{reason: x, text: y}]", good + ", signal: {name: HUP}"):
+                     good + ", runs: []", good + ", live: {promt: x}", good + ", script: {turns: []}",
+                     good + ", expect: [{reason: x, text: y}]", good + ", signal: {name: HUP}"):
             with self.subTest(refused=text):
                 self.write("bad.yaml", f"scenarios: [{{{text}}}]\n")
                 self.assertFalse(check.is_valid(yaml.safe_load(f"scenarios: [{{{text}}}]")))

@@ -54,14 +54,15 @@ def parse(text):
     return json.loads(text, parse_constant=no_constant, object_pairs_hook=no_duplicates)
 
 
+def load_schema(name, schemas=SCHEMAS):
+    schema = json.loads((schemas / f"{name}.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return schema
+
+
 def load_validators(schemas):
-    validators = {}
-    for name in [*FINAL.values(), *ALWAYS.values(), *OPTIONAL.values(), *LINES.values(), *OPTIONAL_LINES.values(),
-                 TURNS]:
-        schema = json.loads((schemas / f"{name}.schema.json").read_text())
-        jsonschema.Draft202012Validator.check_schema(schema)
-        validators[name] = jsonschema.Draft202012Validator(schema)
-    return validators
+    names = [*FINAL.values(), *ALWAYS.values(), *OPTIONAL.values(), *LINES.values(), *OPTIONAL_LINES.values(), TURNS]
+    return {name: jsonschema.Draft202012Validator(load_schema(name, schemas)) for name in names}
 
 
 class Record:

@@ -54,7 +54,7 @@ static void test_base(void **state)
         "  b: {git: false, task: {prompt: x, limits: {calls: 1}}, script: {turns: [{say: a}]}}\n"
         "scenarios:\n"
         "  - {name: a, summary: It is., capability: [transcript, tool_invocation], base: b,\n"
-        "     hermetic: true, timeout: 2m, task: {limits: {usd: 2}}, script: {steps: []},\n"
+        "     hermetic: true, timeout: 2m, task: {limits: {usd: 2}}, script: {turns: [{say: b}]},\n"
         "     expect_script: [{reason: success}]}\n");
     assert_false(s->git);
     assert_true(s->hermetic);
@@ -63,24 +63,24 @@ static void test_base(void **state)
     assert_string_equal(s->capabilities[1], "tool_invocation");
     /* Tasks are merged, a script is told as a whole. */
     assert_true(json_equal(s->task, tree("{prompt: x, limits: {calls: 1, usd: 2}}")));
-    assert_true(json_equal(s->script, tree("{steps: []}")));
+    assert_true(json_equal(s->script, tree("{turns: [{say: b}]}")));
     assert_int_equal(json_len(s->expect_script), 1);
 }
 
 static void test_runs(void **state)
 {
-    const struct scenario *s =
-        one("scenarios:\n"
-            "  - name: a\n"
-            "    summary: It is.\n"
-            "    capability: replay\n"
-            "    task: {prompt: x}\n"
-            "    runs:\n"
-            "      - {name: first, copies: 3, options: [--quiet], expect: [{reason: success}]}\n"
-            "      - {name: second, replay: first, task: {prompt: y}, script: {steps: []},\n"
-            "         expect_script: [{text: z}], signal: {to: harness, name: KILL, event: x, "
-            "count: 2}}\n"
-            "      - {resume: second}\n");
+    const struct scenario *s = one(
+        "scenarios:\n"
+        "  - name: a\n"
+        "    summary: It is.\n"
+        "    capability: replay\n"
+        "    task: {prompt: x}\n"
+        "    runs:\n"
+        "      - {name: first, copies: 3, options: [--quiet], expect: [{reason: success}]}\n"
+        "      - {name: second, replay: first, task: {prompt: y}, script: {turns: [{say: b}]},\n"
+        "         expect_script: [{text: z}], signal: {to: harness, name: KILL, event: x, "
+        "count: 2}}\n"
+        "      - {resume: second}\n");
     assert_int_equal(s->runs_len, 3);
     assert_int_equal(s->runs[0].copies, 3);
     assert_string_equal(json_cstring(json_item(s->runs[0].options, 0), ""), "--quiet");
@@ -144,6 +144,16 @@ static void test_mistakes(void **state)
         { HEAD ", expect: {reason: success}}\n", "a list of checks belongs here" },
         { HEAD ", expect: [{reson: success}]}\n", "f.yaml:2:87: no check is called 'reson'" },
         { HEAD GOOD ", expect_script: [{text: {}}]}\n", "an empty matcher holds always" },
+        /* Tasks and scripts are those of `cinch run`. */
+        { HEAD GOOD ", script: {turns: [{sy: x}]}}\n",
+          "scenario 'a': f.yaml:2:125: unknown key 'turns[0].sy' (did you mean 'say'?)" },
+        { HEAD GOOD ", script: {turns: []}}\n", "a script needs 'steps', 'turns' or 'otherwise'" },
+        { HEAD GOOD ", runs: [{script: {turns: [{}]}}]}\n", "a step must say" },
+        { HEAD GOOD ", runs: [{task: {limts: {usd: 1}}}]}\n",
+          "scenario 'a': f.yaml:2:122: unknown key 'limts' (did you mean 'limits'?)" },
+        { HEAD GOOD ", live: {tools: [{name: a b}]}}\n", "the name of a tool must be" },
+        { "bases: {b: {task: {sandbox: on}}}\n" HEAD GOOD ", base: b}\n",
+          "scenario 'a': f.yaml:1:29: 'sandbox.mode' must be" },
         { HEAD GOOD ", copies: 17}\n", "'copies' is a number from 1 to 16" },
         { HEAD GOOD ", copies: 0}\n", "'copies' is a number from 1 to 16" },
         { HEAD GOOD ", signal: {name: HUP}}\n", "'scenarios[0].signal.name' must be" },

@@ -32,9 +32,8 @@ static int set_up(void **state)
         .workspace = tree("{a.txt: 'in %{workspace}', sub/deep.txt: deep}"),
         .outside = tree("{kept.txt: kept}"),
     };
-    p->stage = (struct stage) {
-        .arena = arena, .dir = p->dir, .adapter = "mine", .site = "127.0.0.2:1", .format = "openai"
-    };
+    p->stage =
+        (struct stage) { .arena = arena, .dir = p->dir, .adapter = "mine", .site = "127.0.0.2:1" };
     return 0;
 }
 
@@ -105,10 +104,10 @@ static void test_placeholders(void **state)
     struct place *p = *state;
     set(p);
     struct json *v =
-        stage_fill(&p->stage, tree("{'%{adapter}': ['%{site}!', '%{format}', 5, null, '%{dir}'],"
+        stage_fill(&p->stage, tree("{'%{adapter}': ['%{site}!', '%{key}', 5, null, '%{dir}'],"
                                    " b: '%{other} %{ %', c: '%{outside}%{fill:30}', d: true}"));
     assert_string_equal(json_cstring(json_pointer(v, STR("/mine/0")), ""), "127.0.0.2:1!");
-    assert_string_equal(json_cstring(json_pointer(v, STR("/mine/1")), ""), "openai");
+    assert_string_equal(json_cstring(json_pointer(v, STR("/mine/1")), ""), "mine");
     assert_int_equal(json_int(json_pointer(v, STR("/mine/2")), 0), 5);
     assert_true(json_is(json_pointer(v, STR("/mine/3")), JSON_NULL));
     assert_string_equal(json_cstring(json_pointer(v, STR("/mine/4")), ""), p->dir);
