@@ -43,9 +43,8 @@ void contract_scenarios(struct arena *a, struct scenario_list *list)
 
 /* --- runs --- */
 
-/* What every run of it needs: a home, a model, the directories of profiles. */
-static int prepare(struct arena *a, const struct kit_opts *o, const struct kit_adapter *adapter,
-                   const char *dir, struct contract_opts *ret, struct err *e)
+int contract_prepare(struct arena *a, const struct kit_opts *o, const struct kit_adapter *adapter,
+                     const char *dir, struct contract_opts *ret, struct err *e)
 {
     const char *home = arena_printf(a, "%s/home", dir);
     const char *script = arena_printf(a, "%s/model.yaml", dir);
@@ -77,14 +76,6 @@ static int prepare(struct arena *a, const struct kit_opts *o, const struct kit_a
     int r = file_mkdirs(AT_FDCWD, home, 0700, e);
     r = r < 0 ? r : file_mkdirs(AT_FDCWD, ret->dir, 0700, e);
     return r < 0 ? r : file_write_atomic(AT_FDCWD, script, STR(model_script), 0600, e);
-}
-
-int contract_try(struct arena *a, const struct kit_opts *o, const struct kit_adapter *adapter,
-                 const char *dir, struct contract_report *ret, struct err *e)
-{
-    struct contract_opts opts;
-    int r = prepare(a, o, adapter, dir, &opts, e);
-    return r < 0 ? r : o->engine.contract(a, &opts, ret, e);
 }
 
 /* --- what it declares --- */
@@ -122,7 +113,7 @@ static int ask(struct arena *a, struct kit_adapter *adapter, const struct kit_op
 {
     struct contract_opts opts;
     const struct json *manifest = NULL;
-    int r = prepare(a, o, adapter, dir, &opts, e);
+    int r = contract_prepare(a, o, adapter, dir, &opts, e);
     r = r < 0 ? r : contract_probe(a, &opts, &manifest, e);
     return r < 0 || declares_by_profile(adapter->profile) ? r
                                                           : take_manifest(a, adapter, manifest, e);

@@ -6,7 +6,8 @@
  *
  *   contract_scenarios(arena, &list);                 behind those of the table
  *   contract_declare(arena, &adapter, &opts, e);      what the adapter says it can
- *   contract_try(arena, &opts, &adapter, dir, &report, e);
+ *   contract_prepare(arena, &opts, &adapter, dir, &how, e);
+ *   opts.engine.contract(arena, &how, &report, e);    all checks
  *
  * An adapter of a name like exec:PATH or image:REFERENCE has no profile of its own to declare
  * capabilities in. The manifest that it leaves when it is asked by --probe does:
@@ -31,6 +32,6 @@ void contract_scenarios(struct arena *a, struct scenario_list *list);
 int contract_declare(struct arena *a, struct kit_adapter *adapter, const struct kit_opts *o,
                      struct err *e) MUST_USE;
 
-/* All checks; the directory is new. Blocks; errors as of contract_check(). */
-int contract_try(struct arena *a, const struct kit_opts *o, const struct kit_adapter *adapter,
-                 const char *dir, struct contract_report *ret, struct err *e) MUST_USE;
+/* What every run of it needs: a home, a model, the directories of profiles. `dir` is new. */
+int contract_prepare(struct arena *a, const struct kit_opts *o, const struct kit_adapter *adapter,
+                     const char *dir, struct contract_opts *ret, struct err *e) MUST_USE;

@@ -341,6 +341,9 @@ static void on_signal(void *arg, int signo)
         return;
     }
     k->interrupted = true;
+    if (k->running == 0) { /* a contract is tried, or nothing: there is no end to wait for */
+        loop_stop(k->loop);
+    }
     for (size_t i = 0; i < k->next; i++) {
         struct job *j = k->order[i];
         if (j->state == JOB_RUNS) {
@@ -372,16 +375,19 @@ static void try_contract(struct kit *k, struct job *first, size_t len)
 {
     const struct kit_opts *o = k->opts;
     const char *dir = arena_printf(k->arena, "%s/%s/contract", o->dir, dir_name(k, first->adapter));
+    struct contract_opts how = { 0 };
     struct contract_report report = { 0 };
     struct err e = { 0 };
     nsec began = clock_now();
     if (o->watcher.start != NULL) {
         o->watcher.start(o->watcher.owner, first->adapter->name, first->scenario);
     }
-    int r = contract_try(k->arena, o, first->adapter, dir, &report, &e);
+    int r = contract_prepare(k->arena, o, first->adapter, dir, &how, &e);
+    how.watch = (struct contract_watch) { .loop = k->loop, .interrupted = &k->interrupted };
+    r = r < 0 ? r : o->engine.contract(k->arena, &how, &report, &e);
     bool kept = o->keep;
     first->verdict->took = clock_now() - began;
-    k->interrupted = r == -ERR_CANCELLED;
+    k->interrupted = k->interrupted || r == -ERR_CANCELLED;
     for (size_t i = 0; !k->interrupted && i < len; i++) {
         struct job *j = &first[i];
         if (j->scenario->contract == NULL) {
@@ -524,7 +530,7 @@ static int run_jobs(struct kit *k, struct err *e)
         r = timer_new(loop, on_tick, k, &k->tick, e);
     }
     if (r == 0) {
-        try_contracts(k); /* on a loop of its own; ours hears the signal, too */
+        try_contracts(k);
         loop_post(loop, begin, k);
         loop_run(loop);
     }

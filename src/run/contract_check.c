@@ -109,16 +109,41 @@ static const char *const *environment(struct checking *k, bool secrets)
     return list;
 }
 
+static void on_done(void *arg, const struct proc_result *r)
+{
+    (void)r;
+    loop_stop(arg);
+}
+
+/* Runs `cinch run` to its end, or until the loop is stopped by who hears signals. */
+static int run_on(const struct contract_watch *w, const char *const *argv, const char *const *envp,
+                  nsec patience, struct err *e)
+{
+    struct proc *p = NULL;
+    struct proc_opts o = { .path = argv[0],
+                           .argv = argv,
+                           .envp = envp,
+                           .deadline = clock_now() + patience,
+                           .port = { .on_done = on_done, .arg = w->loop } };
+    int r = proc_start(w->loop, &o, &p, e);
+    if (r == 0) {
+        loop_run(w->loop);
+        const struct proc_result *done = proc_result(p);
+        if (*w->interrupted) {
+            r = ERR(e, ERR_CANCELLED, "interrupted");
+        } else if (done->error.code != ERR_OK && !done->started) {
+            *e = done->error;
+            r = -(int)e->code;
+        }
+    }
+    (void)proc_free(p);
+    return r;
+}
+
 struct waiting {
     struct loop *loop;
     bool interrupted;
 };
-
-static void on_done(void *arg, const struct proc_result *r)
-{
-    (void)r;
-    loop_stop(((struct waiting *)arg)->loop);
-}
 
 static void on_signal(void *arg, int signo)
 {
@@ -128,35 +153,19 @@ static void on_signal(void *arg, int signo)
     loop_stop(w->loop);
 }
 
-static int run_program(const char *const *argv, const char *const *envp, nsec patience,
-                       struct err *e)
+/* The same, where nobody else watches for signals. */
+static int run_alone(const char *const *argv, const char *const *envp, nsec patience, struct err *e)
 {
     static const int signals[] = { SIGINT, SIGTERM };
     struct sigwatch *watches[ARRAY_LEN(signals)] = { NULL };
     CLEANUP(loop) struct loop *loop = NULL;
-    struct proc *p = NULL;
     int r = loop_new(&loop, e);
     struct waiting w = { .loop = loop };
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(signals); i++) {
         r = sigwatch_new(loop, signals[i], on_signal, &w, &watches[i], e);
     }
-    struct proc_opts o = { .path = argv[0],
-                           .argv = argv,
-                           .envp = envp,
-                           .deadline = clock_now() + patience,
-                           .port = { .on_done = on_done, .arg = &w } };
-    r = r < 0 ? r : proc_start(loop, &o, &p, e);
-    if (r == 0) {
-        loop_run(loop);
-        const struct proc_result *done = proc_result(p);
-        if (w.interrupted) {
-            r = ERR(e, ERR_CANCELLED, "interrupted");
-        } else if (done->error.code != ERR_OK && !done->started) {
-            *e = done->error;
-            r = -(int)e->code;
-        }
-    }
-    (void)proc_free(p);
+    const struct contract_watch own = { loop, &w.interrupted };
+    r = r < 0 ? r : run_on(&own, argv, envp, patience, e);
     for (size_t i = 0; i < ARRAY_LEN(watches); i++) {
         (void)sigwatch_free(watches[i]);
     }
@@ -238,10 +247,14 @@ static int try(struct checking *k, enum trial_id id, const char *name, struct er
     const char *task = arena_printf(k->a, "%s/%s.json", k->o->dir, name);
     (void)id_new(t->marker);
     t->record = arena_printf(k->a, "%s/%s", k->o->dir, name);
+    const char *const *argv = command(k, t, task, timeout, id == TRIAL_PROBE);
+    const char *const *envp = environment(k, secrets);
     int r = write_task(k, t, secrets, task, e);
-    r = r < 0 ? r
-              : run_program(command(k, t, task, timeout, id == TRIAL_PROBE),
-                            environment(k, secrets), timeout + PATIENCE, e);
+    if (r == 0 && k->o->watch.loop != NULL) {
+        r = run_on(&k->o->watch, argv, envp, timeout + PATIENCE, e);
+    } else if (r == 0) {
+        r = run_alone(argv, envp, timeout + PATIENCE, e);
+    }
     if (r < 0) {
         return r;
     }

@@ -55,6 +55,15 @@ struct contract_report {
     bool passed; /* nothing failed */
 };
 
+struct loop;
+
+/* Of a caller that hears signals on a loop of its own, so that none between two runs is lost: he
+ * sets `interrupted` and stops the loop. */
+struct contract_watch {
+    struct loop *loop; /* NULL: nobody; each run has its own, and hears them itself */
+    const bool *interrupted;
+};
+
 struct contract_opts {
     const char *adapter;        /* as --adapter takes it */
     const char *dir;            /* exists, is empty, stays */
@@ -64,6 +73,7 @@ struct contract_opts {
                                       and one that it knows nothing of is tried */
     nsec timeout;               /* of one run; 0: 60 s */
     const char *cinch;          /* the program; NULL: proc/locate.h */
+    struct contract_watch watch;
 };
 
 /* Negative when nothing can be said: no program, no directory, the adapter cannot be started. */

@@ -466,6 +466,12 @@ static void test_dir_in_use(void **state)
 
 /* --- the file contract --- */
 
+static void too_late(void *arg)
+{
+    (void)arg;
+    fail_msg("nobody stopped the loop");
+}
+
 static int fake_contract(struct arena *a, const struct contract_opts *o,
                          struct contract_report *ret, struct err *e)
 {
@@ -474,6 +480,16 @@ static int fake_contract(struct arena *a, const struct contract_opts *o,
     }
     if (strstr(o->adapter, "stopped") != NULL) {
         return ERR(e, ERR_CANCELLED, "SIGINT");
+    }
+    if (strstr(o->adapter, "signalled") != NULL) { /* before its first run waits for anything */
+        struct timer *run;
+        assert_int_equal(timer_new(o->watch.loop, too_late, NULL, &run, e), 0);
+        timer_arm(run, clock_now() + 20 * NSEC_PER_SEC);
+        assert_int_equal(raise(SIGTERM), 0);
+        loop_run(o->watch.loop);
+        assert_true(*o->watch.interrupted);
+        (void)timer_free(run);
+        return ERR(e, ERR_CANCELLED, "interrupted");
     }
     *ret = (struct contract_report) {
         .items = { { "manifest", "", CONTRACT_PASSED, "as it should" },
@@ -543,6 +559,18 @@ static void test_contract_interrupted(void **state)
     assert_int_equal(f.report.count[VERDICT_SKIPPED], 8);
     assert_int_equal(f.counts.started, 0);
     assert_false(is_left(&f, ""));
+    tear_down(&f);
+}
+
+/* A signal that comes between two runs of the contract ends it, too. */
+static void test_contract_signalled(void **state)
+{
+    struct fixture f;
+    set_up_contract(&f, "exec:/x/signalled");
+    run(&f);
+    assert_true(f.report.interrupted);
+    assert_int_equal(f.report.signo, SIGTERM);
+    assert_int_equal(f.report.count[VERDICT_SKIPPED], 8);
     tear_down(&f);
 }
 
@@ -651,6 +679,7 @@ int main(void)
         cmocka_unit_test(test_contract),
         cmocka_unit_test(test_contract_not_tried),
         cmocka_unit_test(test_contract_interrupted),
+        cmocka_unit_test(test_contract_signalled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
