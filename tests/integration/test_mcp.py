@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The MCP server as others see it: the official client, the official conformance suite, and raw HTTP."""
 
+import contextlib
 import glob
 import json
 import os
@@ -124,14 +125,18 @@ class Shim(Case):
         heard = [hear() for _ in range(4)]
         self.assertEqual([m["params"]["progress"] for m in heard[:3]], [0, 50, 100])
         self.assertEqual(heard[3]["id"], 1)
-        ask(id=2, method="tools/call", params={"name": "test_never"})
-        ask(method="notifications/cancelled", params={"requestId": 2})
-        count = "0"
-        while count == "0":  # a message of its own, which may overtake the next
-            ask(id=3, method="tools/call", params={"name": "test_cancelled"})
+
+        def count(tool):
+            ask(id=3, method="tools/call", params={"name": tool})
             heard = hear()
             self.assertEqual(heard["id"], 3)
-            count = heard["result"]["content"][0]["text"]
+            return heard["result"]["content"][0]["text"]
+
+        ask(id=2, method="tools/call", params={"name": "test_never"})
+        harness.wait_until(lambda: count("test_waiting") == "1", "the call's beginning")
+        ask(method="notifications/cancelled", params={"requestId": 2})
+        harness.wait_until(lambda: count("test_waiting") == "0", "the call's end")
+        self.assertEqual(count("test_cancelled"), "1")
         ask(id=4, method="tools/call", params={"name": "test_trigger_tool_change"})
         heard = [hear(), hear()]
         self.assertIn("notifications/tools/list_changed", [m.get("method") for m in heard])
@@ -231,13 +236,16 @@ class Door(Case):
                                              "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call"})
             return c
 
-        post("test_never").close()
-        count = "0"
-        while count == "0":  # the end of a connection has no answer: ask until it was seen
-            c = post("test_cancelled")
-            count = json.loads(c.getresponse().read())["result"]["content"][0]["text"]
-            c.close()
-        self.assertEqual(count, "1")
+        def count(tool):
+            with contextlib.closing(post(tool)) as c:
+                return json.loads(c.getresponse().read())["result"]["content"][0]["text"]
+
+        # Who leaves before the call begins is not served at all: nothing is cancelled then.
+        never = post("test_never")
+        harness.wait_until(lambda: count("test_waiting") == "1", "the call's beginning")
+        never.close()
+        harness.wait_until(lambda: count("test_waiting") == "0", "the call's end")
+        self.assertEqual(count("test_cancelled"), "1")
         self.stop(s)
 
 

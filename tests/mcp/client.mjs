@@ -51,11 +51,12 @@ seen.unknown = await call("no_such_tool").catch((error) => error.code);
 
 const stop = new AbortController();
 const never = call("test_never", {}, { signal: stop.signal }).catch(() => "stopped");
-await call("test_simple_text");
+while (text(await call("test_waiting")) === "0");
 stop.abort();
 seen.never = await never;
 // The cancellation is a message of its own and may overtake nothing: ask until it has come.
-do seen.cancelled = text(await call("test_cancelled")); while (seen.cancelled === "0");
+while (text(await call("test_waiting")) === "1");
+seen.cancelled = text(await call("test_cancelled"));
 
 await call("test_trigger_tool_change");
 await changed;

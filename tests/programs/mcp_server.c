@@ -51,6 +51,8 @@ static const char tools_json[] =
     "\":\"object\"}},"
     "{\"name\":\"test_cancelled\",\"description\":\"Counts calls that were cancelled"
     "\",\"inputSchema\":{\"type\":\"object\"}},"
+    "{\"name\":\"test_waiting\",\"description\":\"Counts calls of test_never that be"
+    "gan\",\"inputSchema\":{\"type\":\"object\"}},"
     "{\"name\":\"test_large\",\"description\":\"Gives ten million characters\",\"inpu"
     "tSchema\":{\"type\":\"object\"}},"
     "{\"name\":\"test_trigger_tool_change\",\"description\":\"Changes the list\",\"in"
@@ -115,6 +117,7 @@ struct server {
     struct gateway *gateway;
     struct upstream *mount;
     uint64_t version;
+    int waiting; /* for an end that never comes */
     int cancelled;
 };
 
@@ -208,7 +211,11 @@ static void special(struct server *s, struct mcp_call *c)
         s->version++;
         mcp_mount_changed(s->mount);
         say(c, STR("changed"));
-    } else if (!str_eqc(c->name, "test_never")) {
+    } else if (str_eqc(c->name, "test_waiting")) {
+        say(c, str_of(arena_printf(c->arena, "%d", s->waiting)));
+    } else if (str_eqc(c->name, "test_never")) {
+        s->waiting++;
+    } else {
         say(c, STR("I was not there before"));
     }
 }
@@ -236,6 +243,8 @@ static void cancel(void *arg, struct mcp_call *c)
     if (w != NULL) {
         timer_free(w->timer);
         free(w);
+    } else {
+        s->waiting--; /* only test_never and the slow one are there to be cancelled */
     }
 }
 
