@@ -23,7 +23,7 @@ demo: ## build, then show a run
 	@scripts/build --quiet
 	@scripts/demo
 
-test: ## all gates: lint, unit, integration, sanitizers, clang, fuzz smoke
+test: ## all gates: lint, unit, integration, compatibility kit, sanitizers, fuzz smoke
 	@scripts/test
 
 check: ## the quick gates: build, lint, unit tests
@@ -56,4 +56,4 @@ tidy: ## advice of clang-tidy; not a gate
 	@scripts/tidy
 
 clean: ## remove everything that was built
-	rm -rf build build-asan build-clang
+	rm -rf build build-clang
