@@ -178,7 +178,7 @@ def remembers_failures(call):
     def add(snapshot):
         for s in snapshot["slices"]:
             if s["slice_type"] == "ToolOperationLog":
-                s["items"].append({"operation": "op_failure"})
+                s["items"] += [{"operation": "op_failure"}, {"operation": "op2"}]
         return [snapshot]
     call.record.lines("session/after.jsonl", add)
 
@@ -189,6 +189,7 @@ AFTER = {
     "no_rendered_event": lambda c: c.record.events("PromptRendered", lambda e: []),
     "rendered_nothing": lambda c: c.record.events("PromptRendered", with_context(rendered_prompt="")),
     "executed_twice": lambda c: c.record.events("PromptExecuted", lambda e: [e, e]),
+    "executed_after_all": lambda c: c.record.events("PromptRendered", lambda e: [e, {**e, "event": "PromptExecuted"}]),
     "no_executed_event": lambda c: c.record.events("PromptExecuted", lambda e: []),
     "no_call_id": lambda c: c.record.events("ToolInvoked", with_context(call_id="")),
     "other_adapter_in_events": lambda c: c.record.events("ToolInvoked", with_context(adapter="another")),
@@ -204,6 +205,8 @@ AFTER = {
     "no_stop": lambda c: c.record.lines("transcript.jsonl", lambda e: [] if e.get("event") == "transcript.stop" else [e]),
     "not_an_artifact": lambda c: c.record.change("manifest.json", lambda m: m["artifacts"].remove("transcript.jsonl")),
     "keeps_rollback": lambda c: c.record.add_to_patch("rollback.txt"),
+    "keeps_mounted": lambda c: c.record.add_to_patch("data/mounted_file.txt"),
+    "any_change": lambda c: c.record.add_to_patch("surprise.txt"),
     "keeps_second": lambda c: c.record.add_to_patch("second.txt"),
     "remembers_failures": remembers_failures,
     "empty_patch": lambda c: c.record.write("diff.patch", ""),
@@ -212,9 +215,11 @@ AFTER = {
     "no_throttled_event": lambda c: c.record.events("prompt.throttled", lambda e: []),
     "bytes_lost": lambda c: c.record.change("metrics.json", lambda m: m["ext"]["bytes"].update(lost=7)),
     "no_signal_in_metrics": lambda c: c.record.change("metrics.json", lambda m: m["ext"].update(engine_exit=None)),
+    "output_error": lambda c: c.record.change("result.json", put(output_error="It does not fit.")),
     "no_evaluation_error": lambda c: c.record.change("result.json", put(evaluation_error=None)),
     "miscounts": lambda c: c.record.change("metrics.json", lambda m: m["ext"]["usage"]["wire"].update(input=1)),
     "denies_nothing": lambda c: c.record.change("manifest.json", lambda m: m["sandbox"].update(denied=[])),
+    "denies_more": lambda c: c.record.change("manifest.json", lambda m: m["sandbox"].update(denied=["a.example:443"])),
     "lost_sandbox": lambda c: c.record.change("manifest.json", lambda m: m["sandbox"].update(lost=["files"])),
     "swapped_calls": swapped_calls,
     "touches_workspace": touches_workspace,

@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: MIT
 """Every scenario of the compatibility kit can fail: for each there is an agent, a profile or a cinch that is broken in
 one way (tests/ack/agent.py, PROFILES, tests/ack/spoil.py), and the kit must say so, in words about the right thing. The
-same agent without a fault passes all of them."""
+same agent without a fault passes all of them, and fails every single assertion that wants something else
+(tests/ack/invert.py). What must not be there is not proven by wanting it: for this there is a fault in the table."""
 
 FILE_TIMEOUT = 900
 
 import collections
 import concurrent.futures
+import glob
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import unittest
+
+import yaml
 
 import harness
 
 SOURCES = os.path.join(harness.ROOT, "tests", "ack")
+sys.path.insert(0, SOURCES)
+import invert  # noqa: E402
+
 JOBS = 3
 
 PROFILE = {
@@ -48,6 +56,7 @@ FAULTS = [
     ("test_invalid_tool_params_returns_error", "agent:drops_results", "request 2: "),
     ("test_structured_output_parsing", "agent:blanks_arguments", "result/output/summary"),
     ("test_structured_output_type_fidelity", "agent:changes_arguments", "result/output"),
+    ("test_structured_output_type_fidelity", "cinch:output_error", "result/output_error"),
     # tier 2
     ("test_prompt_rendered_event", "cinch:no_rendered_event", "event PromptRendered: count"),
     ("test_prompt_rendered_event", "cinch:rendered_nothing", "event PromptRendered.*/context/rendered_prompt"),
@@ -61,7 +70,7 @@ FAULTS = [
     ("test_transcript_contains_assistant_message", "agent:says_nothing", "transcript entry assistant_message: there is none"),
     ("test_transcript_tool_use_before_tool_result", "agent:mute_about_tools", "order: the transcript has no entry"),
     ("test_transcript_tool_use_before_tool_result", "cinch:swapped_calls", "order: entry \\d+"),
-    ("test_transcript_tool_use_before_tool_result", "agent:tells_results_twice", "causal_order"),
+    ("test_transcript_tool_use_before_tool_result", "agent:tells_results_twice", "transcript, causal_order"),
     ("test_transcript_envelope_completeness", "cinch:no_source", "transcript, envelope.*source"),
     ("test_transcript_sequence_monotonicity", "cinch:no_user_message", "transcript, sequence"),
     ("test_transcript_sequence_monotonicity", "cinch:starts_at_two", "transcript, sequence"),
@@ -70,6 +79,7 @@ FAULTS = [
     ("test_transcript_start_stop_events", "cinch:no_stop", "transcript, bracketing"),
     ("test_transcript_start_stop_events", "cinch:no_user_message", "transcript, bracketing"),
     ("test_transcript_in_debug_bundle", "cinch:not_an_artifact", "manifest/artifacts"),
+    ("test_transcript_in_debug_bundle", "cinch:not_an_artifact", "transcript, bundle"),
     # tier 3
     ("test_two_level_hierarchy_expansion", "agent:looks_once_for_tools", "event ToolInvoked: count"),
     ("test_direct_leaf_expansion", "agent:looks_once_for_tools", "event ToolInvoked: count"),
@@ -80,6 +90,7 @@ FAULTS = [
     ("test_sequential_operations_isolation", "cinch:keeps_second", "patch: second.txt was changed"),
     ("test_rollback_verified_in_debug_bundle", "cinch:no_reason_of_failure", "event ToolInvoked.*/context/failure"),
     ("test_rollback_verified_in_debug_bundle", "cinch:keeps_second", "record diff.patch"),
+    ("test_rollback_verified_in_debug_bundle", "cinch:remembers_failures", "record session/after.jsonl"),
     ("test_deadline_enforcement", "agent:stops_after_a_tool", "reason: .*timeout"),
     ("budget_refuses_the_first_call", "cinch:no_limits", "reason: .*budget"),
     ("budget_refuses_the_first_call", "cinch:no_evaluation_error", "result/evaluation_error/type"),
@@ -92,6 +103,7 @@ FAULTS = [
     ("budget_of_money", "cinch:double_limits", "metrics/cost_usd"),
     # tier 4
     ("test_tool_policy_denies_call", "cinch:no_policies", "patch: handler-ran.txt was changed"),
+    ("test_tool_policy_denies_call", "cinch:no_policies", "request: 1 fit, and none should"),
     ("test_tool_policy_denies_call", "agent:drops_results", "request 2: .*ACK-POLICY-SAYS-NO"),
     ("test_feedback_provider_delivers_content", "agent:drops_feedback", "request 2: .*ACK-REMINDER-TEXT"),
     ("test_feedback_provider_delivers_content", "cinch:no_feedback", "session, slice Feedback"),
@@ -125,6 +137,7 @@ FAULTS = [
     ("provider_is_busy_once", "cinch:no_throttled_event", "event prompt.throttled: there is none"),
     ("provider_fails_once", "cinch:no_second_try", "reason: .*success"),
     ("provider_fails_for_ever", "agent:hides_errors", "reason: .*failure"),
+    ("provider_fails_for_ever", "cinch:executed_after_all", "event PromptExecuted: count"),
     ("answer_is_cut_once", "agent:takes_half_an_answer", "any_of: .*text"),
     ("nobody_is_there", "agent:hides_errors", "reason: .*failure"),
     ("provider_hangs", "agent:impatient", "reason: .*timeout"),
@@ -140,11 +153,15 @@ FAULTS = [
     ("forgotten_child", "cinch:leaves_a_process", "processes were left behind .*sleep"),
     ("writes_outside_of_the_workspace", "agent:runs_no_commands", "request 2: .*TRIED"),
     ("writes_outside_of_the_workspace", "profile:writes_everywhere", "outside planted: it must not be there"),
+    ("writes_outside_of_the_workspace", "profile:writes_everywhere", "request 2: .*PLANTED in /"),
+    ("writes_outside_of_the_workspace", "cinch:any_change", "patch: it is not empty"),
     ("writes_outside_of_the_workspace", "cinch:writes_home", "written into the home"),
     ("tools_of_the_task_are_held", "agent:drops_results", "request 2: .*GIVEN-TO-ACK"),
     ("tools_of_the_task_are_held", "cinch:empty_patch", "patch: given.txt was not changed"),
     ("tools_of_the_task_are_held", "profile:writes_everywhere", "outside planted: it must not be there"),
+    ("tools_of_the_task_are_held", "profile:writes_everywhere", "request 2: .*PLANTED in /"),
     ("tools_of_the_task_are_held", "cinch:open_network", "visits: "),
+    ("tools_of_the_task_are_held", "cinch:open_network", "request 2: .*the page of the compatibility kit"),
     ("tools_of_the_task_are_held", "cinch:denies_nothing", "manifest/sandbox/denied"),
     ("edits_by_words_are_held", "agent:writes_elsewhere", "patch: given.txt was not changed"),
     ("edits_by_words_are_held", "cinch:any_write", "patch: it is not empty"),
@@ -175,6 +192,7 @@ FAULTS = [
     ("test_native_tool_emits_tool_invoked", "agent:mute_about_tools", "event ToolInvoked: there is none"),
     ("test_workspace_section_mounts_host_files", "agent:works_elsewhere", "text: .*MOUNTED-CONTENT-OF-ACK"),
     ("test_workspace_section_mounts_host_files", "cinch:no_mounts", "text: .*MOUNTED-CONTENT-OF-ACK"),
+    ("test_workspace_section_mounts_host_files", "cinch:keeps_mounted", "patch: data/mounted_file.txt was changed"),
     ("test_workspace_uses_temp_dir_as_cwd", "agent:works_elsewhere", "text: .*CWD="),
     ("test_workspace_original_is_untouched", "cinch:touches_workspace", "what was given was touched"),
     ("test_workspace_original_is_untouched", "cinch:touches_times", "what was given was touched.*keep.txt"),
@@ -183,13 +201,18 @@ FAULTS = [
     ("test_custom_env_forwarded", "cinch:no_environment", "text: .*ack_env_value"),
     ("test_sandbox_restricts_writes_outside_workspace", "agent:runs_no_commands", "request 2: .*TRIED"),
     ("test_sandbox_restricts_writes_outside_workspace", "cinch:any_write", "patch: it is not empty"),
+    ("test_sandbox_restricts_writes_outside_workspace", "cinch:any_write", "outside blocked.txt: it must not be there"),
+    ("test_sandbox_restricts_writes_outside_workspace", "cinch:any_write", "request 2: .*HOLE /"),
     ("test_sandbox_restricts_writes_outside_workspace", "cinch:lost_sandbox", "manifest/sandbox/lost"),
     ("test_sandbox_allows_writes_inside_workspace", "profile:writes_everywhere", "outside blocked.txt: it must not be there"),
+    ("test_sandbox_allows_writes_inside_workspace", "profile:writes_everywhere", "request 2: .*HOLE"),
     ("test_sandbox_allows_writes_inside_workspace", "agent:works_elsewhere", "patch: sandbox_allowed.txt was not changed"),
     ("test_network_denied_by_default", "agent:runs_no_commands", "request 2: .*REFUSED"),
     ("test_network_denied_by_default", "cinch:open_network", "visits: "),
+    ("test_network_denied_by_default", "cinch:open_network", "request 2: .*the page of the compatibility kit"),
     ("test_network_denied_by_default", "cinch:denies_nothing", "manifest/sandbox/denied"),
     ("test_network_allowed_for_listed_domains", "agent:clean_environment", "visits: "),
+    ("test_network_allowed_for_listed_domains", "cinch:denies_more", "manifest/sandbox/denied"),
     ("test_skill_knowledge_available", "agent:hides_skills", "request 1: .*Knows the codeword"),
     ("test_skill_knowledge_available", "profile:no_skills", "reason: "),
 ]
@@ -239,7 +262,7 @@ class Mutation(harness.Case):
         self.write(os.path.join("profiles", fault, name + ".yaml"), json.dumps(profile))
         return name
 
-    def verdicts(self, fault, scenarios, jobs):
+    def verdicts(self, fault, scenarios, jobs, more=()):
         """Scenario to (status, findings), with one thing broken."""
         adapter = self.add_profile(fault)
         environment = {}
@@ -251,6 +274,7 @@ class Mutation(harness.Case):
                      "--dir", self.path("trials", fault), "--timeout", str(TIMEOUTS.get(fault, 60))]
         for s in scenarios:
             arguments += ["-s", s]
+        arguments += more
         done = self.kit(*arguments, **environment)
         self.assertIn(done.returncode, (0, 1), done.stderr)
         report = json.loads(done.stdout)
@@ -282,7 +306,7 @@ class Mutation(harness.Case):
         for scenario, fault, words in FAULTS:
             by_fault[fault].append((scenario, words))
         with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-            waiting = {f: pool.submit(self.verdicts, f, [s for s, _ in every], 2) for f, every in by_fault.items()}
+            waiting = {f: pool.submit(self.verdicts, f, sorted({s for s, _ in every}), 2) for f, every in by_fault.items()}
         missed = []
         for fault, every in by_fault.items():
             found = waiting[fault].result()
@@ -291,6 +315,30 @@ class Mutation(harness.Case):
                 if status != "failed" or not re.search(words, why):
                     missed.append(f"{scenario} with {fault}: {status}, wanted '{words}', said: {why[:1500]}")
         self.assertEqual(missed, [], "\n\n".join(missed))
+
+    def test_every_assertion_can_fail(self):
+        told, arguments = [], []
+        for path in sorted(glob.glob(os.path.join(harness.ROOT, "ack", "*.yaml"))):
+            with open(path, encoding="utf-8") as f:
+                table = yaml.safe_load(f)
+            for scenario in table["scenarios"]:
+                scenario["name"] += "_inverted"
+                invert.invert(scenario, told)
+            arguments += ["--scenario-file", self.write("inverted-" + os.path.basename(path), json.dumps(table, ensure_ascii=False))]
+        self.assertGreater(len(told), 400)
+        found = self.verdicts("profile:honest", [s + "_inverted" for s in self.scenarios], 4, arguments)
+        why = "".join(words for _, words in found.values())
+        held = [(i, variant) for i, variant in enumerate(told) if invert.mark(i) not in why]
+        self.assertEqual(held, [])
+
+    def test_every_check_of_transcripts_has_a_fault(self):
+        """They have a name and no more, which cannot be wanted otherwise."""
+        named = set()
+        for path in glob.glob(os.path.join(harness.ROOT, "ack", "*.yaml")):
+            with open(path, encoding="utf-8") as f:
+                scenarios = yaml.safe_load(f)["scenarios"]
+            named |= {name for s in scenarios for c in s.get("expect", []) for name in c.get("transcript", [])}
+        self.assertEqual({name for name in named if not any("transcript, " + name in f[2] for f in FAULTS)}, set())
 
 
 if __name__ == "__main__":
