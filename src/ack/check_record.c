@@ -145,59 +145,75 @@ static const struct evidence *run_named(const struct check_scene *s, const struc
 }
 
 /* What two runs of the same traffic have in common: no times, no ids, no signs of how quick the
- * machine was. */
-static struct str outline_events(struct arena *a, const struct evidence *ev)
+ * machine was. An outline is a list; members are those of the record. */
+static struct json *pick(struct arena *a, const struct json *v, const char *const *keys)
 {
+    struct json *some = json_object(a);
+    for (; *keys != NULL; keys++) {
+        struct json *m = json_get(v, *keys);
+        if (m != NULL && !json_is(m, JSON_NULL)) {
+            json_setc(a, some, *keys, m);
+        }
+    }
+    return some;
+}
+
+static struct json *outline_events(struct arena *a, const struct evidence *ev)
+{
+    static const char *const keys[] = { "name",   "params", "result", "success", "failure",
+                                        "policy", "tools",  "status", "reason",  NULL };
     static const char *const told[] = { "PromptRendered", "RenderedTools", "ToolInvoked",
                                         "PromptExecuted", "model.call",    "run.finished" };
-    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    struct json *list = json_array(a);
     for (size_t i = 0; i < json_len(ev->events); i++) {
         const struct json *v = json_item(ev->events, i);
-        const struct json *c = json_get(v, "context");
         const char *name = json_cstring(json_get(v, "event"), "");
         for (size_t k = 0; k < sizeof told / sizeof *told; k++) {
             if (strcmp(told[k], name) == 0) {
-                struct str detail = json_str(json_get(c, "name"), STR_EMPTY);
-                struct str reason = json_str(json_get(c, "reason"), STR_EMPTY);
-                bool failed = !json_bool(json_get(c, "success"), true);
-                buf_addf(&out, "%s %.*s%.*s%s\n", name, STR_ARG(detail), STR_ARG(reason),
-                         failed ? " failed" : "");
+                struct json *item = pick(a, json_get(v, "context"), keys);
+                json_setc(a, item, "event", json_get(v, "event"));
+                json_push(a, list, item);
             }
         }
     }
-    return arena_str(a, buf_str(&out));
+    return list;
 }
 
-static struct str outline_transcript(struct arena *a, const struct evidence *ev)
+static struct json *outline_transcript(struct arena *a, const struct evidence *ev)
 {
-    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    static const char *const keys[] = { "tool_name", "text", "input", "output", NULL };
+    struct json *list = json_array(a);
     for (size_t i = 0; i < json_len(ev->transcript); i++) {
         const struct json *v = json_item(ev->transcript, i);
         struct str type = json_str(json_get(v, "entry_type"), STR_EMPTY);
-        const struct json *detail = json_get(v, "detail");
-        struct str name = json_str(json_get(detail, "tool_name"), STR_EMPTY);
         if (!str_eqc(type, "system_event") && !str_eqc(type, "token_usage")) {
-            buf_addf(&out, "%.*s %.*s\n", STR_ARG(type), STR_ARG(name));
+            struct json *item = pick(a, json_get(v, "detail"), keys);
+            json_setc(a, item, "entry_type", json_string(a, type));
+            json_push(a, list, item);
         }
     }
-    return arena_str(a, buf_str(&out));
+    return list;
 }
 
-static struct str outline_patch(struct arena *a, const struct evidence *ev)
+static struct json *outline_patch(struct arena *a, const struct evidence *ev)
 {
-    (void)a;
-    return ev->patch;
+    struct json *list = json_array(a);
+    for (struct str rest = ev->patch; rest.len > 0;) {
+        json_push(a, list, json_string(a, str_split(&rest, '\n')));
+    }
+    return list;
 }
 
-static struct str outline_text(struct arena *a, const struct evidence *ev)
+static struct json *outline_text(struct arena *a, const struct evidence *ev)
 {
-    (void)a;
-    return json_str(json_get(ev->result, "text"), STR_EMPTY);
+    struct json *list = json_array(a);
+    json_push(a, list, json_string(a, json_str(json_get(ev->result, "text"), STR_EMPTY)));
+    return list;
 }
 
 static const struct outline {
     const char *what;
-    struct str (*draw)(struct arena *a, const struct evidence *ev);
+    struct json *(*draw)(struct arena *a, const struct evidence *ev);
 } outlines[] = {
     { "events", outline_events },
     { "transcript", outline_transcript },
@@ -220,18 +236,18 @@ bool check_same_knows(struct str what)
     return outline_find(what) != NULL;
 }
 
-/* The first line that is not the same. */
+/* The first item that is not the same. */
 static void compare(const struct check_scene *s, const struct outline *o,
                     const struct evidence *first, const struct evidence *other)
 {
-    struct str one = o->draw(s->arena, first);
-    struct str two = o->draw(s->arena, other);
-    while (one.len > 0 || two.len > 0) {
-        struct str a = str_split(&one, '\n');
-        struct str b = str_split(&two, '\n');
-        if (!str_eq(a, b)) {
-            finding(s->findings, "same: the %s of two runs differ: '%.*s' and '%.*s'", o->what,
-                    STR_ARG(a), STR_ARG(b));
+    const struct json *one = o->draw(s->arena, first);
+    const struct json *two = o->draw(s->arena, other);
+    for (size_t i = 0; i < json_len(one) || i < json_len(two); i++) {
+        const struct json *a = json_item(one, i);
+        const struct json *b = json_item(two, i);
+        if (a == NULL || b == NULL || !json_equal(a, b)) {
+            finding(s->findings, "same: the %s of two runs differ: %s and %s", o->what,
+                    matcher_shown(s->arena, a), matcher_shown(s->arena, b));
             return;
         }
     }

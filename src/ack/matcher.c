@@ -8,7 +8,7 @@
 
 enum { SHOWN_MAX = 300 /* bytes of a value in a sentence */ };
 
-static const char *shown(struct arena *a, const struct json *v)
+const char *matcher_shown(struct arena *a, const struct json *v)
 {
     if (v == NULL) {
         return "nothing";
@@ -273,7 +273,7 @@ static void explain(struct arena *a, const struct json *m, const struct json *v,
                     const char **ret_why)
 {
     if (ret_why != NULL) {
-        *ret_why = arena_printf(a, "wanted %s, found %s", shown(a, m), shown(a, v));
+        *ret_why = arena_printf(a, "wanted %s, found %s", matcher_shown(a, m), matcher_shown(a, v));
     }
 }
 

@@ -34,3 +34,5 @@ int matcher_check_pointers(const struct json *map, const char *file, struct err 
 /* On false, *ret_why (may be NULL) says what was wanted and what was found, in the arena. */
 bool matcher_holds(struct arena *a, const struct json *m, const struct json *v,
                    const char **ret_why);
+/* A value in a finding: compact, cut when it is long; "nothing" for NULL. In the arena. */
+const char *matcher_shown(struct arena *a, const struct json *v);

@@ -66,6 +66,7 @@ class Call:
         self.words = words
         self.record = Record(self.value("--output"))
         self.task = words[-1]
+        self.replays = "--cassette" in words
 
     def value(self, option):
         return self.words[self.words.index(option) + 1]
@@ -87,6 +88,10 @@ def put(**values):
 def with_context(**values):
     """The same of an event's context, for Record.lines."""
     return lambda e: [{**e, "context": {**e["context"], **values}}]
+
+
+def with_detail(**values):
+    return lambda e: [{**e, "detail": {**e["detail"], **values}}]
 
 
 # --- before the run ---
@@ -227,7 +232,11 @@ AFTER = {
     "writes_home": writes_home,
     "leaves_a_process": leaves_a_process,
     "other_reason": lambda c: c.record.change("manifest.json", put(reason="no_changes")),
-    "replays_otherwise": lambda c: "--cassette" in c.words and c.record.events("PromptExecuted", lambda e: []),
+    "replays_otherwise": lambda c: c.replays and c.record.events("PromptExecuted", lambda e: []),
+    "replays_other_arguments": lambda c: c.replays and c.record.events("ToolInvoked", with_context(params={"a": 1})),
+    "replays_other_words": lambda c: c.replays and c.record.entries("assistant_message", with_detail(text="Other words.")),
+    "replays_other_changes": lambda c: c.replays and c.record.add_to_patch("surprise.txt"),
+    "replays_another_answer": lambda c: c.replays and c.record.change("result.json", put(text="Another.")),
     "exits_well": lambda c: sys.exit(0),
 }
 BEFORE = {f.__name__: f for f in (double_limits, no_limits, no_policies, no_feedback, no_completion, own_completion,

@@ -260,25 +260,37 @@ static void test_same(void **state)
 {
     struct record *r = *state;
     static const struct {
-        const char *what, *finding;
+        const char *what, *events, *transcript, *finding;
     } differ[] = {
-        { "events", "same: the events of two runs differ: 'ToolInvoked note' and ''" },
-        { "transcript",
-          "same: the transcript of two runs differ: 'tool_use note' and 'thinking '" },
-        { "patch", "same: the patch of two runs differ: 'diff --git" },
-        { "text", "same: the text of two runs differ: 'It is noted.' and 'Other.'" },
+        { "events", "[{event: PromptRendered, context: {event_id: e9}}]", TRANSCRIPT,
+          "same: the events of two runs differ: "
+          "{\"name\":\"note\",\"success\":true,\"event\":\"ToolInvoked\"} and nothing" },
+        { "events",
+          "[{event: PromptRendered}, {event: ToolInvoked, context: {name: note, "
+          "success: true, params: {a: 1}}}]",
+          TRANSCRIPT,
+          "same: the events of two runs differ: "
+          "{\"name\":\"note\",\"success\":true,\"event\":\"ToolInvoked\"} and "
+          "{\"name\":\"note\",\"params\":{\"a\":1},\"success\":true,\"event\":\"ToolInvoked\"}" },
+        { "transcript", EVENTS, "[{entry_type: user_message, detail: {text: Call none.}}]",
+          "same: the transcript of two runs differ: "
+          "{\"text\":\"Call note.\",\"entry_type\":\"user_message\"} and "
+          "{\"text\":\"Call none.\",\"entry_type\":\"user_message\"}" },
+        { "patch", EVENTS, TRANSCRIPT,
+          "same: the patch of two runs differ: "
+          "\"diff --git a/noted.txt b/noted.txt\" and \"other\"" },
+        { "text", EVENTS, TRANSCRIPT,
+          "same: the text of two runs differ: \"It is noted.\" and \"Other.\"" },
     };
-    r->runs[1].events = tree("[{event: PromptRendered, context: {event_id: e9}}]");
-    r->runs[1].transcript =
-        tree("[{entry_type: user_message}, {entry_type: thinking}, {entry_type: token_usage}]");
     r->runs[1].patch = STR("other");
     r->runs[1].result = tree("{text: Other.}");
     for (size_t i = 0; i < ARRAY_LEN(differ); i++) {
-        const char *text = found(
-            r, arena_printf(arena, "{same: {runs: [first, second], what: [%s]}}", differ[i].what));
-        if (strncmp(text, differ[i].finding, strlen(differ[i].finding)) != 0) {
-            fail_msg("found '%s' instead of '%s'", text, differ[i].finding);
-        }
+        r->runs[1].events = tree(differ[i].events);
+        r->runs[1].transcript = tree(differ[i].transcript);
+        assert_string_equal(
+            found(r, arena_printf(arena, "{same: {runs: [first, second], what: [%s]}}",
+                                  differ[i].what)),
+            differ[i].finding);
         assert_int_equal(r->findings.len, 1);
     }
 }
