@@ -88,8 +88,16 @@ int expected_parse(struct arena *a, struct str text, const char *file, struct ex
 int expected_load(struct arena *a, const char *path, struct expected *ret, struct err *e)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(FILE_MAX);
-    int r = file_read(AT_FDCWD, path, FILE_MAX, &text, e);
-    return r < 0 ? r : expected_parse(a, buf_str(&text), path, ret, e);
+    struct err why = { 0 };
+    int r = file_read(AT_FDCWD, path, FILE_MAX, &text, &why);
+    r = r < 0 ? r : expected_parse(a, buf_str(&text), path, ret, &why);
+    if (r < 0) { /* too much of something is a fault of the file, not ours */
+        enum err_code code = why.code == ERR_LIMIT ? ERR_CONFIG
+                             : why.code == ERR_SYS ? ERR_INPUT
+                                                   : why.code;
+        return ERR(e, code, "%s", why.msg);
+    }
+    return 0;
 }
 
 bool expected_names(const struct expected_entry *x, const char *scenario)

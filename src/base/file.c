@@ -203,6 +203,33 @@ int file_write_output(const char *path, struct str content, mode_t mode, struct 
     return r < 0 ? r : write_device(path, content, e);
 }
 
+/* A name that all paths to the same place have in common: also of a file that is not there yet, by
+ * links to it and in a directory that has links before it. */
+static bool resolve_output(const char *path, char out[PATH_MAX])
+{
+    char whole[PATH_MAX];
+    char target[PATH_MAX];
+    char dir[PATH_MAX];
+    char parent[PATH_MAX];
+    if (realpath(path, out) != NULL) {
+        return true;
+    }
+    if (path_absolute(path, whole, sizeof whole, NULL) < 0 ||
+        follow_links(whole, target, NULL) < 0) {
+        return false;
+    }
+    struct str base = path_base(str_of(target));
+    (void)snprintf(dir, sizeof dir, "%.*s", (int)(strlen(target) - base.len), target);
+    return realpath(dir, parent) != NULL && path_join(parent, base.ptr, out, PATH_MAX, NULL) == 0;
+}
+
+bool file_same_output(const char *one, const char *other)
+{
+    char a[PATH_MAX];
+    char b[PATH_MAX];
+    return resolve_output(one, a) && resolve_output(other, b) && strcmp(a, b) == 0;
+}
+
 int file_check_output(const char *path, struct err *e)
 {
     char target[PATH_MAX];

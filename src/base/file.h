@@ -32,6 +32,8 @@ int file_write_output(const char *path, struct str content, mode_t mode, struct 
 /* Could that be done? To be asked before the work whose result is to be written. Leaves no trace.
  * ERR_OUTPUT when not. */
 int file_check_output(const char *path, struct err *e) MUST_USE;
+/* Would both be written to the same place, by whatever links and names? */
+bool file_same_output(const char *one, const char *other);
 /* Handles short writes, EINTR. */
 int file_write_all(int fd, struct str content, struct err *e) MUST_USE;
 int file_mkdirs(int dirfd, const char *path, mode_t mode, struct err *e) MUST_USE;

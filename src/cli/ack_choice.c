@@ -120,6 +120,9 @@ static int choose_by_environment(struct choice *c, const char *names, struct err
         struct str name = str_trim(str_split(&rest, ','));
         r = name.len == 0 ? 0 : choose(c, arena_dup(c->cli->arena, name), e);
     }
+    if (r == 0 && c->opts->adapters_len == 0) {
+        r = ERR(e, ERR_USAGE, "there is no name in '%.80s'", names);
+    }
     return r < 0 ? err_wrap(e, "ACK_ADAPTERS") : 0;
 }
 
@@ -380,12 +383,14 @@ int ack_choose_timeout(const struct options *opt, nsec *ret, struct err *e)
 {
     const char *variable = getenv("ACK_TIMEOUT");
     *ret = options_duration(opt, "timeout", 120 * NSEC_PER_SEC);
-    if (options_given(opt, "timeout") || variable == NULL || variable[0] == '\0') {
-        return 0;
-    }
-    if (!str_to_duration(str_of(variable), ret) || *ret == 0) {
+    bool given = options_given(opt, "timeout");
+    bool said = !given && variable != NULL && variable[0] != '\0';
+    if (said && !str_to_duration(str_of(variable), ret)) {
         return ERR(e, ERR_USAGE, "ACK_TIMEOUT must be a time such as 120 or 2m, not '%.80s'",
                    variable);
     }
-    return 0;
+    return *ret >= TRIAL_TIME_MIN
+               ? 0
+               : ERR(e, ERR_USAGE, "%s must be at least %lld s", said ? "ACK_TIMEOUT" : "--timeout",
+                     (long long)(TRIAL_TIME_MIN / NSEC_PER_SEC));
 }

@@ -230,22 +230,36 @@ static const struct form *form_on_stdout(const struct options *opt)
 
 static bool same_file(const char *one, const char *other)
 {
-    char a[PATH_MAX];
-    char b[PATH_MAX];
-    struct stat x;
-    struct stat y;
     if (is_stdout(one) || is_stdout(other)) {
         return is_stdout(one) && is_stdout(other);
     }
-    if (stat(one, &x) == 0 && stat(other, &y) == 0) {
-        return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-    }
-    return path_absolute(one, a, sizeof a, NULL) == 0 &&
-           path_absolute(other, b, sizeof b, NULL) == 0 && strcmp(a, b) == 0;
+    return file_same_output(one, other);
+}
+
+static const char *table_path(struct arena *a, const char *dir, const char *kind)
+{
+    return arena_printf(a, "%s/compatibility.%s", dir, kind);
+}
+
+static bool wants_table(const struct options *opt)
+{
+    return options_given(opt, "publish") || options_given(opt, "publish-dir");
+}
+
+static const char *table_dir(const struct options *opt)
+{
+    return options_string(opt, "publish-dir", "docs");
+}
+
+static bool is_table(struct arena *a, const struct options *opt, const char *path)
+{
+    return wants_table(opt) && (same_file(table_path(a, table_dir(opt), "json"), path) ||
+                                same_file(table_path(a, table_dir(opt), "md"), path));
 }
 
 /* Two reports in one file would be none. */
-static int check_same(const struct options *opt, const struct form *f, struct err *e)
+static int check_same(struct arena *a, const struct options *opt, const struct form *f,
+                      struct err *e)
 {
     const char *path = path_of(opt, f);
     for (const struct form *other = forms; other < f; other++) {
@@ -255,7 +269,9 @@ static int check_same(const struct options *opt, const struct form *f, struct er
                        f->option, path);
         }
     }
-    return 0;
+    return is_table(a, opt, path)
+               ? ERR(e, ERR_USAGE, "--%s names a file that --publish writes: '%s'", f->option, path)
+               : 0;
 }
 
 /* Before the first trial: who has waited for an hour wants to read something. */
@@ -271,7 +287,7 @@ static int check_reports(const struct cli *cli, const struct options *opt, struc
         if (path == NULL) {
             continue;
         }
-        r = check_same(opt, &forms[i], e);
+        r = check_same(cli->arena, opt, &forms[i], e);
         if (r == 0 && !is_stdout(path) && file_check_output(path, e) < 0) {
             r = err_wrap(e, "--%s", forms[i].option);
         }
@@ -279,45 +295,56 @@ static int check_reports(const struct cli *cli, const struct options *opt, struc
     return r;
 }
 
+static int write_report(struct cli *cli, const struct form *f, const char *path,
+                        const struct kit_report *r, struct err *e)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    int result = f->make(r, &text, e);
+    if (result == 0 && is_stdout(path)) {
+        cli_print(cli, &text);
+        return 0;
+    }
+    return result < 0 ? result : file_write_output(path, buf_str(&text), 0644, e);
+}
+
+/* All that can be written is; the first that cannot is the error. */
 static int write_reports(struct cli *cli, const struct options *opt, const struct kit_report *r,
                          struct err *e)
 {
     int result = 0;
-    for (size_t i = 0; result == 0 && i < ARRAY_LEN(forms); i++) {
-        CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
         const char *path = path_of(opt, &forms[i]);
-        if (path == NULL) {
-            continue;
-        }
-        result = forms[i].make(r, &text, e);
-        if (result == 0 && is_stdout(path)) {
-            cli_print(cli, &text);
-        } else if (result == 0) {
-            result = file_write_output(path, buf_str(&text), 0644, e);
-        }
+        int one = path == NULL ? 0 : write_report(cli, &forms[i], path, r, result < 0 ? NULL : e);
+        result = result < 0 ? result : one;
     }
     return result;
 }
 
-static const char *table_path(struct arena *a, const char *dir, const char *kind)
+/* The table that is there; NULL: none is. */
+static int read_table(struct arena *a, const char *path, struct json **ret, struct err *e)
 {
-    return arena_printf(a, "%s/compatibility.%s", dir, kind);
+    CLEANUP(buf) struct buf text = BUF_INIT(TABLE_MAX);
+    *ret = NULL;
+    if (!file_exists(AT_FDCWD, path)) {
+        return 0;
+    }
+    int r = file_read(AT_FDCWD, path, TABLE_MAX, &text, e);
+    r = r < 0 ? r : json_parse(a, buf_str(&text), NULL, ret, e);
+    return r < 0 ? err_wrap(e, "%s", path) : 0;
 }
 
 static int publish(struct arena *a, const char *dir, const struct kit_report *r, struct err *e)
 {
-    CLEANUP(buf) struct buf old = BUF_INIT(TABLE_MAX);
     CLEANUP(buf) struct buf markdown = BUF_INIT(BUF_TEXT);
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
     const char *path = table_path(a, dir, "json");
-    struct json *before = NULL;
+    struct json *before;
     int result = file_mkdirs(AT_FDCWD, dir, 0755, e);
-    if (result == 0 && file_exists(AT_FDCWD, path)) {
-        result = file_read(AT_FDCWD, path, TABLE_MAX, &old, e);
-        result = result < 0 ? result : json_parse(a, buf_str(&old), NULL, &before, e);
-    }
-    result = result < 0 ? result : report_compatibility(r, before, &markdown, &text, e);
+    result = result < 0 ? result : read_table(a, path, &before, e);
     if (result < 0) {
+        return result;
+    }
+    if (report_compatibility(r, before, &markdown, &text, e) < 0) {
         return err_wrap(e, "%s", path);
     }
     result = file_write_output(path, buf_str(&text), 0644, e);
@@ -325,21 +352,21 @@ static int publish(struct arena *a, const char *dir, const struct kit_report *r,
     return result < 0 ? result : file_write_output(path, buf_str(&markdown), 0644, e);
 }
 
-static bool wants_table(const struct options *opt)
+/* Rows will be added to the one that is there: it must be one. */
+static int check_table(struct arena *a, const char *dir, struct err *e)
 {
-    return options_given(opt, "publish") || options_given(opt, "publish-dir");
-}
-
-static const char *table_dir(const struct options *opt)
-{
-    return options_string(opt, "publish-dir", "docs");
-}
-
-static int check_table_dir(struct arena *a, const char *dir, struct err *e)
-{
+    struct json *before;
     int r = file_mkdirs(AT_FDCWD, dir, 0755, e);
     r = r < 0 ? r : file_check_output(table_path(a, dir, "json"), e);
     r = r < 0 ? r : file_check_output(table_path(a, dir, "md"), e);
+    r = r < 0 ? r : read_table(a, table_path(a, dir, "json"), &before, e);
+    if (r == 0 && before != NULL) {
+        CLEANUP(buf) struct buf markdown = BUF_INIT(BUF_TEXT);
+        CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+        const struct kit_report none = { 0 };
+        r = report_compatibility(&none, before, &markdown, &text, e);
+        r = r < 0 ? err_wrap(e, "%s", table_path(a, dir, "json")) : 0;
+    }
     return r < 0 ? err_wrap(e, "--publish-dir") : 0;
 }
 
@@ -359,7 +386,7 @@ static int check_publish(const struct options *opt, struct err *e)
 static int check_outputs(const struct cli *cli, const struct options *opt, struct err *e)
 {
     int r = check_reports(cli, opt, e);
-    return r < 0 || !wants_table(opt) ? r : check_table_dir(cli->arena, table_dir(opt), e);
+    return r < 0 || !wants_table(opt) ? r : check_table(cli->arena, table_dir(opt), e);
 }
 
 /* Where all of it is, in one line; that of failures is named with each. */
@@ -397,6 +424,16 @@ static int report(struct cli *cli, const struct options *opt, const struct kit_o
 
 /* --- the command --- */
 
+static int check_secrets(const char *const *names, struct err *e)
+{
+    for (; *names != NULL; names++) {
+        if ((*names)[0] == '\0' || strchr(*names, '=') != NULL) {
+            return ERR(e, ERR_USAGE, "--secret takes the name of a variable, not '%.80s'", *names);
+        }
+    }
+    return 0;
+}
+
 static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
 {
     struct kit_report found;
@@ -413,6 +450,7 @@ static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
         return list(cli, &o.scenarios);
     }
     r = r < 0 ? r : check_publish(opt, e);
+    r = r < 0 ? r : check_secrets(o.secrets, e);
     r = r < 0 ? r : ack_choose_timeout(opt, &o.timeout, e);
     r = r < 0 ? r : ack_choose_adapters(cli, opt, &o, e);
     r = r < 0 ? r : ack_choose_contract(&o, e);
@@ -440,7 +478,7 @@ static const char *const description[] = {
     "--expected-failures names a YAML file with two lists, `expected` and `flaky`, of entries "
     "{adapter, scenario, reason}; the first two are patterns. What is expected to fail and passes "
     "is stale, and counts as a failure, as does an entry for scenarios that do not exist; what is "
-    "flaky is tried twice, and counts never.",
+    "flaky is tried twice (a check of the file contract once), and counts never.",
     "--publish adds to the table that is there: rows of other adapters and versions stay.",
     "Variables: ACK_ADAPTERS (names with commas between), ACK_TIMEOUT (seconds), and for the model "
     "of an adapter CLAUDE_AGENT_SDK_TEST_MODEL, CODEX_APP_SERVER_TEST_MODEL, "

@@ -197,12 +197,16 @@ class Ack(harness.Case):
                                  "  - {adapter: qwen, scenario: 'contract_*', reason: not asked for}\n"
                                  "  - {adapter: qwen, scenario: mine, reason: not asked for}\n")
         self.write("mine.yaml", "scenarios: [{name: mine, summary: x, capability: replay, task: {}, expect: [{reason: success}]}]\n")
-        done = self.quick("--expected-failures", "known.yaml", "--scenario-file", "mine.yaml", "--junit", "r.xml")
+        done = self.quick("--expected-failures", "known.yaml", "--scenario-file", "mine.yaml", "--junit", "r.xml", "--html", "r.html")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stdout, r"(?m)^stale +known.yaml:2:5: \*, test_gone: there is no such scenario$")
         self.assertEqual(len(re.findall(r"(?m)^not tried +known.yaml:", done.stdout)), 2)
         suites = xml.etree.ElementTree.parse(os.path.join(self.dir, "r.xml")).getroot()
         self.assertEqual((suites.get("failures"), len(suites.findall(".//failure"))), ("1", 1))
+        with open(os.path.join(self.dir, "r.html"), encoding="utf-8") as f:
+            page = f.read()
+        self.assertIn("1 expected, and not there", page)
+        self.assertIn("known.yaml:2:5: *, test_gone: there is no such scenario", page)
 
     def test_keep_and_dir(self):
         told = self.ack("-a", "api-direct", "-s", "test_returns_text_response", "--dir", "mine", "--keep").stdout
@@ -292,7 +296,15 @@ class Ack(harness.Case):
 
     def test_reports_that_cannot_be(self):
         self.write("file", "")
+        self.write("broken/compatibility.json", "hello")
+        os.makedirs(os.path.join(self.dir, "table"))
+        os.symlink("table", os.path.join(self.dir, "same"))
+        os.symlink("r", os.path.join(self.dir, "link"))
         for code, words, arguments in [
+                (64, "--json and --junit name the same file", ["--json", "table/r", "--junit", "same/r"]),
+                (64, "--json and --html name the same file", ["--json", "r", "--html", "link"]),
+                (64, "--json names a file that --publish writes", ["--publish-dir", "table", "--json", "same/compatibility.json"]),
+                (65, "--publish-dir: broken/compatibility.json", ["--publish-dir", "broken"]),
                 (64, "--json and --html name the same file", ["--json", "r", "--html", "./r"]),
                 (64, "--json and --junit name the same file", ["--json", "-", "--junit", "/dev/stdout"]),
                 (64, "taken by --format json", ["--html", "-", "--format", "json"]),
@@ -308,6 +320,13 @@ class Ack(harness.Case):
                 self.assertIn(words, done.stderr)
                 self.assertNotIn("skipped", done.stderr)  # before the first trial
         self.assertFalse({"r", "none"} & set(os.listdir(self.dir)))
+        self.assertEqual(os.listdir(os.path.join(self.dir, "table")), [])
+
+    def test_one_report_that_fails_takes_no_other_along(self):
+        done = self.quick("--json", "/dev/full", "--html", "page.html")
+        self.assertEqual(done.returncode, 73, done.stderr)
+        self.assertIn("write '/dev/full'", done.stderr)
+        self.assertTrue(os.path.exists(os.path.join(self.dir, "page.html")))
 
     # --- the table ---
 
@@ -468,7 +487,18 @@ class Ack(harness.Case):
         self.write("deep.yaml", "scenarios: " + "[" * 600 + "]" * 600 + "\n")
         self.write("large.yaml", "# " + "x" * (5 << 20) + "\n")
         self.write("laughs.yaml", "a: &a [x]\n" + "".join(f"{b}: &{b} [{', '.join(['*' + a] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi")))
+        self.write("long.yaml", "expected:\n" + "  - {adapter: a, scenario: b, reason: c}\n" * 5000)
+        os.symlink("loop.yaml", os.path.join(self.dir, "loop.yaml"))
         for code, words, arguments, environment in [
+                (65, "long.yaml: more than", ["-a", "api-direct", "--expected-failures", "long.yaml"], {}),
+                (66, "loop.yaml", ["-a", "api-direct", "--expected-failures", "loop.yaml"], {}),
+                (66, "loop.yaml", ["--list", "--scenario-file", "loop.yaml"], {}),
+                (73, "bad.yaml' is not a directory", ["-a", "api-direct", "--dir", "bad.yaml"], {}),
+                (64, "--timeout must be at least 2 s", ["-a", "api-direct", "--timeout", "1"], {}),
+                (64, "ACK_TIMEOUT must be at least 2 s", ["-a", "api-direct"], {"ACK_TIMEOUT": "0.5"}),
+                (64, "ACK_ADAPTERS: there is no name in ' ,'", [], {"ACK_ADAPTERS": " ,"}),
+                (64, "--secret takes the name of a variable, not 'A=B'", ["-a", "api-direct", "--secret", "A=B"], {}),
+                (64, "--secret takes the name of a variable, not ''", ["-a", "api-direct", "--secret", ""], {}),
                 (65, "nested too deep", ["--list", "--scenario-file", "deep.yaml"], {}),
                 (65, "large.yaml", ["--list", "--scenario-file", "large.yaml"], {}),
                 (65, "too many values", ["--list", "--scenario-file", "laughs.yaml"], {}),

@@ -236,6 +236,31 @@ static void test_output_is_checked(void **state)
     assert_int_equal(file_check_output(full(state, "loop/x"), &e), -(int)ERR_OUTPUT);
 }
 
+static bool same(void **state, const char *one, const char *other)
+{
+    char first[PATH_MAX];
+    (void)snprintf(first, sizeof first, "%s", full(state, one));
+    return file_same_output(first, full(state, other));
+}
+
+static void test_outputs_that_are_the_same(void **state)
+{
+    int dir = at(state);
+    put(dir, "there", "x");
+    assert_int_equal(linkat(dir, "there", dir, "other", 0), 0);
+    assert_int_equal(mkdirat(dir, "d", 0755), 0);
+    assert_int_equal(symlinkat("d", dir, "e"), 0);
+    assert_int_equal(symlinkat("../new", dir, "d/further"), 0);
+    assert_true(same(state, "there", "d/../there"));
+    assert_true(same(state, "new", "./new"));
+    assert_true(same(state, "d/new", "e/new"));
+    assert_true(same(state, "new", "e/further"));
+    assert_true(file_same_output("/dev/null", "/dev/../dev/null"));
+    assert_false(same(state, "there", "other")); /* each would be replaced by a file of its own */
+    assert_false(same(state, "d/new", "new"));
+    assert_false(same(state, "none/f", "none/f")); /* neither can be written */
+}
+
 static void test_write_all_reports_a_closed_pipe(void **state)
 {
     struct err e = { 0 };
@@ -394,6 +419,7 @@ int main(void)
         IN_DIR(test_output_does_not_replace_devices),
         IN_DIR(test_output_goes_on_where_a_stream_is),
         IN_DIR(test_output_is_checked),
+        IN_DIR(test_outputs_that_are_the_same),
         IN_DIR(test_write_all_reports_a_closed_pipe),
         IN_DIR(test_directories),
         IN_DIR(test_remove_does_not_follow_links),
