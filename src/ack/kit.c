@@ -21,7 +21,7 @@
 #include "io/timer.h"
 
 #define TICK  (NSEC_PER_SEC / 5)
-#define GRACE (60 * NSEC_PER_SEC) /* beyond its own timeout, before a trial is given up */
+#define GRACE (60 * NSEC_PER_SEC) /* beyond its own timeouts, before a trial is given up */
 
 /* Of what a verdict says: it quotes foreign text, and goes into reports whole. */
 enum { WHY_MAX = 8192 };
@@ -97,6 +97,10 @@ static int prepare_dir(const struct kit_opts *o, bool *ret_made, struct err *e)
     if (*ret_made) {
         return file_mkdirs(AT_FDCWD, o->dir, 0700, e);
     }
+    if (!file_is_dir(AT_FDCWD, o->dir)) {
+        return ERR(e, ERR_EXISTS, "'%s' is not a directory: name one that is empty, or a new one",
+                   o->dir);
+    }
     int r = file_dir_is_empty(AT_FDCWD, o->dir, &empty, e);
     if (r == 0 && !empty) {
         return ERR(e, ERR_EXISTS, "'%s' is not empty: name a directory that is, or a new one",
@@ -133,7 +137,9 @@ static void judge_flaky(struct job *j)
     }
     const char *how = j->first_why == NULL          ? "failed, not tried again"
                       : v->status == VERDICT_FAILED ? "failed twice"
-                                                    : "failed, then passed";
+                      : v->status == VERDICT_SKIPPED
+                          ? "failed, and was interrupted when tried again"
+                          : "failed, then passed";
     const char *why = j->first_why == NULL ? v->why : j->first_why;
     v->why = with_reason(j, how, why);
     v->status = VERDICT_FLAKY;
@@ -147,7 +153,7 @@ static void judge_flaky(struct job *j)
 static void judge(struct job *j)
 {
     struct verdict *v = j->verdict;
-    if (j->entry == NULL || v->status == VERDICT_SKIPPED) {
+    if (j->entry == NULL || (v->status == VERDICT_SKIPPED && j->first_why == NULL)) {
         return;
     }
     if (j->entry->flaky) {
@@ -240,9 +246,15 @@ static void on_done(void *arg, const struct verdict *v)
 }
 
 /* Of one run of it. */
-static nsec timeout_of(const struct job *j)
+static nsec timeout_of(const struct kit_opts *o, const struct scenario *s)
 {
-    return j->scenario->timeout > 0 ? j->scenario->timeout : j->kit->opts->timeout;
+    return s->timeout > 0 ? s->timeout : o->timeout;
+}
+
+nsec kit_patience(const struct kit_opts *o, const struct scenario *s)
+{
+    size_t runs = s->runs_len > 1 ? s->runs_len : 1; /* one after the other */
+    return timeout_of(o, s) * (nsec)runs + GRACE;
 }
 
 static void start(struct job *j)
@@ -265,7 +277,7 @@ static void start(struct job *j)
         .secrets = o->secrets,
         .live = o->live,
         .dir = j->verdict->dir,
-        .timeout = timeout_of(j),
+        .timeout = timeout_of(o, j->scenario),
         .environ = o->environ,
         .on_done = on_done,
         .arg = j,
@@ -319,7 +331,7 @@ static void on_tick(void *arg)
     nsec now = clock_now();
     for (size_t i = 0; i < k->next; i++) {
         struct job *j = k->order[i];
-        if (j->state == JOB_RUNS && now - j->started > timeout_of(j) + GRACE) {
+        if (j->state == JOB_RUNS && now - j->started > kit_patience(k->opts, j->scenario)) {
             give_up(j);
         }
     }

@@ -88,6 +88,10 @@ static void add_head(struct buf *b, const struct kit_report *r)
                      verdict_word(s));
         }
     }
+    if (r->gone_len > 0) {
+        buf_addf(b, "<b class=\"stale\">%s %zu expected, and not there</b>", mark(VERDICT_STALE),
+                 r->gone_len);
+    }
     buf_adds(b, "</p>\n<table>\n<thead><tr><th>scenario</th>");
     for (size_t i = 0; i < r->adapters_len; i++) {
         const struct kit_adapter *x = &r->adapters[i];
@@ -148,6 +152,20 @@ static void add_finding(struct buf *b, const struct kit_report *r, size_t i)
     buf_adds(b, "</pre></article>\n");
 }
 
+/* Entries of the expected failures that name nothing: they fail the run as well. */
+static void add_gone(struct buf *b, const struct kit_report *r)
+{
+    if (r->gone_len == 0) {
+        return;
+    }
+    buf_adds(b, "<h2>What is expected, and not there</h2>\n<article class=\"open\"><pre>");
+    for (size_t i = 0; i < r->gone_len; i++) {
+        add(b, r->stale[i]);
+        buf_adds(b, "\n");
+    }
+    buf_adds(b, "</pre></article>\n");
+}
+
 /* Those that failed stand below the table, to be read and printed; others are shown on request. */
 static void add_findings(struct buf *b, const struct kit_report *r, bool failed)
 {
@@ -170,6 +188,7 @@ int report_html(const struct kit_report *r, struct buf *out, struct err *e)
         add_row(&b, r, i, rows);
     }
     buf_adds(&b, "</tbody>\n</table>\n");
+    add_gone(&b, r);
     add_findings(&b, r, true);
     add_findings(&b, r, false);
     buf_adds(&b, "</body>\n</html>\n");

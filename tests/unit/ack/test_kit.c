@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ack/kit.h"
+#include "ack/kit_priv.h"
 #include "base/file.h"
 #include "io/loop.h"
 #include "io/timer.h"
@@ -77,7 +77,8 @@ static int fake_start(struct loop *l, const struct trial_opts *o, struct trial *
     c->now++;
     c->most = c->now > c->most ? c->now : c->most;
     assert_int_equal(timer_new(l, on_timer, t, &t->timer, e), 0);
-    if (!has(o, "never")) {
+    bool again = str_ends(str_of(o->dir), STR(".again"));
+    if (!has(o, "never") && !(has(o, "stuck") && again)) {
         timer_arm(t->timer, clock_now() + NSEC_PER_MS);
     } else if (!has(o, "lost")) {
         timer_arm(t->timer, clock_now() + 3600 * NSEC_PER_SEC);
@@ -431,6 +432,36 @@ static void test_flaky(void **state)
     tear_down(&f);
 }
 
+static void test_flaky_interrupted(void **state)
+{
+    struct fixture f;
+    set_up(&f, (const char *const[]) { "fail_stuck", NULL });
+    expect_file(&f, "flaky: [{adapter: one, scenario: fail_stuck, reason: shaky}]\n");
+    f.counts.raise_at = 2;
+    run(&f);
+    assert_true(f.report.interrupted);
+    assert_int_equal(f.report.verdicts[0].status, VERDICT_FLAKY);
+    assert_non_null(
+        strstr(f.report.verdicts[0].why, "failed, and was interrupted when tried again"));
+    assert_non_null(strstr(f.report.verdicts[0].why, "wanted 1, found 2"));
+    assert_true(str_ends(str_of(f.report.verdicts[0].dir), STR("/one/fail_stuck")));
+    assert_true(is_left(&f, "/one/fail_stuck"));
+    assert_false(is_left(&f, "/one/fail_stuck.again"));
+    tear_down(&f);
+}
+
+static void test_patience(void **state)
+{
+    const struct kit_opts o = { .timeout = 10 * NSEC_PER_SEC };
+    const struct scenario one = { .runs_len = 1 };
+    const struct scenario three = { .runs_len = 3 };
+    const struct scenario own = { .runs_len = 3, .timeout = 100 * NSEC_PER_SEC };
+    nsec grace = kit_patience(&o, &one) - 10 * NSEC_PER_SEC;
+    assert_true(grace > 0);
+    assert_int_equal(kit_patience(&o, &three), 30 * NSEC_PER_SEC + grace);
+    assert_int_equal(kit_patience(&o, &own), 300 * NSEC_PER_SEC + grace);
+}
+
 static void test_interrupt(void **state)
 {
     struct fixture f;
@@ -671,6 +702,8 @@ int main(void)
         cmocka_unit_test(test_gone),
         cmocka_unit_test(test_stale),
         cmocka_unit_test(test_flaky),
+        cmocka_unit_test(test_flaky_interrupted),
+        cmocka_unit_test(test_patience),
         cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_dir_in_use),
         cmocka_unit_test(test_probe),
