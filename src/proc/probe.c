@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -74,6 +75,12 @@ struct talk {
     struct buf *output, *errors;
 };
 
+/* Of an answer the first words count: what fits of them, also where more came with them. */
+static void keep_begin(struct buf *b, struct str more)
+{
+    (void)!buf_append(b, str_slice(more, 0, b->max - b->len), NULL);
+}
+
 /* Of errors the last words count. */
 static void keep_end(struct buf *b, struct str more)
 {
@@ -84,27 +91,39 @@ static void keep_end(struct buf *b, struct str more)
     (void)!buf_append(b, more, NULL);
 }
 
-/* False at the end, and when there is nothing for now. */
-static bool take(struct talk *t, int which)
+/* How much there was: 0 at the end, and when there is nothing for now. */
+static size_t take(struct talk *t, int which)
 {
     char chunk[4096];
     ssize_t n = read(t->fds[which].fd, chunk, sizeof chunk);
     if (n > 0 && which == FD_OUT) {
-        (void)!buf_append(t->output, str_n(chunk, (size_t)n), NULL);
+        keep_begin(t->output, str_n(chunk, (size_t)n));
     } else if (n > 0 && t->errors != NULL) {
         keep_end(t->errors, str_n(chunk, (size_t)n));
     }
     if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) {
         t->fds[which].fd = -1;
     }
-    return n > 0;
+    return n > 0 ? (size_t)n : 0;
 }
 
-/* Until its output is closed and it has ended: one may come long before the other. Its errors are
- * not waited for, since something that it left behind may hold them. */
+/* What it said before it ended. Not more: something that it left behind may go on writing. */
+static void take_rest(struct talk *t, int which)
+{
+    int left = 0;
+    if (t->fds[which].fd < 0 || ioctl(t->fds[which].fd, FIONREAD, &left) != 0) {
+        return;
+    }
+    for (size_t n = 1; left > 0 && n > 0; left -= (int)n) {
+        n = take(t, which);
+    }
+}
+
+/* Until it has ended. The end of what it says may come long before, or long after, when something
+ * that it left behind holds the pipe. */
 static enum talk_end hear(struct talk *t, nsec deadline)
 {
-    while (t->fds[FD_OUT].fd >= 0 || t->fds[FD_END].fd >= 0) {
+    while (t->fds[FD_END].fd >= 0) {
         nsec left = deadline - clock_now();
         int ready = left <= 0 ? 0 : poll(t->fds, FDS, (int)(left / NSEC_PER_MS) + 1);
         if (ready == 0) {
@@ -128,8 +147,8 @@ static enum talk_end hear(struct talk *t, nsec deadline)
             t->fds[FD_END].fd = -1;
         }
     }
-    while (t->fds[FD_ERR].fd >= 0 && take(t, FD_ERR)) {
-    }
+    take_rest(t, FD_OUT);
+    take_rest(t, FD_ERR);
     return TALK_ENDED;
 }
 
@@ -165,6 +184,7 @@ static int talk(const char *const *argv, nsec timeout, int signals, struct talk 
     }
     cleanup_fd(&out_write);
     cleanup_fd(&err_write);
+    (void)fcntl(out_read, F_SETFL, O_NONBLOCK);
     (void)fcntl(err_read, F_SETFL, O_NONBLOCK);
     CLEANUP(fd) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     const int fds[FDS] = { out_read, err_read, pidfd, signals };

@@ -2,7 +2,9 @@
  *
  * Asking a program one question, `git --version`, for doctor and the compatibility kit: started
  * with an empty standard input, its first output taken, ended if it takes too long or if we are
- * told to end (SIGINT, SIGTERM). Blocks for at most the time that is given.
+ * told to end (SIGINT, SIGTERM). Blocks for at most the time that is given, and not longer than the
+ * program lives: what it leaves behind is not waited for. It is killed if it is still of the
+ * program's process group; what has left that is left alone, as a shell would.
  */
 #pragma once
 

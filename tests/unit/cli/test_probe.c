@@ -66,6 +66,29 @@ static void test_errors_are_kept_from_the_end(void **state)
     assert_string_equal(errors.ptr, "9999\n20000\nlast\n");
 }
 
+/* The answer is there when the program ends, whoever holds its output, or writes on to it. */
+static void test_what_is_left_behind_is_not_waited_for(void **state)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(100);
+    struct err e;
+    static const char *const scripts[] = {
+        "sleep 30 & echo 1.2.3",
+        "setsid sleep 30 & echo 1.2.3",
+        "echo 1.2.3; setsid timeout 30 yes & exit 0",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
+        nsec before = clock_now();
+        assert_int_equal(ask(scripts[i], 20 * NSEC_PER_SEC, &out, &e), 0);
+        assert_true(clock_now() - before < 10 * NSEC_PER_SEC);
+        assert_memory_equal(out.ptr, "1.2.3\n", 6);
+    }
+    /* Nothing of the end is lost. */
+    CLEANUP(buf) struct buf all = BUF_INIT(BUF_TEXT);
+    assert_int_equal(ask("setsid sleep 5 & head -c 60000 /dev/zero", 20 * NSEC_PER_SEC, &all, &e),
+                     0);
+    assert_int_equal(all.len, 60000);
+}
+
 static int heard;
 
 static void hear(int signo)
@@ -134,6 +157,7 @@ int main(void)
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_no_answer),
         cmocka_unit_test(test_errors_are_kept_from_the_end),
+        cmocka_unit_test(test_what_is_left_behind_is_not_waited_for),
         cmocka_unit_test(test_signal),
         cmocka_unit_test(test_every_check_has_words),
         cmocka_unit_test(test_what_is_missing_is_told),
