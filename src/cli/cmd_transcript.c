@@ -123,6 +123,29 @@ static void print_text(struct cli *cli, const char *path, const struct oracle_re
     cli_print(cli, &out);
 }
 
+/* What is expected is looked at by one check; if that is not asked for, nobody would. */
+static int check_expectations(const struct oracle_opts *what, struct err *e)
+{
+    const struct {
+        const char *option;
+        const char *given;
+        enum oracle_check check;
+    } all[] = {
+        { "adapter", what->adapter, ORACLE_ADAPTER_LABEL },
+        { "tool", what->tool, ORACLE_CAUSAL_ORDER },
+    };
+    for (size_t i = 0; what->checks != 0 && i < ARRAY_LEN(all); i++) {
+        const char *word = oracle_check_word(all[i].check);
+        if (all[i].given != NULL && (what->checks & 1u << all[i].check) == 0) {
+            return ERR(e, ERR_USAGE,
+                       "--%s is for the check %s, which is not asked for: add --check %s, or leave "
+                       "--check out",
+                       all[i].option, word, word);
+        }
+    }
+    return 0;
+}
+
 static int check(struct cli *cli, const struct options *opt, struct err *e)
 {
     CLEANUP(oracle) struct oracle *o = NULL;
@@ -137,7 +160,8 @@ static int check(struct cli *cli, const struct options *opt, struct err *e)
             what.checks |= 1u << c;
         }
     }
-    int r = oracle_look(path, &what, &o, e);
+    int r = check_expectations(&what, e);
+    r = r < 0 ? r : oracle_look(path, &what, &o, e);
     if (r < 0) {
         return r;
     }

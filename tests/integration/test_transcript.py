@@ -109,6 +109,16 @@ class Faults(Case):
         line = {k: v for k, v in {**self.lines[n - 1], **fields}.items() if v is not None}
         return self.lines[:n - 1] + [line] + self.lines[n:]
 
+    def test_expectation_that_no_check_looks_at(self):
+        """Not silently: it would look as if the tool had been called."""
+        for options, check in ((("-c", "sequence", "-t", "shout"), "causal_order"), (("-c", "envelope", "-a", "codex"), "adapter_label"),
+                               (("-c", "causal_order", "-a", "codex", "-t", "shout"), "adapter_label")):
+            with self.subTest(options):
+                self.assert_failed(self.check(*options, self.r.output), 64, "--check " + check)
+        self.assertEqual(self.check("-c", "causal_order", "-t", "shout", self.r.output).code, 0)
+        self.assertEqual(self.check("-c", "causal_order", "-t", "nosuch", self.r.output).code, 1)
+        self.assertEqual(self.check("-c", "sequence", "-c", "adapter_label", "-a", "codex", self.r.output).code, 1)
+
     def test_each_check_finds_its_fault(self):
         kinds = [line.get("entry_type", line["event"]) for line in self.lines]
         self.assertEqual(kinds[:6], ["transcript.start", "user_message", "thinking", "assistant_message", "tool_use",
