@@ -362,28 +362,87 @@ static const char *listed_fault(struct checking *k, const struct trial *t)
     return NULL;
 }
 
-static const char *exit_fault(struct checking *k, const struct trial *t)
-{
-    const struct json *exit = json_get(json_get(t->metrics, "ext"), "engine_exit");
-    int64_t code = json_int(json_get(exit, "code"), -1);
-    const char *outcome = json_cstring(json_get(t->said, "outcome"), "");
-    int64_t wanted = strcmp(outcome, "success") == 0       ? 0
-                     : strcmp(outcome, "failure") == 0     ? 1
-                     : strcmp(outcome, "needs_human") == 0 ? 2
-                                                           : -1;
-    if (t->record == NULL || wanted < 0) {
-        return NULL; /* what is wrong with the manifest is told elsewhere */
-    }
-    /* A review may also be asked for by the manifest alone. */
-    bool good = code == wanted || (wanted == 2 && code == 1);
-    return good ? NULL
-                : arena_printf(k->a, "it exited with %lld and its outcome is %s", (long long)code,
-                               outcome);
-}
-
 static bool timed_out(const struct trial *t)
 {
     return str_eqc(json_str(json_get(t->run, "reason"), STR_EMPTY), "timeout");
+}
+
+/* -1: by no exit, or that is not known. */
+static int exit_code(const struct trial *t)
+{
+    const struct json *exit = json_get(json_get(t->metrics, "ext"), "engine_exit");
+    return (int)json_int(json_get(exit, "code"), -1);
+}
+
+/* "it exited with 42"; NULL: the record does not say how it ended. */
+static const char *ending(struct checking *k, const struct trial *t)
+{
+    const struct json *exit = json_get(json_get(t->metrics, "ext"), "engine_exit");
+    int signo = (int)json_int(json_get(exit, "signal"), 0);
+    if (timed_out(t)) {
+        return "it did not end in its time, and was killed";
+    }
+    if (signo > 0) {
+        const char *name = sigabbrev_np(signo);
+        return arena_printf(k->a, "it was killed by signal %d (%s)", signo,
+                            name == NULL ? "of no name" : name);
+    }
+    return exit_code(t) < 0 ? NULL : arena_printf(k->a, "it exited with %d", exit_code(t));
+}
+
+/* What the exit status has to be; -1: the manifest, if there is one, has no outcome. */
+static int wanted_exit(const struct trial *t)
+{
+    static const char *const outcomes[] = { "success", "failure", "needs_human" };
+    for (size_t i = 0; i < ARRAY_LEN(outcomes); i++) {
+        if (str_eqc(json_str(json_get(t->said, "outcome"), STR_EMPTY), outcomes[i])) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static const char *exit_fault(struct checking *k, enum trial_id id)
+{
+    static const char *const when[TRIAL_MAX] = { [TRIAL_WORK] = "",
+                                                 [TRIAL_AGAIN] = "the second time, ",
+                                                 [TRIAL_PROBE] = "asked by --probe, ",
+                                                 [TRIAL_MISSING] = "without its secret, " };
+    const struct trial *t = &k->trials[id];
+    const char *how = t->record == NULL ? NULL : ending(k, t);
+    int code = exit_code(t);
+    int wanted = wanted_exit(t);
+    if (how == NULL) {
+        return NULL;
+    }
+    if (timed_out(t) || code < 0 || code > 2) {
+        return arena_printf(k->a, "%s%s: it has to be 0, 1 or 2", when[id], how);
+    }
+    /* A review may also be asked for by the manifest alone. */
+    bool good = wanted < 0 || code == wanted || (wanted == 2 && code == 1);
+    return good ? NULL
+                : arena_printf(k->a, "%s%s, and its outcome is %s", when[id], how,
+                               json_cstring(json_get(t->said, "outcome"), ""));
+}
+
+/* Where nothing is wrong, something may be unknown: what is wrong with the manifest is told by its
+ * own check, but the outcome that an exit status has to fit is missed here, too. */
+static void judge_exit(struct checking *k)
+{
+    const struct trial *work = &k->trials[TRIAL_WORK];
+    const char *fault = NULL;
+    for (enum trial_id id = 0; fault == NULL && id < TRIAL_MAX; id++) {
+        fault = exit_fault(k, id);
+    }
+    const char *how = ending(k, work);
+    if (fault == NULL && how == NULL) {
+        find(k, CONTRACT_EXIT, CONTRACT_SKIPPED, "the record does not say how it ended");
+    } else if (fault == NULL && wanted_exit(work) < 0) {
+        find(k, CONTRACT_EXIT, CONTRACT_SKIPPED,
+             arena_printf(k->a, "%s, and no manifest tells an outcome to compare that with", how));
+    } else {
+        judge(k, CONTRACT_EXIT, fault, "as the outcome is");
+    }
 }
 
 static const char *input_fault(const struct trial *t)
@@ -491,21 +550,22 @@ static const char *probe_fault(struct checking *k)
     if (!str_eqc(json_str(json_get(t->said, "outcome"), STR_EMPTY), "success")) {
         return "its outcome is not success";
     }
+    if (exit_code(t) != 0) {
+        const char *how = ending(k, t);
+        return how != NULL ? how : "the record does not say how it ended";
+    }
     return json_bool(json_get(t->run, "no_changes"), true) ? NULL : "it changed the workspace";
 }
 
 static void judge_all(struct checking *k)
 {
     const struct trial *work = &k->trials[TRIAL_WORK];
-    const char *exits = exit_fault(k, work);
-    exits = exits != NULL ? exits : exit_fault(k, &k->trials[TRIAL_PROBE]);
-    exits = exits != NULL ? exits : exit_fault(k, &k->trials[TRIAL_MISSING]);
     const char *outcome = json_cstring(json_get(work->said, "outcome"), "?");
     judge(k, CONTRACT_MANIFEST, manifest_fault(k, work),
           arena_printf(k->a, "outcome: %s", outcome));
     judge(k, CONTRACT_OUTPUTS, outputs_fault(k, work), "manifest.json, diff.patch, summary.md");
     judge(k, CONTRACT_LISTED, listed_fault(k, work), "all are there");
-    judge(k, CONTRACT_EXIT, exits, "as the outcome is");
+    judge_exit(k);
     judge(k, CONTRACT_INPUTS, input_fault(work), "unchanged");
     judge(k, CONTRACT_FRESH, fresh_fault(k), "nothing of the run before");
     judge(k, CONTRACT_PATCH, patch_fault(k, work), "as the workspace is");

@@ -318,7 +318,7 @@ FAULTS = {
     "bad-manifest": {"manifest", "missing_secret", "probe"},
     "no-summary": {"required_outputs"},
     "lists-ghost": {"listed_artifacts"},
-    "wrong-exit": {"exit_code"},
+    "wrong-exit": {"exit_code", "probe"},
     "empty-patch": {"patch"},
     "leaks-file": {"secrets_redacted"},
     "leaks-output": {"secrets_redacted"},
@@ -373,6 +373,30 @@ class Checks(harness.Case):
     def test_questions(self):
         failed = self.failed(self.program("waits"), "ADAPTER_KEY", args=self.grant(), env={"CONTRACT_TIMEOUT": "3"})
         self.assertIn("no_prompts", failed)
+
+    def shell(self, work, probe="exit 0", manifest=""):
+        """A program that leaves that manifest, and then ends as it is told to."""
+        leave = f"""printf '{manifest}' > "$HOLON_OUTPUT_DIR/manifest.json"\n""" if manifest else ""
+        self.scripts = getattr(self, "scripts", 0) + 1
+        return "exec:" + self.script(f"shell-{self.scripts}", f'{leave}if [ "$1" = --probe ]; then {probe}; fi\n{work}\n')
+
+    def test_exit_without_a_manifest(self):
+        """It need not say anything to end in a wrong way."""
+        for work, verdict, words in (("exit 42", "failed", "it exited with 42"), ("kill -9 $$", "failed", "signal 9 (KILL)"),
+                                     ("sleep 1000", "failed", "did not end"), ("exit 1", "skipped", "it exited with 1")):
+            with self.subTest(work):
+                found = self.findings(self.shell(work), env={"CONTRACT_TIMEOUT": "3"})["exit_code"]
+                self.assertEqual(found["verdict"], verdict, found)
+                self.assertIn(words, found["detail"])
+
+    def test_exit_of_the_probe(self):
+        manifest = '{"status":"completed","outcome":"success","duration":"1s","artifacts":[]}'
+        for probe, words in (("exit 1", "it exited with 1"), ("exit 77", "it exited with 77"), ("kill -9 $$", "signal 9 (KILL)")):
+            with self.subTest(probe):
+                found = self.findings(self.shell("exit 0", probe, manifest))
+                for check in ("probe", "exit_code"):
+                    self.assertEqual(found[check]["verdict"], "failed", found[check])
+                    self.assertIn(words, found[check]["detail"])
 
     def test_no_secret_declared(self):
         found = self.findings(self.program("needs-nothing"), args=self.grant())
