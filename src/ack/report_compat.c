@@ -3,6 +3,7 @@
  * The table of capabilities that the project publishes, as JSON and from that as Markdown. The JSON
  * is what is added to: an adapter that is not here today keeps the row that it had.
  */
+#include "ack/contract.h"
 #include "ack/report.h"
 #include "ack/report_priv.h"
 #include "base/json.h"
@@ -16,8 +17,15 @@ struct cell {
     const char *why;     /* skipped */
 };
 
+/* The checks of the file contract are of no capability; together they have a column of their own,
+ * and only where something of the kind was tried. */
+#define CONTRACT_COLUMN "contract"
+
 static bool needs(const struct scenario *s, const char *capability)
 {
+    if (s->contract != NULL) {
+        return str_eqc(str_of(capability), CONTRACT_COLUMN);
+    }
     for (const char **c = s->capabilities; c != NULL && *c != NULL; c++) {
         if (str_eqc(str_of(*c), capability)) {
             return true;
@@ -72,6 +80,12 @@ static struct json *make_cell(struct arena *a, const struct kit_report *r, const
     return o;
 }
 
+/* False: no contract applies to the adapter, and it says nothing about it. */
+static bool has_cell(const struct kit_adapter *x, struct str column)
+{
+    return !str_eqc(column, CONTRACT_COLUMN) || contract_applies(x->profile);
+}
+
 static struct json *make_row(struct arena *a, const struct kit_report *r,
                              const struct kit_adapter *x, const struct json *columns)
 {
@@ -79,7 +93,9 @@ static struct json *make_row(struct arena *a, const struct kit_report *r,
     struct json *cells = json_object(a);
     for (size_t i = 0; i < json_len(columns); i++) {
         struct str name = json_str(json_item(columns, i), STR_EMPTY);
-        json_set(a, cells, name, make_cell(a, r, x->name, name.ptr));
+        if (has_cell(x, name)) {
+            json_set(a, cells, name, make_cell(a, r, x->name, name.ptr));
+        }
     }
     json_setc(a, row, "adapter", json_cstr(a, x->name));
     json_setc(a, row, "version", json_cstr(a, x->version == NULL ? "" : x->version));
@@ -166,6 +182,20 @@ static void insert_row(struct arena *a, struct json *rows, struct json *row)
     }
 }
 
+static bool tries_contracts(const struct kit_report *r)
+{
+    bool found = false;
+    for (size_t i = 0; !found && i < r->len; i++) {
+        found = r->verdicts[i].scenario->contract != NULL;
+    }
+    for (size_t i = 0; found && i < r->adapters_len; i++) {
+        if (contract_applies(r->adapters[i].profile)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static struct json *make_table(struct arena *a, const struct kit_report *r,
                                const struct json *before)
 {
@@ -178,6 +208,9 @@ static struct json *make_table(struct arena *a, const struct kit_report *r,
         for (const char **c = r->verdicts[i].scenario->capabilities; c != NULL && *c != NULL; c++) {
             add_column(a, columns, str_of(*c));
         }
+    }
+    if (tries_contracts(r)) {
+        add_column(a, columns, STR(CONTRACT_COLUMN));
     }
     for (size_t i = 0; i < r->adapters_len; i++) {
         struct json *row = make_row(a, r, &r->adapters[i], columns);

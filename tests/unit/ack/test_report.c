@@ -10,7 +10,11 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <stdlib.h>
+
 #include "ack/report_priv.h"
+#include "base/file.h"
 #include "sample_report.h"
 
 static struct json *publish(struct arena *a, const struct kit_report *r, const struct json *before,
@@ -98,6 +102,60 @@ static void test_last_time(void **state)
     assert_int_equal(json_len(json_get(t, "rows")), 3);
 }
 
+/* Checks of the file contract: a column for all, in rows of adapters that it applies to. */
+static void test_contract(void **state)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    const struct profile program = { .name = "one", .driver = "contract" };
+    const struct profile other = { .name = "two", .driver = "acp" };
+    struct sample s;
+    const char *markdown;
+    sample_fill(&s, "it exited with 42");
+    s.adapters[0].profile = &other;
+    s.adapters[1].profile = &other;
+    for (size_t i = 0; i < 3; i++) { /* passed, failed, skipped */
+        s.scenarios[i].capabilities = NULL;
+        s.scenarios[i].contract = "x";
+    }
+    struct json *t = publish(a, &s.report, NULL, &markdown);
+    assert_null(strstr(markdown, "contract"));
+
+    s.adapters[0].profile = &program;
+    t = publish(a, &s.report, NULL, &markdown);
+    assert_state(t, 0, "contract", "failed");
+    assert_null(cell(t, 1, "contract"));
+    assert_non_null(strstr(markdown, " contract |\n"));
+    assert_non_null(strstr(markdown, "- contract: **failed** in 1 of 2: test_b\n"));
+
+    s.verdicts[1].status = VERDICT_PASSED;
+    t = publish(a, &s.report, NULL, &markdown);
+    assert_state(t, 0, "contract", "proven");
+    assert_null(strstr(markdown, "- contract"));
+}
+
+/* What is published stays as it is while nothing new is tried. */
+static void test_published(void **state)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    CLEANUP(buf) struct buf wanted = BUF_INIT(BUF_TEXT);
+    const char *dir = getenv("CINCH_SOURCE");
+    struct json *before;
+    const char *markdown;
+    struct err e;
+    if (dir == NULL) {
+        skip();
+    }
+    const char *path = arena_printf(a, "%s/docs/compatibility.json", dir);
+    assert_int_equal(file_read(AT_FDCWD, path, BUF_TEXT, &text, &e), 0);
+    path = arena_printf(a, "%s/docs/compatibility.md", dir);
+    assert_int_equal(file_read(AT_FDCWD, path, BUF_TEXT, &wanted, &e), 0);
+    assert_int_equal(json_parse(a, buf_str(&text), NULL, &before, &e), 0);
+    const struct kit_report nothing = { .started_at = "2026-11-16" };
+    (void)publish(a, &nothing, before, &markdown);
+    assert_string_equal(markdown, wanted.ptr);
+}
+
 static void test_bad_last_time(void **state)
 {
     static const char *const texts[] = {
@@ -159,7 +217,8 @@ static void test_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_truth),         cmocka_unit_test(test_last_time),
+        cmocka_unit_test(test_truth),         cmocka_unit_test(test_contract),
+        cmocka_unit_test(test_published),     cmocka_unit_test(test_last_time),
         cmocka_unit_test(test_bad_last_time), cmocka_unit_test(test_text),
         cmocka_unit_test(test_room),
     };
