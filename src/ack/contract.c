@@ -109,18 +109,19 @@ static int take_manifest(struct arena *a, struct kit_adapter *adapter, const str
 }
 
 static int ask(struct arena *a, struct kit_adapter *adapter, const struct kit_opts *o,
-               const char *dir, struct err *e)
+               const char *dir, struct contract_watch watch, struct err *e)
 {
     struct contract_opts opts;
     const struct json *manifest = NULL;
     int r = contract_prepare(a, o, adapter, dir, &opts, e);
+    opts.watch = watch;
     r = r < 0 ? r : contract_probe(a, &opts, &manifest, e);
     return r < 0 || declares_by_profile(adapter->profile) ? r
                                                           : take_manifest(a, adapter, manifest, e);
 }
 
 int contract_declare(struct arena *a, struct kit_adapter *adapter, const struct kit_opts *o,
-                     struct err *e)
+                     struct contract_watch watch, struct err *e)
 {
     const char *base = getenv("TMPDIR");
     char *dir = arena_printf(a, "%s/cinch-ack-probe-XXXXXX",
@@ -136,7 +137,7 @@ int contract_declare(struct arena *a, struct kit_adapter *adapter, const struct 
     if (mkdtemp(dir) == NULL) {
         return ERR_SYS_AS(e, ERR_OUTPUT, "make '%s'", dir);
     }
-    int r = ask(a, adapter, o, dir, e);
+    int r = ask(a, adapter, o, dir, watch, e);
     int gone = file_remove_tree(AT_FDCWD, dir, r < 0 ? NULL : e);
     return r < 0 ? r : gone;
 }

@@ -522,6 +522,16 @@ static void list_stale(struct kit *k, struct kit_report *ret)
     ret->stale = stale;
 }
 
+/* One that came before we heard them ourselves: nothing is begun. */
+static void take_signal(struct kit *k)
+{
+    const struct kit_ears *ears = &k->opts->ears;
+    int signo = ears->heard == NULL ? 0 : ears->heard(ears->owner);
+    if (signo != 0 && !k->interrupted) {
+        on_signal(k, signo);
+    }
+}
+
 /* Posted, so that the loop looks for signals at least once. */
 static void begin(void *arg)
 {
@@ -542,6 +552,7 @@ static int run_jobs(struct kit *k, struct err *e)
         r = timer_new(loop, on_tick, k, &k->tick, e);
     }
     if (r == 0) {
+        take_signal(k);
         try_contracts(k);
         loop_post(loop, begin, k);
         loop_run(loop);

@@ -56,6 +56,13 @@ struct kit_engine {
                     struct err *e);
 };
 
+/* Of a caller who heard signals before the kit does. It asks him when it does, so that none is
+ * lost between the two: the one that came, or 0. */
+struct kit_ears {
+    int (*heard)(void *owner); /* may be NULL */
+    void *owner;
+};
+
 struct kit_opts {
     struct kit_engine engine;
     struct kit_adapter *adapters;
@@ -77,6 +84,7 @@ struct kit_opts {
     const char *expected; /* file of expected failures; NULL: none */
     const char *const *environ;
     struct kit_watcher watcher;
+    struct kit_ears ears;
 };
 
 struct kit_report {
@@ -101,6 +109,7 @@ int kit_run(struct arena *a, const struct kit_opts *o, struct kit_report *ret,
 bool kit_failed(const struct kit_report *r);
 
 /* Is the adapter's program here, and which version? Fills available, why_not and version. Blocks
- * for at most a minute, if the program does not answer to --version. */
+ * for at most a minute, if the program does not answer to --version. ERR_CANCELLED as in
+ * proc/probe.h: who hears signals is told. */
 int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *env,
               struct err *e) MUST_USE;

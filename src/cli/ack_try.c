@@ -5,6 +5,7 @@
 #include "cli/ack_try.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include "cli/ack_choice.h"
 #include "cli/ack_screen.h"
 #include "cli/table.h"
+#include "io/loop.h"
+#include "io/sigwatch.h"
 
 #define PROOF_TIME (120 * NSEC_PER_SEC)
 
@@ -50,14 +53,90 @@ static int make_dir(struct cli *cli, const char *given, struct kit_opts *o, stru
     return o->dir == NULL ? ERR_SYS_AS(e, ERR_OUTPUT, "make '%s'", template) : 0;
 }
 
-static int probe_all(struct cli *cli, struct ack_screen *screen, struct kit_opts *o, struct err *e)
+/* --- signals while adapters are asked --- */
+
+static const int signals[] = { SIGINT, SIGTERM };
+
+struct ears {
+    struct loop *loop;
+    struct sigwatch *watches[ARRAY_LEN(signals)];
+    int signo; /* the first that came */
+    bool interrupted;
+};
+
+static void on_signal(void *arg, int signo)
+{
+    struct ears *ears = arg;
+    ears->signo = ears->signo == 0 ? signo : ears->signo;
+    ears->interrupted = true;
+    loop_stop(ears->loop);
+}
+
+static int ears_open(struct ears *ears, struct err *e)
+{
+    *ears = (struct ears) { 0 };
+    int r = loop_new(&ears->loop, e);
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(signals); i++) {
+        r = sigwatch_new(ears->loop, signals[i], on_signal, ears, &ears->watches[i], e);
+    }
+    return r;
+}
+
+static void ears_close(struct ears *ears)
+{
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+        ears->watches[i] = sigwatch_free(ears->watches[i]);
+    }
+    ears->loop = loop_free(ears->loop);
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+/* The signal that came; 0: none, until now. */
+static int ears_heard(void *arg)
+{
+    struct ears *ears = arg;
+    if (!ears->interrupted) {
+        loop_post(ears->loop, nothing, NULL); /* so that the loop looks once */
+        loop_run(ears->loop);
+    }
+    return ears->signo;
+}
+
+/* --- trying --- */
+
+static int probe_one(struct cli *cli, struct kit_adapter *adapter, const struct kit_opts *o,
+                     struct ears *ears, struct err *e)
+{
+    const struct contract_watch watch = { ears->loop, &ears->interrupted };
+    int r = kit_probe(cli->arena, adapter, o->environ, e);
+    if (r == 0 && ears_heard(ears) == 0) {
+        r = contract_declare(cli->arena, adapter, o, watch, e);
+    }
+    /* A signal also reaches who is asked, if it came from a terminal: what he says then is moot. */
+    return ears_heard(ears) != 0 ? 0 : r;
+}
+
+/* Those that are not asked any more are not here, as far as anybody knows. */
+static int probe_all(struct cli *cli, struct ack_screen *screen, struct kit_opts *o,
+                     struct ears *ears, struct err *e)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < o->adapters_len; i++) {
-        const char *note = arena_printf(cli->arena, "asking for versions: %s", o->adapters[i].name);
-        ack_screen_note(screen, note);
-        r = kit_probe(cli->arena, &o->adapters[i], o->environ, e);
-        r = r < 0 ? r : contract_declare(cli->arena, &o->adapters[i], o, e);
+        struct kit_adapter *adapter = &o->adapters[i];
+        if (ears_heard(ears) == 0) {
+            ack_screen_note(screen,
+                            arena_printf(cli->arena, "asking for versions: %s", adapter->name));
+            r = probe_one(cli, adapter, o, ears, e);
+        }
+        if (ears_heard(ears) != 0) {
+            adapter->available = false;
+            adapter->version = "";
+            adapter->why_not = "interrupted";
+        }
     }
     return r;
 }
@@ -66,11 +145,16 @@ int ack_try(struct cli *cli, const char *dir, struct kit_opts *o, struct kit_rep
             struct err *e)
 {
     struct ack_screen screen;
+    struct ears ears;
     ack_screen_init(&screen, cli);
     o->watcher = ack_screen_watcher(&screen);
-    int r = probe_all(cli, &screen, o, e);
+    int r = ears_open(&ears, e);
+    r = r < 0 ? r : probe_all(cli, &screen, o, &ears, e);
     r = r < 0 ? r : make_dir(cli, dir, o, e);
+    o->ears = (struct kit_ears) { ears_heard, &ears };
     r = r < 0 ? r : kit_run(cli->arena, o, ret, e);
+    o->ears = (struct kit_ears) { 0 };
+    ears_close(&ears);
     if (dir == NULL && o->dir != NULL) {
         (void)rmdir(o->dir); /* unless something was kept */
     }

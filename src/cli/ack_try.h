@@ -12,7 +12,8 @@
 struct kit_opts ack_try_defaults(void);
 
 /* Asks the adapters for their versions, and tries. Works in `dir`, or when that is NULL in a
- * directory of its own, of which only what is kept stays. */
+ * directory of its own, of which only what is kept stays. SIGINT and SIGTERM are heard from the
+ * beginning: those adapters that were not asked yet count as not here, and all is skipped. */
 int ack_try(struct cli *cli, const char *dir, struct kit_opts *o, struct kit_report *ret,
             struct err *e) MUST_USE;
 

@@ -242,14 +242,24 @@ class Ack(harness.Case):
     def test_interrupt_while_a_version_is_awaited(self):
         liar = self.add_liar()
         self.write("bin/liar", f"#!/bin/sh\nsleep 1000 &\necho $$ $! > {self.dir}/pids.new\nmv {self.dir}/pids.new {self.dir}/pids\nwait\n", 0o755)
-        ack = subprocess.Popen([harness.CINCH, "ack", *liar], env=self.env, cwd=self.dir, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        harness.wait_until(lambda: os.path.exists(self.path("pids")), "the question for the version")
-        ack.terminate()
-        self.assertEqual(ack.wait(harness.PATIENCE), -signal.SIGTERM)
-        with open(self.path("pids"), encoding="utf-8") as f:
-            pids = f.read().split()
-        harness.wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), "the end of all processes")
+        for signo, status in [(signal.SIGINT, 130), (signal.SIGTERM, 143)]:
+            ack = subprocess.Popen([harness.CINCH, "ack", *liar, "-a", "api-direct", "--tier", "1", "--json", "r.json"], env=self.env,
+                                   cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            harness.wait_until(lambda: os.path.exists(self.path("pids")), "the question for the version")
+            ack.send_signal(signo)
+            self.assertEqual(ack.wait(harness.PATIENCE), status)
+            with open(self.path("pids"), encoding="utf-8") as f:
+                pids = f.read().split()
+            harness.wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), "the end of all processes")
+            with open(self.path("r.json"), encoding="utf-8") as f:
+                report = json.load(f)
+            jsonschema.validate(report, validate.load_schema("ack-report"))
+            self.assertTrue(report["interrupted"])
+            self.assertEqual({v["adapter"] for v in report["verdicts"]}, {"liar", "api-direct"})
+            self.assertEqual({(v["status"], *v["why"]) for v in report["verdicts"]}, {("skipped", "interrupted")})
+            self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
+            os.unlink(self.path("pids"))
+            os.unlink(self.path("r.json"))
 
     def test_version_that_fails(self):
         liar = self.add_liar()

@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import shutil
+import signal
 import subprocess
 import xml.etree.ElementTree
 
@@ -82,6 +83,23 @@ class Programs(Third):
         self.assertEqual(ack.returncode, 143, err)
         self.assertIn("interrupted", out)
 
+    def test_interrupted_while_it_is_asked(self):
+        """--probe, before anything is tried: the report is written, and nothing stays."""
+        slow = self.script("slow", "sleep 1000\n")
+        for signo, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            ack = subprocess.Popen([harness.CINCH, "ack", "--adapter-exec", slow, "--json", "r.json"], env=self.env, cwd=self.dir,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            harness.wait_until(lambda: glob.glob(self.env["TMPDIR"] + "/cinch-ack-probe-*/runs/probe/*"), "the question")
+            ack.send_signal(signo)
+            _, err = ack.communicate(timeout=harness.PATIENCE)
+            self.assertEqual(ack.returncode, status, err)
+            with open(self.path("r.json"), encoding="utf-8") as f:
+                report = json.load(f)
+            self.assertTrue(report["interrupted"])
+            self.assertEqual({(v["status"], *v["why"]) for v in report["verdicts"]}, {("skipped", "interrupted")})
+            self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
+            os.unlink(self.path("r.json"))
+
     def test_faults(self):
         """Each break of the contract is a failure of its check, and of no other."""
         for mode in ("honest", "no-summary", "wrong-exit", "leaks-file", "no-probe"):
@@ -114,6 +132,9 @@ class Programs(Third):
         self.assertEqual(suite.get("failures"), "1")
         with open(self.path("r.html"), encoding="utf-8") as f:
             self.assertIn("contract_required_outputs", f.read())
+        self.assertEqual(self.ack(*options[:-2], "--publish-dir", "table").returncode, 1)
+        with open(self.path("table", "compatibility.md"), encoding="utf-8") as f:
+            self.assertIn("- contract: **failed** in 1 of 11: contract_required_outputs\n", f.read())
         known = self.write("known.yaml", "expected:\n  - {adapter: 'exec:*', scenario: contract_required_outputs, reason: known}\n")
         report = self.report(*options, "--expected-failures", known)
         self.assertEqual(set(self.of(report, "expected")), {"contract_required_outputs"})

@@ -96,7 +96,7 @@ static void hear(int signo)
     heard = signo;
 }
 
-/* With a handler the signal is told; without one it ends us, see test_ack.py. */
+/* With a handler the signal is told; without one it ends us. */
 static void test_signal(void **state)
 {
     struct sigaction before;
