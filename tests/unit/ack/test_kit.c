@@ -462,6 +462,28 @@ static void test_patience(void **state)
     assert_int_equal(kit_patience(&o, &own), 300 * NSEC_PER_SEC + grace);
 }
 
+static int heard_before(void *owner)
+{
+    (void)owner;
+    return SIGTERM;
+}
+
+/* By a signal that came while nobody but the caller heard it. */
+static void test_interrupted_before(void **state)
+{
+    struct fixture f;
+    set_up(&f, (const char *const[]) { "pass_1", "pass_2", NULL });
+    f.opts.ears.heard = heard_before;
+    run(&f);
+    assert_true(f.report.interrupted);
+    assert_int_equal(f.report.signo, SIGTERM);
+    assert_int_equal(f.counts.started, 0);
+    assert_int_equal(f.report.count[VERDICT_SKIPPED], 2);
+    assert_string_equal(f.report.verdicts[1].why, "interrupted");
+    assert_false(is_left(&f, ""));
+    tear_down(&f);
+}
+
 static void test_interrupt(void **state)
 {
     struct fixture f;
@@ -705,6 +727,7 @@ int main(void)
         cmocka_unit_test(test_flaky_interrupted),
         cmocka_unit_test(test_patience),
         cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_interrupted_before),
         cmocka_unit_test(test_dir_in_use),
         cmocka_unit_test(test_probe),
         cmocka_unit_test(test_probe_without_program),
