@@ -135,6 +135,10 @@ static void hold_files(const struct check_scene *s, const char *of, const char *
 {
     for (size_t i = 0; i < want->object.len; i++) {
         const struct json_member *m = &want->object.members[i];
+        if (!check_leads_down(m->key)) { /* what was filled in leads out */
+            finding(s->findings, "%s %.*s: " CHECK_LEADS_DOWN, of, STR_ARG(m->key));
+            continue;
+        }
         CLEANUP(buf) struct buf text = BUF_INIT(FILE_MAX);
         const char *path = arena_printf(s->arena, "%s/%.*s", dir, STR_ARG(m->key));
         const char *name = arena_printf(s->arena, "%s %.*s", of, STR_ARG(m->key));
@@ -261,6 +265,7 @@ static const struct check {
     check_fn *apply;
     const struct shape *shape;
     const char *needs[2]; /* keys that must be there */
+    check_rule *rule;     /* what holds of the keys together; NULL: nothing */
 } checks[] = {
     { "reason", WANT_MATCHER, check_reason },
     { "exit", WANT_MATCHER, check_exit },
@@ -273,16 +278,16 @@ static const struct check {
     { "outside", WANT_FILES, check_outside },
     { "record", WANT_FILES, check_record },
     { "usage", WANT_NUMBERS, check_usage },
-    { "event", WANT_SHAPE, check_event, event_shape, { "name" } },
-    { "entry", WANT_SHAPE, check_entry, entry_shape },
+    { "event", WANT_SHAPE, check_event, event_shape, { "name" }, rule_counted },
+    { "entry", WANT_SHAPE, check_entry, entry_shape, { NULL }, rule_counted },
     { "order", WANT_SHAPES, check_order, order_shape },
     { "transcript", WANT_ORACLE, check_transcript },
-    { "request", WANT_SHAPE, check_request, request_shape },
-    { "patch", WANT_SHAPE, check_patch, patch_shape },
-    { "session", WANT_SHAPE, check_session, session_shape, { "slice" } },
+    { "request", WANT_SHAPE, check_request, request_shape, { NULL }, rule_request },
+    { "patch", WANT_SHAPE, check_patch, patch_shape, { NULL }, rule_patch },
+    { "session", WANT_SHAPE, check_session, session_shape, { "slice" }, rule_counted },
     { "any_of", WANT_LISTS, check_any_of },
-    { "link", WANT_SHAPE, check_link, link_shape, { "from", "to" } },
-    { "same", WANT_SHAPE, check_same, same_shape, { "runs", "what" } },
+    { "link", WANT_SHAPE, check_link, link_shape, { "from", "to" }, rule_link },
+    { "same", WANT_SHAPE, check_same, same_shape, { "runs", "what" }, rule_same },
 };
 
 static const struct check *check_find(struct str name)
@@ -295,15 +300,9 @@ static const struct check *check_find(struct str name)
     return NULL;
 }
 
-static int complain(const struct json *v, const char *file, const char *why, struct err *e)
-{
-    char at[JSON_AT_LEN];
-    return ERR(e, ERR_CONFIG, "%s: %s", json_at(file, v, at), why);
-}
-
 bool check_leads_down(struct str path)
 {
-    bool down = true;
+    bool down = str_find(path, str_n("", 1)) == path.len; /* a NUL would be its end */
     do {
         struct str part = str_split(&path, '/');
         down = down && part.len > 0 && !str_eqc(part, ".") && !str_eqc(part, "..");
@@ -315,16 +314,16 @@ bool check_leads_down(struct str path)
 static int read_map(const struct check *c, const struct json *want, const char *file, struct err *e)
 {
     if (!json_is(want, JSON_OBJECT) || want->object.len == 0) {
-        return complain(want, file, "a map of names and matchers belongs here", e);
+        return check_refuse(want, file, "a map of names and matchers belongs here", e);
     }
     int r = 0;
     for (size_t i = 0; r == 0 && i < want->object.len; i++) {
         const struct json *v = want->object.members[i].value;
         if (c->kind == WANT_FILES) {
             bool down = check_leads_down(want->object.members[i].key);
-            r = down ? matcher_check(v, file, e) : complain(v, file, CHECK_LEADS_DOWN, e);
+            r = down ? matcher_check(v, file, e) : check_refuse(v, file, CHECK_LEADS_DOWN, e);
         } else if (!json_is(v, JSON_INT)) {
-            r = complain(v, file, "a whole number belongs here", e);
+            r = check_refuse(v, file, "a whole number belongs here", e);
         }
     }
     return r;
@@ -334,24 +333,17 @@ static int read_map(const struct check *c, const struct json *want, const char *
 static int read_member(const struct check *c, const struct json_member *m, const char *file,
                        struct err *e)
 {
+    char at[JSON_AT_LEN];
     bool each = str_eqc(m->key, "each");
+    if (json_is(m->value, JSON_NULL)) {
+        return ERR(e, ERR_CONFIG, "%s: '%.*s' is null, which says nothing",
+                   json_at(file, m->value, at), STR_ARG(m->key));
+    }
     if (str_eqc(m->key, "where") || (each && c->shape != session_shape)) {
         return matcher_check_pointers(m->value, file, e);
     }
     if (each || str_eqc(m->key, "text") || str_eqc(m->key, "count") || str_eqc(m->key, "any")) {
         return matcher_check(m->value, file, e);
-    }
-    for (size_t i = 0; str_eqc(m->key, "what") && i < json_len(m->value); i++) {
-        if (!check_same_knows(json_str(json_item(m->value, i), STR_EMPTY))) {
-            return complain(json_item(m->value, i), file,
-                            "what can be the same: events, transcript, patch, text", e);
-        }
-    }
-    if (str_eqc(m->key, "number") && json_int(m->value, 0) < 1) {
-        return complain(m->value, file, "requests are counted from 1", e);
-    }
-    if (str_eqc(m->key, "runs") && json_len(m->value) < 2) {
-        return complain(m->value, file, "it takes two runs to be the same", e);
     }
     return 0;
 }
@@ -374,7 +366,7 @@ static int read_shape(const struct check *c, const struct json *want, const char
     for (size_t i = 0; r == 0 && i < want->object.len; i++) {
         r = read_member(c, &want->object.members[i], file, e);
     }
-    return r;
+    return r < 0 || c->rule == NULL ? r : c->rule(want, file, e);
 }
 
 static int read_list_item(const struct check *c, const struct json *v, const char *file,
@@ -386,11 +378,11 @@ static int read_list_item(const struct check *c, const struct json *v, const cha
     }
     if (c->kind == WANT_LISTS) {
         return json_len(v) > 0 ? checks_read(v, file, e)
-                               : complain(v, file, "a list of checks belongs here", e);
+                               : check_refuse(v, file, "a list of checks belongs here", e);
     }
     return oracle_check_find(json_str(v, STR_EMPTY), &found)
                ? 0
-               : complain(v, file, "no check of transcripts has this name", e);
+               : check_refuse(v, file, "no check of transcripts has this name", e);
 }
 
 static int read_list(const struct check *c, const struct json *want, const char *file,
@@ -407,11 +399,20 @@ static int read_list(const struct check *c, const struct json *want, const char 
     return r;
 }
 
+/* Exit status and visits are numbers from 0 on, like what is counted. */
+static int read_matcher(const struct check *c, const struct json *want, const char *file,
+                        struct err *e)
+{
+    bool number = c->apply == check_exit || c->apply == check_visits;
+    int r = matcher_check(want, file, e);
+    return r < 0 || !number ? r : check_refuse_idle(want, file, e);
+}
+
 static int read_check(const struct json *item, const char *file, struct err *e)
 {
     char at[JSON_AT_LEN];
     if (!json_is(item, JSON_OBJECT) || item->object.len != 1) {
-        return complain(item, file, "a check is a map with one key", e);
+        return check_refuse(item, file, "a check is a map with one key", e);
     }
     const struct json_member *m = &item->object.members[0];
     const struct check *c = check_find(m->key);
@@ -421,7 +422,7 @@ static int read_check(const struct json *item, const char *file, struct err *e)
     }
     switch (c->kind) {
     case WANT_MATCHER:
-        return matcher_check(m->value, file, e);
+        return read_matcher(c, m->value, file, e);
     case WANT_POINTERS:
         return matcher_check_pointers(m->value, file, e);
     case WANT_FILES:
@@ -440,7 +441,7 @@ static int read_check(const struct json *item, const char *file, struct err *e)
 int checks_read(const struct json *list, const char *file, struct err *e)
 {
     if (list != NULL && !json_is(list, JSON_ARRAY)) {
-        return complain(list, file, "a list of checks belongs here", e);
+        return check_refuse(list, file, "a list of checks belongs here", e);
     }
     int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(list); i++) {

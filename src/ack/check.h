@@ -12,7 +12,7 @@
  *   entry: {type, source, where, count, each}    the transcript
  *   order: [{type, where} …]               the first entries that fit come in this order
  *   transcript: [NAME …]                   checks of the transcript oracle (record/oracle.h)
- *   request: {number | any | none | last, text, where, count}   what the model was asked
+ *   request: {number | last | any | none | count, text, where}   what the model was asked
  *   patch: {has, lacks, contains, empty}   diff.patch; has and lacks are lists of paths
  *   session: {slice, count, any, each}     what tools remembered
  *   outside: {PATH: MATCHER}               files beside the workspace; null: must not exist
@@ -58,10 +58,12 @@ struct check_scene {
     struct findings *findings;
 };
 
-/* Files of a scenario lie below the directory that is meant: no part of the path leads out. */
+/* Files of a scenario lie below the directory that is meant: no part of the path leads out, and it
+ * has no NUL. */
 bool check_leads_down(struct str path);
 #define CHECK_LEADS_DOWN "the path of a file is relative and leads down"
 
-/* ERR_CONFIG: no such check, or not what it wants. */
+/* ERR_CONFIG: no such check, not what it wants, or a check that ignores a part of what it says or
+ * could not fail. */
 int checks_read(const struct json *list, const char *file, struct err *e) MUST_USE;
 void checks_apply(const struct json *list, const struct check_scene *scene);

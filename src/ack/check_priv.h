@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inside of the checks: what check.c, check_record.c and check_wire.c share.
+ * Inside of the checks: what check.c, check_rule.c, check_record.c and check_wire.c share.
  */
 #pragma once
 
@@ -21,3 +21,12 @@ check_fn check_request, check_usage, check_patch;
 
 /* Is it something that two runs can have in common? */
 bool check_same_knows(struct str what);
+
+/* What a check must say, beyond the form of each key, so that all of it counts and it can fail. */
+typedef int check_rule(const struct json *want, const char *file, struct err *e);
+check_rule rule_counted, rule_request, rule_patch, rule_link, rule_same;
+
+/* ERR_CONFIG, with the place. */
+int check_refuse(const struct json *v, const char *file, const char *why, struct err *e) MUST_USE;
+/* The same when the matcher holds for every number from 0 on; else 0. */
+int check_refuse_idle(const struct json *m, const char *file, struct err *e) MUST_USE;

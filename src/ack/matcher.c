@@ -6,7 +6,11 @@
 
 #include "base/regex.h"
 
-enum { SHOWN_MAX = 300 /* bytes of a value in a sentence */ };
+enum {
+    SHOWN_MAX = 300,         /* bytes of a value in a sentence */
+    BOUNDS_MAX = 64,         /* numbers of a matcher around which counts are tried */
+    COUNT_LARGE = 1000000000 /* what is counted comes to less */
+};
 
 const char *matcher_shown(struct arena *a, const struct json *v)
 {
@@ -145,11 +149,13 @@ static bool holds_not(struct arena *a, const struct json *want, const struct jso
 /* What the word wants to be told, for the check at reading time. */
 enum operand {
     OPERAND_ANY,
+    OPERAND_PART, /* any value, but no empty text */
     OPERAND_TEXT,
     OPERAND_PATTERN,
     OPERAND_NUMBER,
     OPERAND_BOOL,
     OPERAND_MATCHER,
+    OPERAND_COUNT, /* a matcher of a number from 0 on */
     OPERAND_MAP
 };
 
@@ -159,7 +165,7 @@ static const struct word {
     bool (*holds)(struct arena *a, const struct json *want, const struct json *v);
 } words[] = {
     { "equals", OPERAND_ANY, holds_equals },
-    { "contains", OPERAND_ANY, holds_contains },
+    { "contains", OPERAND_PART, holds_contains },
     { "matches", OPERAND_PATTERN, holds_matches },
     { "starts", OPERAND_TEXT, holds_starts },
     { "ends", OPERAND_TEXT, holds_ends },
@@ -167,7 +173,7 @@ static const struct word {
     { "present", OPERAND_BOOL, holds_present },
     { "at_least", OPERAND_NUMBER, holds_at_least },
     { "at_most", OPERAND_NUMBER, holds_at_most },
-    { "len", OPERAND_MATCHER, holds_len },
+    { "len", OPERAND_COUNT, holds_len },
     { "any", OPERAND_MATCHER, holds_any },
     { "each", OPERAND_MATCHER, holds_each },
     { "at", OPERAND_MAP, holds_at },
@@ -191,6 +197,16 @@ static int wrong(const struct json_member *m, const char *file, const char *want
                wanted);
 }
 
+/* Every text has it, and begins and ends with it. */
+static int check_says(const struct json_member *m, const char *file, struct err *e)
+{
+    char at[JSON_AT_LEN];
+    bool empty = json_is(m->value, JSON_STRING) && m->value->string.len == 0;
+    return !empty ? 0
+                  : ERR(e, ERR_CONFIG, "%s: '%.*s' of an empty text holds always",
+                        json_at(file, m->value, at), STR_ARG(m->key));
+}
+
 static int check_pattern(const struct json_member *m, const char *file, struct err *e)
 {
     char at[JSON_AT_LEN];
@@ -199,8 +215,17 @@ static int check_pattern(const struct json_member *m, const char *file, struct e
     }
     struct err why = { 0 };
     return regex_check(m->value->string, &why) == 0
-               ? 0
+               ? check_says(m, file, e)
                : ERR(e, ERR_CONFIG, "%s: %s", json_at(file, m->value, at), why.msg);
+}
+
+static int check_len(const struct json_member *m, const char *file, struct err *e)
+{
+    char at[JSON_AT_LEN];
+    int r = matcher_check(m->value, file, e);
+    return r < 0 || !matcher_holds_for_counts(m->value)
+               ? r
+               : ERR(e, ERR_CONFIG, "%s: this holds for every length", json_at(file, m->value, at));
 }
 
 static int check_operand(const struct word *w, const struct json_member *m, const char *file,
@@ -209,8 +234,11 @@ static int check_operand(const struct word *w, const struct json_member *m, cons
     switch (w->operand) {
     case OPERAND_ANY:
         return 0;
+    case OPERAND_PART:
+        return check_says(m, file, e);
     case OPERAND_TEXT:
-        return json_is(m->value, JSON_STRING) ? 0 : wrong(m, file, "a text", e);
+        return json_is(m->value, JSON_STRING) ? check_says(m, file, e)
+                                              : wrong(m, file, "a text", e);
     case OPERAND_PATTERN:
         return check_pattern(m, file, e);
     case OPERAND_NUMBER:
@@ -219,6 +247,8 @@ static int check_operand(const struct word *w, const struct json_member *m, cons
         return json_is(m->value, JSON_BOOL) ? 0 : wrong(m, file, "true or false", e);
     case OPERAND_MATCHER:
         return matcher_check(m->value, file, e);
+    case OPERAND_COUNT:
+        return check_len(m, file, e);
     case OPERAND_MAP:
         return matcher_check_pointers(m->value, file, e);
     }
@@ -292,4 +322,46 @@ bool matcher_holds(struct arena *a, const struct json *m, const struct json *v,
         explain(a, m, v, ret_why);
     }
     return holds;
+}
+
+/* --- what can be counted --- */
+
+static bool holds_at_count(struct arena *a, const struct json *m, int64_t n)
+{
+    return n < 0 || matcher_holds(a, m, json_integer(a, n), NULL);
+}
+
+static bool holds_near(struct arena *a, const struct json *m, double bound)
+{
+    if (!(bound >= 0 && bound < COUNT_LARGE)) {
+        return true; /* as for 0, and for a large number */
+    }
+    int64_t n = (int64_t)bound;
+    return holds_at_count(a, m, n - 1) && holds_at_count(a, m, n) && holds_at_count(a, m, n + 1);
+}
+
+/* Does it hold near all numbers in this part of it? With too many of them: no. */
+static bool holds_near_bounds(struct arena *a, const struct json *m, const struct json *part,
+                              int *left)
+{
+    if (is_number(part)) {
+        return (*left)-- > 0 && holds_near(a, m, json_real(part, 0));
+    }
+    bool holds = true;
+    for (size_t i = 0; holds && json_is(part, JSON_ARRAY) && i < part->array.len; i++) {
+        holds = holds_near_bounds(a, m, part->array.items[i], left);
+    }
+    for (size_t i = 0; holds && json_is(part, JSON_OBJECT) && i < part->object.len; i++) {
+        holds = holds_near_bounds(a, m, part->object.members[i].value, left);
+    }
+    return holds;
+}
+
+/* Whether a number fits can only change where the matcher names one: it is enough to look there. */
+bool matcher_holds_for_counts(const struct json *m)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    int left = BOUNDS_MAX;
+    return holds_at_count(a, m, 0) && holds_at_count(a, m, COUNT_LARGE) &&
+           holds_near_bounds(a, m, m, &left);
 }

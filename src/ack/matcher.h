@@ -28,9 +28,14 @@
 #include "base/err.h"
 #include "base/json.h"
 
+/* ERR_CONFIG: not the form of one, or it demands nothing: an empty map, an empty text to contain or
+ * to match, a `len` that every length has. */
 int matcher_check(const struct json *m, const char *file, struct err *e) MUST_USE;
 /* The same for {POINTER: MATCHER}, which must say something. */
 int matcher_check_pointers(const struct json *map, const char *file, struct err *e) MUST_USE;
+/* Does it hold for every number from 0 on, as {at_least: 0} does? Then it demands nothing of what
+ * is counted. The matcher has been checked. */
+bool matcher_holds_for_counts(const struct json *m);
 /* On false, *ret_why (may be NULL) says what was wanted and what was found, in the arena. */
 bool matcher_holds(struct arena *a, const struct json *m, const struct json *v,
                    const char **ret_why);

@@ -35,6 +35,14 @@ echo "something else <\\033[31m&>"
 """
 
 
+# Checks that could not fail, or would ignore a part of what they say.
+IDLE = ["text: {contains: ''}", "text: {starts: ''}", "text: {ends: ''}", "text: {len: {at_least: 0}}", "visits: {at_least: 0}",
+        "request: {last: true, none: true}", "request: {number: 1, count: 99}", "request: {none: true, count: 5}",
+        "request: {any: true, number: 1}", "request: {none: false}", "request: {count: {at_least: 0}}", "patch: {has: []}",
+        "patch: {lacks: ['']}", "patch: {contains: ''}", "same: {runs: [a, b], what: []}", "same: {runs: [a, a], what: [text]}",
+        "link: {from: {}, to: {}}"]
+
+
 class Ack(harness.Case):
     def setUp(self):
         super().setUp()
@@ -482,7 +490,8 @@ class Ack(harness.Case):
                      good + ", workspace: {../x: y}", good + ", outside: {/x: y}", good + ", copies: 2, runs: [{name: b}]",
                      good + ", expect: [{record: {/etc/x: y}}]", good + ", expect: [{outside: {a/../x: y}}]",
                      good + ", runs: []", good + ", live: {promt: x}", good + ", script: {turns: []}",
-                     good + ", expect: [{reason: x, text: y}]", good + ", signal: {name: HUP}"):
+                     good + ", expect: [{reason: x, text: y}]", good + ", signal: {name: HUP}",
+                     *(good + f", expect: [{{{check}}}]" for check in IDLE)):
             with self.subTest(refused=text):
                 self.write("bad.yaml", f"scenarios: [{{{text}}}]\n")
                 self.assertFalse(check.is_valid(yaml.safe_load(f"scenarios: [{{{text}}}]")))

@@ -163,6 +163,9 @@ static const struct {
     { "{event: {name: ToolInvoked, count: 2, each: {/context/name: note}}}", NULL },
     { "{event: {name: ToolInvoked, where: {/context/success: true}, count: 1}}", NULL },
     { "{event: {name: Nothing, count: 0}}", NULL },
+    { "{event: {name: Nothing, count: {at_least: 0}, each: {/context/name: note}}}", NULL },
+    { "{request: {any: true}}", NULL },
+    { "{request: {none: true}}", "request: 2 fit, and none should" },
     { "{event: {name: Nothing}}", "event Nothing: there is none" },
     { "{event: {name: ToolInvoked, count: 1}}", "event ToolInvoked: count: wanted 1, found 2" },
     { "{event: {name: ToolInvoked, each: {/context/success: true}}}",
@@ -213,7 +216,7 @@ static const struct {
     { "{link: {from: {name: PromptRendered, at: /context/event_id}, "
       "to: {name: ToolInvoked, at: /context/name}}}",
       "link: 'e1' and 'note' are not the same" },
-    { "{link: {from: {name: None, at: /a}, to: {name: None, at: /a}}}",
+    { "{link: {from: {name: None, at: /a}, to: {name: None, at: /b}}}",
       "link: 'nothing' and 'nothing' are not the same" },
     { "{any_of: [[{exit: 0}], [{exit: 3}, {visits: 2}]]}", NULL },
     { "{any_of: [[{exit: 0}, {visits: 1}], [{exit: 3}, {visits: 1}]]}",
@@ -232,6 +235,15 @@ static void test_checks(void **state)
         }
         assert_null(strchr(text, '\n'));
     }
+}
+
+/* What a placeholder became must not lead out, whatever the file said. */
+static void test_filled_paths(void **state)
+{
+    struct record *r = *state;
+    checks_apply(tree("[{outside: {../x: null, '/etc/passwd': {contains: root}}}]"), &r->scene);
+    assert_int_equal(r->findings.len, 2);
+    assert_non_null(strstr(r->findings.text.ptr, "outside ../x: the path of a file is relative"));
 }
 
 /* Without a session, traffic or a patch, checks of them fail; nothing is taken for granted. */
@@ -315,6 +327,18 @@ static void test_findings_are_counted_when_full(void **state)
     buf_done(&f.text);
 }
 
+static void expect_refusal(const char *check, const char *message)
+{
+    struct err e = { 0 };
+    const struct json *list = tree(arena_printf(arena, "- %s", check));
+    if (checks_read(list, "f.yaml", &e) != -ERR_CONFIG) {
+        fail_msg("it was read: %s", check);
+    }
+    if (strstr(e.msg, message) == NULL) {
+        fail_msg("'%s' is not in '%s'", message, e.msg);
+    }
+}
+
 static void test_mistakes(void **state)
 {
     static const struct {
@@ -362,12 +386,7 @@ static void test_mistakes(void **state)
         { "any_of: [[reson: x]]", "no check is called 'reson'" },
     };
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-        struct err e = { 0 };
-        const struct json *list = tree(arena_printf(arena, "- %s", wrong[i].check));
-        assert_int_equal(checks_read(list, "f.yaml", &e), -ERR_CONFIG);
-        if (strstr(e.msg, wrong[i].message) == NULL) {
-            fail_msg("'%s' is not in '%s'", wrong[i].message, e.msg);
-        }
+        expect_refusal(wrong[i].check, wrong[i].message);
     }
     struct err e = { 0 };
     assert_int_equal(checks_read(tree("{reason: x}"), "f.yaml", &e), -ERR_CONFIG);
@@ -375,17 +394,62 @@ static void test_mistakes(void **state)
     assert_int_equal(checks_read(NULL, "f.yaml", &e), 0);
 }
 
+/* A check must be able to fail, and mean all that it says. */
+static void test_idle_checks(void **state)
+{
+    static const struct {
+        const char *check, *message;
+    } idle[] = {
+        /* What would be ignored. */
+        { "request: {last: true, none: true}", "f.yaml:1:31: one of 'number', 'last', 'any'" },
+        { "request: {number: 1, none: true}", "another would be ignored" },
+        { "request: {number: 1, count: 99}", "f.yaml:1:31: one of 'number', 'last', 'any'" },
+        { "request: {last: true, count: 1}", "another would be ignored" },
+        { "request: {none: true, count: 5}", "another would be ignored" },
+        { "request: {any: true, count: 0}", "another would be ignored" },
+        { "request: {any: true, none: true}", "another would be ignored" },
+        { "request: {none: false}", "f.yaml:1:19: 'last', 'any' and 'none' are true, or are left" },
+        { "request: {any: false, text: x}", "are true, or are left out" },
+        { "request: {last: false}", "are true, or are left out" },
+        { "request: {none: true, text: null}", "f.yaml:1:31: 'text' is null, which says nothing" },
+        { "patch: {empty: null}", "'empty' is null, which says nothing" },
+        /* What could not fail. */
+        { "request: {count: {at_least: 0}}", "f.yaml:1:20: this holds for every number from 0" },
+        { "event: {name: x, count: {at_least: 0}}", "this holds for every number from 0" },
+        { "entry: {type: x, count: {at_least: -1}}", "this holds for every number from 0" },
+        { "session: {slice: x, count: {at_least: 0}}", "this holds for every number from 0" },
+        { "session: {slice: x, any: {}}", "an empty matcher holds always" },
+        { "visits: {at_least: 0}", "f.yaml:1:11: this holds for every number from 0" },
+        { "exit: {at_least: 0}", "this holds for every number from 0" },
+        { "patch: {has: []}", "f.yaml:1:16: an empty list of paths holds always" },
+        { "patch: {lacks: []}", "an empty list of paths holds always" },
+        { "patch: {has: [a, '']}", "f.yaml:1:20: the path of a file is relative and leads down" },
+        { "patch: {lacks: ['']}", "the path of a file is relative and leads down" },
+        { "patch: {lacks: [../a]}", "the path of a file is relative and leads down" },
+        { "patch: {contains: ''}", "f.yaml:1:21: every patch contains an empty text" },
+        { "record: {\"a\\0b\": null}", "the path of a file is relative and leads down" },
+        { "same: {runs: [a, b], what: []}", "f.yaml:1:30: what can be the same" },
+        { "same: {runs: [a, b, a], what: [text]}", "f.yaml:1:23: a run is always the same as" },
+        { "link: {from: {}, to: {}}", "f.yaml:1:16: a place is the 'name' of an event" },
+        { "link: {from: {name: x, at: /a}, to: {name: x}}", "a place is the 'name' of an event" },
+        { "link: {from: {name: x, at: /a}, to: {at: /a}}", "a place is the 'name' of an event" },
+        { "link: {from: {name: x, at: a}, to: {name: x, at: /a}}", "a place is the 'name'" },
+        { "link: {from: {name: x, at: /a}, to: {at: /a, name: x}}", "these are one" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(idle); i++) {
+        expect_refusal(idle[i].check, idle[i].message);
+    }
+}
+
 #define RECORD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RECORD_TEST(test_checks),
-        RECORD_TEST(test_empty_record),
-        RECORD_TEST(test_same),
-        RECORD_TEST(test_transcript),
-        RECORD_TEST(test_findings_are_counted_when_full),
-        RECORD_TEST(test_mistakes),
+        RECORD_TEST(test_checks),       RECORD_TEST(test_filled_paths),
+        RECORD_TEST(test_empty_record), RECORD_TEST(test_same),
+        RECORD_TEST(test_transcript),   RECORD_TEST(test_findings_are_counted_when_full),
+        RECORD_TEST(test_mistakes),     RECORD_TEST(test_idle_checks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,6 +112,15 @@ static void test_mistakes(void **state)
         { "{at: {}}", "a map of JSON pointers and matchers belongs here" },
         { "{at: {name: x}}", "f.yaml:1:13: 'name' is no JSON pointer: it begins with '/'" },
         { "{at: {/name: {}}}", "an empty matcher" },
+        { "{each: {}}", "an empty matcher" },
+        /* What every text has. */
+        { "{contains: ''}", "f.yaml:1:12: 'contains' of an empty text holds always" },
+        { "{starts: ''}", "'starts' of an empty text holds always" },
+        { "{ends: ''}", "'ends' of an empty text holds always" },
+        { "{matches: ''}", "'matches' of an empty text holds always" },
+        { "{not: {any: {contains: ''}}}", "'contains' of an empty text holds always" },
+        { "{len: {at_least: 0}}", "f.yaml:1:7: this holds for every length" },
+        { "{len: {not: {at_most: -1}}}", "this holds for every length" },
     };
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         struct err e = { 0 };
@@ -122,15 +131,57 @@ static void test_mistakes(void **state)
     }
 }
 
+/* What is counted is 0 or more: some matchers demand nothing of that. */
+static void test_counts(void **state)
+{
+    static const char *const idle[] = {
+        "{at_least: 0}",
+        "{at_least: -0.5}",
+        "{at_most: 10000000000}",
+        "{present: true}",
+        "{not: x}",
+        "{not: -1}",
+        "{not: 0.5}",
+        "{not: {equals: 5, at_least: 6}}",
+        "{not: {contains: 5}}",
+        "{at_least: 0, not: {at_most: -3}}",
+    };
+    static const char *const good[] = {
+        "0",
+        "3",
+        "x",
+        "{equals: 0}",
+        "{at_least: 1}",
+        "{at_least: 0.5}",
+        "{at_most: 0}",
+        "{at_most: 999}",
+        "{not: 0}",
+        "{not: 7}",
+        "{not: {at_least: 5, at_most: 5}}",
+        "{at_least: 0, at_most: 7}",
+        "{at_least: 10000000000}",
+        "{present: false}",
+        "{contains: 5}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(idle); i++) {
+        if (!matcher_holds_for_counts(tree(idle[i]))) {
+            fail_msg("%s holds for all", idle[i]);
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        if (matcher_holds_for_counts(tree(good[i]))) {
+            fail_msg("%s does not hold for all", good[i]);
+        }
+    }
+}
+
 #define VALUE_TEST(f) cmocka_unit_test_setup_teardown(f, arena_setup, arena_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        VALUE_TEST(test_words),
-        VALUE_TEST(test_absence),
-        VALUE_TEST(test_sentence),
-        VALUE_TEST(test_mistakes),
+        VALUE_TEST(test_words),    VALUE_TEST(test_absence), VALUE_TEST(test_sentence),
+        VALUE_TEST(test_mistakes), VALUE_TEST(test_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
