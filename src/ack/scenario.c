@@ -10,6 +10,7 @@
 
 #include "ack/builtin.h"
 #include "ack/check.h"
+#include "ack/stage.h"
 #include "base/file.h"
 #include "base/shape.h"
 #include "base/yaml.h"
@@ -25,6 +26,8 @@ enum {
 };
 
 #define SCENARIO_FILE_MAX (4u << 20)
+/* The run below it gets 4/5 of that, in whole seconds: less would be none. */
+#define TIMEOUT_LEAST (2 * NSEC_PER_SEC)
 
 static const struct shape signal_shape[] = {
     { "to", SHAPE_WORD, .words = "cinch|harness" },
@@ -268,6 +271,60 @@ static bool is_name(struct str s)
     return s.len > 0 && s.len <= NAME_MAX_LEN;
 }
 
+/* The checks of the file contract are called so, and have the directory of that name
+ * (ack/contract.h). */
+static bool is_reserved(struct str name)
+{
+    return str_eqc(name, "contract") || str_starts(name, STR("contract_"));
+}
+
+static int check_name(const struct reading *rd, const struct json *own, const char *name,
+                      struct err *e)
+{
+    if (!is_name(str_of(name))) {
+        return complain(rd, own, "a name is made of a-z, 0-9 and _, at most 80 of them", e);
+    }
+    return !is_reserved(str_of(name))
+               ? 0
+               : complain_of(rd, own, "the checks of the file contract have such names",
+                             str_of(name), e);
+}
+
+static int check_timeout(const struct reading *rd, const struct json *v, struct err *e)
+{
+    bool enough = shape_duration(v, TIMEOUT_LEAST) >= TIMEOUT_LEAST;
+    return enough ? 0 : complain(rd, v, "'timeout' is at least 2 s", e);
+}
+
+/* Adds what the placeholders of a text come to; `at` is where it stands. */
+static int add_room(const struct reading *rd, struct str text, const struct json *at, int64_t *room,
+                    struct err *e)
+{
+    int64_t n = stage_fill_cost(text);
+    *room += n;
+    if (n < 0) {
+        return complain(rd, at, "'%{fill:N}' has a number from 1 to 16777216", e);
+    }
+    return *room <= STAGE_FILL_MAX
+               ? 0
+               : complain(rd, at, "the placeholders of a scenario come to at most 16 MiB", e);
+}
+
+/* Recursion is bounded by the depth limit of the parser. */
+static int check_room(const struct reading *rd, const struct json *v, int64_t *room, struct err *e)
+{
+    int r = json_is(v, JSON_STRING) ? add_room(rd, v->string, v, room, e) : 0;
+    for (size_t i = 0; r == 0 && json_is(v, JSON_ARRAY) && i < v->array.len; i++) {
+        r = check_room(rd, v->array.items[i], room, e);
+    }
+    for (size_t i = 0; r == 0 && json_is(v, JSON_OBJECT) && i < v->object.len; i++) {
+        const struct json_member *m = &v->object.members[i];
+        r = add_room(rd, m->key, m->value, room, e);
+        r = r < 0 ? r : check_room(rd, m->value, room, e);
+    }
+    return r;
+}
+
 static int check_files(const struct reading *rd, const struct json *files, struct err *e)
 {
     for (size_t i = 0; json_is(files, JSON_OBJECT) && i < files->object.len; i++) {
@@ -329,10 +386,14 @@ static int read_scenario(const struct reading *rd, const struct json *own, struc
     if (s->name == NULL || s->task == NULL || s->summary[0] == '\0') {
         return complain(rd, own, "a scenario has a name, a summary and a task", e);
     }
-    if (!is_name(str_of(s->name))) {
-        return complain(rd, own, "a name is made of a-z, 0-9 and _, at most 80 of them", e);
+    int r = check_name(rd, own, s->name, e);
+    if (r < 0) {
+        return r;
     }
-    int r = read_capabilities(rd, v, s, e);
+    int64_t room = 0;
+    r = read_capabilities(rd, v, s, e);
+    r = r < 0 ? r : check_timeout(rd, json_get(v, "timeout"), e);
+    r = r < 0 ? r : check_room(rd, v, &room, e);
     r = r < 0 ? r : check_files(rd, s->workspace, e);
     r = r < 0 ? r : check_files(rd, s->outside, e);
     r = r < 0 ? r : read_runs(rd, v, s, e);

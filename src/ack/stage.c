@@ -13,78 +13,137 @@
 #include "base/sha256.h"
 #include "workspace/git.h"
 
-enum { FILL_MAX = 16 << 20, STAGE_FILE_MAX = 64 << 20, KEY_LONGEST = 40 };
+enum { STAGE_FILE_MAX = 64 << 20, KEY_LONGEST = 40 };
 
 /* --- placeholders --- */
 
-static void fill_words(struct buf *out, struct str count)
+/* N of "fill:N"; -1: it is no number, or out of bounds. */
+static int64_t fill_size(struct str name)
+{
+    int64_t n = 0;
+    bool good = str_to_i64(str_slice(name, 5, name.len), &n) && n >= 1 && n <= STAGE_FILL_MAX;
+    return good ? n : -1;
+}
+
+static int fill_words(struct buf *out, struct str name, struct err *e)
 {
     static const char words[] = "all work and no play ";
-    int64_t n = 0;
-    if (!str_to_i64(count, &n) || n < 0 || n > FILL_MAX) {
-        return;
+    const int64_t whole = sizeof words - 1;
+    int64_t n = fill_size(name);
+    int r = n < 0 ? ERR(e, ERR_CONFIG, "%%{fill:N} has a number from 1 to %d", STAGE_FILL_MAX) : 0;
+    for (; r == 0 && n > 0; n -= whole) {
+        r = buf_append(out, str_n(words, (size_t)(n < whole ? n : whole)), e);
     }
-    for (int64_t i = 0; i < n; i++) {
-        buf_add(out, str_n(&words[i % (int64_t)(sizeof words - 1)], 1));
-    }
+    return r;
 }
 
 /* The adapter's name as a part of other names, whatever it is ("exec:/x/y"). */
-static void fill_key(struct buf *out, const char *name)
+static int fill_key(struct buf *out, const char *name, struct err *e)
 {
-    size_t n = 0;
-    for (const char *p = name; *p != '\0' && n < KEY_LONGEST; p++, n++) {
-        bool good = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-                    (*p >= '0' && *p <= '9') || *p == '-' || *p == '_';
-        buf_add(out, good ? str_n(p, 1) : STR("_"));
+    int r = 0;
+    for (size_t i = 0; r == 0 && name[i] != '\0' && i < KEY_LONGEST; i++) {
+        char c = name[i];
+        bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    c == '-' || c == '_';
+        r = buf_append_c(out, good ? c : '_', e);
     }
+    return r;
 }
 
-static void fill_one(const struct stage *st, struct str name, struct buf *out)
+enum value { VALUE_WORKSPACE, VALUE_OUTSIDE, VALUE_DIR, VALUE_ADAPTER, VALUE_SITE, VALUE_KEY };
+
+static const char *const value_names[] = {
+    [VALUE_WORKSPACE] = "workspace", [VALUE_OUTSIDE] = "outside", [VALUE_DIR] = "dir",
+    [VALUE_ADAPTER] = "adapter",     [VALUE_SITE] = "site",       [VALUE_KEY] = "key",
+};
+
+/* Its number, or how many there are. */
+static size_t value_find(struct str name)
+{
+    size_t i = 0;
+    while (i < ARRAY_LEN(value_names) && !str_eqc(name, value_names[i])) {
+        i++;
+    }
+    return i;
+}
+
+static const char *value_of(const struct stage *st, size_t value)
+{
+    const char *const all[] = {
+        [VALUE_WORKSPACE] = st->workspace, [VALUE_OUTSIDE] = st->outside, [VALUE_DIR] = st->dir,
+        [VALUE_ADAPTER] = st->adapter,     [VALUE_SITE] = st->site,       [VALUE_KEY] = st->adapter
+    };
+    return all[value];
+}
+
+static int fill_one(const struct stage *st, struct str name, struct buf *out, struct err *e)
 {
     if (str_starts(name, STR("fill:"))) {
-        fill_words(out, str_slice(name, 5, name.len));
-        return;
+        return fill_words(out, name, e);
     }
-    if (str_eqc(name, "key")) {
-        fill_key(out, st->adapter);
-        return;
+    size_t value = value_find(name);
+    if (value == ARRAY_LEN(value_names)) {
+        return buf_printf(out, e, "%%{%.*s}", STR_ARG(name));
     }
-    const struct {
-        const char *name, *value;
-    } known[] = { { "workspace", st->workspace },
-                  { "outside", st->outside },
-                  { "dir", st->dir },
-                  { "adapter", st->adapter },
-                  { "site", st->site } };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (str_eqc(name, known[i].name)) {
-            buf_adds(out, known[i].value);
-            return;
-        }
-    }
-    buf_addf(out, "%%{%.*s}", STR_ARG(name));
+    return value == VALUE_KEY ? fill_key(out, st->adapter, e)
+                              : buf_append(out, str_of(value_of(st, value)), e);
 }
 
-static struct str fill_text(const struct stage *st, struct str s)
+/* Takes what stands before the next placeholder off the text, and then the placeholder; false:
+ * there is no more, and all of the text is `before`. */
+static bool next_placeholder(struct str *text, struct str *before, struct str *name)
 {
+    size_t at = str_find(*text, STR("%{"));
+    struct str rest = str_slice(*text, at, text->len);
+    size_t end = str_find(rest, STR("}"));
+    bool found = end < rest.len;
+    *before = found ? str_slice(*text, 0, at) : *text;
+    *name = found ? str_slice(rest, 2, end) : STR_EMPTY;
+    *text = found ? str_slice(rest, end + 1, rest.len) : STR_EMPTY;
+    return found;
+}
+
+int64_t stage_fill_cost(struct str text)
+{
+    struct str before, name;
+    int64_t sum = 0;
+    while (next_placeholder(&text, &before, &name)) {
+        bool fill = str_starts(name, STR("fill:"));
+        int64_t n = fill ? fill_size(name) : STAGE_VALUE_MAX;
+        if (n < 0) {
+            return -1;
+        }
+        sum += fill || value_find(name) < ARRAY_LEN(value_names) ? n : 0;
+    }
+    return sum;
+}
+
+static int fill_text(const struct stage *st, struct str s, struct str *ret, struct err *e)
+{
+    *ret = s;
     if (str_find(s, STR("%{")) == s.len) {
-        return s;
+        return 0;
     }
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
-    while (s.len > 0) {
-        size_t at = str_find(s, STR("%{"));
-        buf_add(&out, str_slice(s, 0, at));
-        s = str_slice(s, at, s.len);
-        size_t end = str_find(s, STR("}"));
-        if (end == s.len) {
-            buf_add(&out, s);
-            break;
-        }
-        fill_one(st, str_slice(s, 2, end), &out);
-        s = str_slice(s, end + 1, s.len);
+    struct str before, name;
+    int r = 0;
+    bool more = true;
+    while (r == 0 && more) {
+        more = next_placeholder(&s, &before, &name);
+        r = buf_append(&out, before, e);
+        r = r < 0 || !more ? r : fill_one(st, name, &out, e);
     }
-    return arena_str(st->arena, buf_str(&out));
+    if (r == 0) {
+        *ret = arena_str(st->arena, buf_str(&out));
+    }
+    return r;
+}
+
+/* The same where nobody could be told: what cannot be filled in stays. */
+static struct str fill_or_leave(const struct stage *st, struct str s)
+{
+    struct str filled;
+    return fill_text(st, s, &filled, NULL) < 0 ? s : filled;
 }
 
 /* Recursion is bounded by the depth limit of the parser. */
@@ -95,7 +154,7 @@ struct json *stage_fill(const struct stage *st, const struct json *v)
         return NULL;
     }
     if (v->type == JSON_STRING) {
-        return json_string(a, fill_text(st, v->string));
+        return json_string(a, fill_or_leave(st, v->string));
     }
     if (v->type == JSON_ARRAY) {
         struct json *list = json_array(a);
@@ -108,7 +167,7 @@ struct json *stage_fill(const struct stage *st, const struct json *v)
         struct json *map = json_object(a);
         for (size_t i = 0; i < v->object.len; i++) {
             const struct json_member *m = &v->object.members[i];
-            json_set(a, map, fill_text(st, m->key), stage_fill(st, m->value));
+            json_set(a, map, fill_or_leave(st, m->key), stage_fill(st, m->value));
         }
         return map;
     }
@@ -120,14 +179,22 @@ struct json *stage_fill(const struct stage *st, const struct json *v)
 static int put_file(const struct stage *st, const char *dir, const struct json_member *m,
                     struct err *e)
 {
-    const char *path = arena_printf(st->arena, "%s/%.*s", dir, STR_ARG(m->key));
+    struct str name, text;
+    int r = fill_text(st, m->key, &name, e);
+    r = r < 0 ? r : fill_text(st, json_str(m->value, STR_EMPTY), &text, e);
+    if (r == 0 && !check_leads_down(name)) {
+        r = ERR(e, ERR_CONFIG, "'%.*s' became '%.*s': " CHECK_LEADS_DOWN, STR_ARG(m->key),
+                STR_ARG(name));
+    }
+    if (r < 0) {
+        return r;
+    }
+    const char *path = arena_printf(st->arena, "%s/%.*s", dir, STR_ARG(name));
     char *parent = arena_dup(st->arena, str_of(path));
     char *slash = strrchr(parent, '/');
     *slash = '\0';
-    int r = file_mkdirs(AT_FDCWD, parent, 0755, e);
-    return r < 0 ? r
-                 : file_write_atomic(AT_FDCWD, path, fill_text(st, json_str(m->value, STR_EMPTY)),
-                                     0644, e);
+    r = file_mkdirs(AT_FDCWD, parent, 0755, e);
+    return r < 0 ? r : file_write_atomic(AT_FDCWD, path, text, 0644, e);
 }
 
 static int put_files(const struct stage *st, const char *dir, const struct json *files,
@@ -203,13 +270,26 @@ static int list(const struct stage *st, struct str *ret, struct err *e)
     return r;
 }
 
+/* The bound of what is filled in counts on it. */
+static int check_values(const struct stage *st, struct err *e)
+{
+    for (size_t i = 0; i < ARRAY_LEN(value_names); i++) {
+        if (strlen(value_of(st, i)) > STAGE_VALUE_MAX) {
+            return ERR(e, ERR_LIMIT, "%%{%s} has more than %d bytes", value_names[i],
+                       STAGE_VALUE_MAX);
+        }
+    }
+    return 0;
+}
+
 int stage_set(struct stage *st, const struct scenario *s, struct err *e)
 {
     st->workspace = arena_printf(st->arena, "%s/workspace", st->dir);
     st->outside = arena_printf(st->arena, "%s/outside", st->dir);
     st->home = arena_printf(st->arena, "%s/home", st->dir);
     st->runs = arena_printf(st->arena, "%s/runs", st->dir);
-    int r = put_files(st, st->workspace, s->workspace, e);
+    int r = check_values(st, e);
+    r = r < 0 ? r : put_files(st, st->workspace, s->workspace, e);
     r = r < 0 ? r : put_files(st, st->outside, s->outside, e);
     r = r < 0 ? r : file_mkdirs(AT_FDCWD, st->home, 0700, e);
     r = r < 0 ? r : file_mkdirs(AT_FDCWD, st->runs, 0755, e);

@@ -9,12 +9,17 @@
  *   dir/runs/NAME   one record per run
  *
  * In all texts of a scenario %{workspace}, %{outside}, %{dir}, %{adapter}, %{site} (ack/site.h),
- * %{key} (the adapter, in letters and digits) and %{fill:N} (N bytes of words) are filled in.
+ * %{key} (the adapter, in letters and digits) and %{fill:N} (N bytes of words) are filled in; in
+ * the paths of its files, too, which must lead down then as before.
  */
 #pragma once
 
 #include "ack/check.h"
 #include "ack/scenario.h"
+
+/* What the placeholders of one scenario may come to, in bytes; and the value of one of them. */
+#define STAGE_FILL_MAX  (16 << 20)
+#define STAGE_VALUE_MAX 4096
 
 struct stage {
     struct arena *arena;
@@ -26,7 +31,11 @@ struct stage {
 
 /* Lays out what is given; arena, dir, adapter and site are set by the caller. */
 int stage_set(struct stage *st, const struct scenario *s, struct err *e) MUST_USE;
-/* A copy of the tree with the placeholders filled in. */
+/* Bytes that the placeholders of a text come to, at most; -1: a %{fill:N} without a number from 1
+ * to STAGE_FILL_MAX. The reader of scenarios adds them up. */
+int64_t stage_fill_cost(struct str text);
+/* A copy of the tree with the placeholders filled in. A text for which there is no room (none that
+ * the reader of scenarios lets pass) stays as it is. */
 struct json *stage_fill(const struct stage *st, const struct json *v);
 /* Names, modes, times and bytes must be as they were; the first that is not becomes a finding. */
 void stage_inspect(const struct stage *st, struct findings *f);

@@ -491,6 +491,7 @@ class Ack(harness.Case):
                      good + ", expect: [{record: {/etc/x: y}}]", good + ", expect: [{outside: {a/../x: y}}]",
                      good + ", runs: []", good + ", live: {promt: x}", good + ", script: {turns: []}",
                      good + ", expect: [{reason: x, text: y}]", good + ", signal: {name: HUP}",
+                     good + ", timeout: 0", "name: contract_a, summary: x, capability: replay, task: {}, expect: [{reason: success}]",
                      *(good + f", expect: [{{{check}}}]" for check in IDLE)):
             with self.subTest(refused=text):
                 self.write("bad.yaml", f"scenarios: [{{{text}}}]\n")

@@ -136,6 +136,7 @@ static void test_mistakes(void **state)
         { HEAD GOOD ", outside: {/etc/x: x}}\n", "path of a file is relative and leads down" },
         { HEAD GOOD ", workspace: {'': x}}\n", "path of a file is relative and leads down" },
         { HEAD GOOD ", workspace: {a/: x}}\n", "path of a file is relative and leads down" },
+        { HEAD GOOD ", workspace: {\"a\\0b\": x}}\n", "path of a file is relative and leads down" },
         { HEAD GOOD ", workspace: {a: 5}}\n", "f.yaml:2:122: the content of a file is a text" },
         { HEAD "}\n", "scenario 'a': f.yaml:2:5: it expects nothing" },
         { HEAD ", expect: []}\n", "it expects nothing" },
@@ -179,6 +180,65 @@ static void test_mistakes(void **state)
             fail_msg("'%s' is not in '%s'", cases[i].message, e.msg);
         }
     }
+}
+
+static void refused(const char *text, const char *message)
+{
+    struct err e = { 0 };
+    list = (struct scenario_list) { 0 };
+    if (scenario_parse(arena, str_of(text), "f.yaml", &list, &e) != -ERR_CONFIG) {
+        fail_msg("it was read: %s", text);
+    }
+    if (strstr(e.msg, message) == NULL) {
+        fail_msg("'%s' is not in '%s'", message, e.msg);
+    }
+}
+
+/* What placeholders come to is bounded, before anything is filled in. */
+static void test_room(void **state)
+{
+    static const char wrong[] = "'%{fill:N}' has a number from 1 to 16777216";
+    static const char much[] = "the placeholders of a scenario come to at most 16 MiB";
+    refused(HEAD GOOD ", workspace: {a: '%{fill:16777217}'}}\n",
+            "scenario 'a': f.yaml:2:122: '%{fill:N}' has a number from 1 to 16777216");
+    refused(HEAD GOOD ", workspace: {a: '%{fill:99999999999999999999}'}}\n", wrong);
+    refused(HEAD GOOD ", workspace: {a: '%{fill:0}'}}\n", wrong);
+    refused(HEAD GOOD ", workspace: {'%{fill:x}': a}}\n", wrong);
+    refused(HEAD ", expect: [{text: {contains: '%{fill:-1}'}}]}\n", wrong);
+    refused(HEAD GOOD ", options: ['%{fill:16000000} %{fill:16000000}']}\n", much);
+    refused(HEAD GOOD ", workspace: {a: '%{fill:16000000}', b: '%{fill:16000000}'}}\n", much);
+    refused("bases: {b: {task: {prompt: '%{fill:16000000}'}}}\nscenarios: [{name: a, base: b,"
+            " summary: x, capability: replay, live: {prompt: '%{fill:16000000}'}" GOOD "}]\n",
+            "f.yaml:2:");
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    buf_adds(&text, HEAD GOOD ", workspace: {a: '");
+    for (size_t i = 0; i < 4096; i++) {
+        buf_adds(&text, "%{dir}");
+    }
+    (void)one(arena_printf(arena, "%.*s'}}\n", STR_ARG(buf_str(&text))));
+    refused(arena_printf(arena, "%.*s%%{key}'}}\n", STR_ARG(buf_str(&text))), much);
+    list = (struct scenario_list) { 0 };
+    (void)one(HEAD GOOD ", workspace: {a: '%{fill:16777216}'}}\n");
+}
+
+static void test_bounds(void **state)
+{
+    refused("scenarios:\n  - {name: contract, summary: x, capability: replay, task: {}" GOOD "}\n",
+            "f.yaml:2:5: the checks of the file contract have such names: 'contract'");
+    refused("scenarios:\n  - {name: contract_probe, summary: x, capability: replay, task: {}" GOOD
+            "}\n",
+            "the checks of the file contract have such names: 'contract_probe'");
+    (void)one("scenarios:\n  - {name: contracts, summary: x, capability: replay, task: {}" GOOD
+              "}\n");
+    refused(HEAD GOOD ", timeout: 0}\n", "scenario 'a': f.yaml:2:116: 'timeout' is at least 2 s");
+    refused(HEAD GOOD ", timeout: 1.9}\n", "'timeout' is at least 2 s");
+    refused(HEAD GOOD ", timeout: 1999ms}\n", "'timeout' is at least 2 s");
+    refused("bases: {b: {timeout: 1}}\n" HEAD GOOD ", base: b}\n",
+            "f.yaml:1:22: 'timeout' is at least 2 s");
+    list = (struct scenario_list) { 0 };
+    assert_int_equal(one(HEAD GOOD ", timeout: 2}\n")->timeout, 2 * NSEC_PER_SEC);
+    list = (struct scenario_list) { 0 };
+    assert_int_equal(one(HEAD GOOD ", timeout: null}\n")->timeout, 0);
 }
 
 /* Two files make one table, in which no name stands twice. */
@@ -277,6 +337,8 @@ int main(void)
         SCENARIO_TEST(test_base),
         SCENARIO_TEST(test_runs),
         SCENARIO_TEST(test_mistakes),
+        SCENARIO_TEST(test_room),
+        SCENARIO_TEST(test_bounds),
         SCENARIO_TEST(test_files),
         SCENARIO_TEST(test_table),
         SCENARIO_TEST(test_what_is_declared_is_tried),

@@ -117,8 +117,56 @@ static void test_placeholders(void **state)
     assert_true(json_bool(json_get(v, "d"), false));
     assert_null(stage_fill(&p->stage, NULL));
     assert_int_equal(json_len(stage_fill(&p->stage, tree("'%{fill:1000000}'"))), 1000000);
-    assert_int_equal(json_len(stage_fill(&p->stage, tree("'%{fill:99999999999}'"))), 0);
-    assert_int_equal(json_len(stage_fill(&p->stage, tree("'%{fill:-1}'"))), 0);
+}
+
+/* What the reader of scenarios would not let pass is not filled in, and ends nothing. */
+static void test_too_much(void **state)
+{
+    static const char *const texts[] = { "%{fill:99999999999}", "%{fill:-1}", "%{fill:0}",
+                                         "%{fill:16777217}", "a %{fill:} b" };
+    struct place *p = *state;
+    set(p);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        struct json *text = json_cstr(arena, texts[i]);
+        assert_int_equal(stage_fill_cost(str_of(texts[i])), -1);
+        assert_true(json_equal(stage_fill(&p->stage, text), text));
+    }
+    const char *many = "%{fill:16000000}%{fill:16000000}%{fill:16000000}%{fill:16000000}"
+                       "%{fill:16000000}";
+    assert_string_equal(json_cstring(stage_fill(&p->stage, json_cstr(arena, many)), ""), many);
+    assert_int_equal(stage_fill_cost(str_of(many)), 80000000);
+    assert_int_equal(stage_fill_cost(STR("%{key} %{other} %{dir}%{fill:7} %{")),
+                     2 * STAGE_VALUE_MAX + 7);
+    struct err e = { 0 };
+    p->scenario.workspace = json_object(arena);
+    json_setc(arena, p->scenario.workspace, "a.txt", json_cstr(arena, many));
+    assert_int_equal(stage_set(&p->stage, &p->scenario, &e), -ERR_LIMIT);
+    p->scenario.workspace = NULL;
+    char name[STAGE_VALUE_MAX + 2] = "";
+    memset(name, 'x', sizeof name - 1);
+    p->stage.adapter = name;
+    assert_int_equal(stage_set(&p->stage, &p->scenario, &e), -ERR_LIMIT);
+    assert_non_null(strstr(e.msg, "%{adapter} has more than 4096 bytes"));
+}
+
+static void test_paths(void **state)
+{
+    struct place *p = *state;
+    struct err e = { 0 };
+    p->scenario.workspace = tree("{'for-%{adapter}/%{key}.txt': x}");
+    p->scenario.outside = tree("{'%{adapter}': y}");
+    p->stage.adapter = "exec:/a/b";
+    set(p);
+    assert_true(file_exists(AT_FDCWD, in(p, "workspace/for-exec:/a/b/exec__a_b.txt")));
+    assert_true(file_exists(AT_FDCWD, in(p, "outside/exec:/a/b")));
+    assert_string_equal(inspect(p), "");
+    /* What is filled in must not lead out. */
+    p->stage.adapter = "exec:/../../../up";
+    assert_int_equal(stage_set(&p->stage, &p->scenario, &e), -ERR_CONFIG);
+    assert_non_null(strstr(e.msg, "'for-%{adapter}/%{key}.txt' became 'for-exec:/../../../up/"));
+    p->scenario.workspace = tree("{'%{outside}/x': x}");
+    assert_int_equal(stage_set(&p->stage, &p->scenario, &e), -ERR_CONFIG);
+    assert_false(file_exists(AT_FDCWD, in(p, "up")));
 }
 
 /* --- each touch is found --- */
@@ -230,8 +278,9 @@ static void test_no_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PLACE_TEST(test_layout),  PLACE_TEST(test_plain),    PLACE_TEST(test_placeholders),
-        PLACE_TEST(test_touches), PLACE_TEST(test_no_place),
+        PLACE_TEST(test_layout),   PLACE_TEST(test_plain), PLACE_TEST(test_placeholders),
+        PLACE_TEST(test_too_much), PLACE_TEST(test_paths), PLACE_TEST(test_touches),
+        PLACE_TEST(test_no_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
