@@ -91,13 +91,7 @@ int expected_load(struct arena *a, const char *path, struct expected *ret, struc
     struct err why = { 0 };
     int r = file_read(AT_FDCWD, path, FILE_MAX, &text, &why);
     r = r < 0 ? r : expected_parse(a, buf_str(&text), path, ret, &why);
-    if (r < 0) { /* too much of something is a fault of the file, not ours */
-        enum err_code code = why.code == ERR_LIMIT ? ERR_CONFIG
-                             : why.code == ERR_SYS ? ERR_INPUT
-                                                   : why.code;
-        return ERR(e, code, "%s", why.msg);
-    }
-    return 0;
+    return r < 0 ? ERR(e, file_fault(why.code), "%s", why.msg) : 0;
 }
 
 bool expected_names(const struct expected_entry *x, const char *scenario)

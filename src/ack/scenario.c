@@ -26,8 +26,6 @@ enum {
 };
 
 #define SCENARIO_FILE_MAX (4u << 20)
-/* The run below it gets 4/5 of that, in whole seconds: less would be none. */
-#define TIMEOUT_LEAST (2 * NSEC_PER_SEC)
 
 static const struct shape signal_shape[] = {
     { "to", SHAPE_WORD, .words = "cinch|harness" },
@@ -292,7 +290,7 @@ static int check_name(const struct reading *rd, const struct json *own, const ch
 
 static int check_timeout(const struct reading *rd, const struct json *v, struct err *e)
 {
-    bool enough = shape_duration(v, TIMEOUT_LEAST) >= TIMEOUT_LEAST;
+    bool enough = shape_duration(v, SCENARIO_TIME_MIN) >= SCENARIO_TIME_MIN;
     return enough ? 0 : complain(rd, v, "'timeout' is at least 2 s", e);
 }
 
@@ -474,12 +472,10 @@ static int load_file(struct arena *a, const char *path, struct scenario_list *li
 {
     CLEANUP(buf) struct buf text = BUF_INIT(SCENARIO_FILE_MAX);
     const char *name = arena_dup(a, str_of(path));
-    int r = file_read(AT_FDCWD, path, SCENARIO_FILE_MAX, &text, e);
-    r = r < 0 ? r : scenario_parse(a, arena_str(a, buf_str(&text)), name, list, e);
-    if (r == -ERR_LIMIT && e != NULL) {
-        e->code = ERR_CONFIG; /* too much of something is a fault of the file, not ours */
-    }
-    return r == -ERR_LIMIT ? -ERR_CONFIG : r;
+    struct err why = { 0 };
+    int r = file_read(AT_FDCWD, path, SCENARIO_FILE_MAX, &text, &why);
+    r = r < 0 ? r : scenario_parse(a, arena_str(a, buf_str(&text)), name, list, &why);
+    return r < 0 ? ERR(e, file_fault(why.code), "%s", why.msg) : 0;
 }
 
 int scenario_load_all(struct arena *a, const char *const *files, struct scenario_list *ret,

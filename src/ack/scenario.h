@@ -50,6 +50,9 @@ struct scenario_run {
     struct json *expect_script; /* those that hold for the words of a script only */
 };
 
+/* Of one run: `cinch run` has four fifths of it, in whole seconds. Less would be none. */
+#define SCENARIO_TIME_MIN (2 * NSEC_PER_SEC)
+
 struct scenario {
     const char *name;
     const char *summary;       /* one sentence */

@@ -25,8 +25,6 @@ struct profile;
 struct trial;
 
 enum { TRIAL_READS_MAX = 32 };
-/* Of one run: `cinch run` has four fifths of it, in whole seconds. */
-#define TRIAL_TIME_MIN (2 * NSEC_PER_SEC)
 
 struct trial_opts {
     const struct scenario *scenario;

@@ -80,6 +80,11 @@ int file_read(int dirfd, const char *path, size_t max, struct buf *ret, struct e
     return file_read_fd(fd, path, max, ret, e);
 }
 
+enum err_code file_fault(enum err_code code)
+{
+    return code == ERR_LIMIT ? ERR_CONFIG : code == ERR_SYS ? ERR_INPUT : code;
+}
+
 int file_write_all(int fd, struct str content, struct err *e)
 {
     while (content.len > 0) {

@@ -22,6 +22,9 @@
 #include "base/str.h"
 
 int file_read(int dirfd, const char *path, size_t max, struct buf *ret, struct err *e) MUST_USE;
+/* What a failure to read or parse is of a file that the user named: too much of something, or no
+ * right to read it, is a fault of the file and not ours. */
+enum err_code file_fault(enum err_code code);
 /* The rest of an open file, which messages call `name`. */
 int file_read_fd(int fd, const char *name, size_t max, struct buf *ret, struct err *e) MUST_USE;
 int file_write_atomic(int dirfd, const char *path, struct str content, mode_t mode,

@@ -389,8 +389,8 @@ int ack_choose_timeout(const struct options *opt, nsec *ret, struct err *e)
         return ERR(e, ERR_USAGE, "ACK_TIMEOUT must be a time such as 120 or 2m, not '%.80s'",
                    variable);
     }
-    return *ret >= TRIAL_TIME_MIN
+    return *ret >= SCENARIO_TIME_MIN
                ? 0
                : ERR(e, ERR_USAGE, "%s must be at least %lld s", said ? "ACK_TIMEOUT" : "--timeout",
-                     (long long)(TRIAL_TIME_MIN / NSEC_PER_SEC));
+                     (long long)(SCENARIO_TIME_MIN / NSEC_PER_SEC));
 }
