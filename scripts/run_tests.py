@@ -99,13 +99,17 @@ def integration(stage, folder):
 
 def fuzz(stage):
     """Each libFuzzer target for a few seconds; prints one line a target."""
-    _, output = run(stage, ["scripts/fuzz", "--smoke", str(FUZZ_SECONDS)])
-    found = []
-    for line in output.split("\n"):
-        words = line.split()
-        if len(words) >= 3 and words[0] == "fuzz:" and words[2] in (PASSED, FAILED):
-            found.append(Case(stage, words[1], words[2], 0.0, results.tail(output, 60)))
-    return found or [Case(stage, "fuzz", FAILED, 0.0, results.tail(output, 60))]
+    code, output = run(stage, ["scripts/fuzz", "--smoke", str(FUZZ_SECONDS)])
+    return fuzz_cases(stage, code, output)
+
+
+def fuzz_cases(stage, code, output):
+    """A target that failed is followed by the end of its log."""
+    found = [Case(stage, m[1], m[2], 0.0, "\n".join(output[m.start():].split("\n")[:61]))
+             for m in re.finditer(r"(?m)^fuzz: (\w+) (passed|failed)\b", output)]
+    if not found or (code != 0 and results.count(found)[1] == 0):
+        found.append(Case(stage, "fuzz", FAILED, 0.0, results.tail(output, 60)))
+    return found
 
 
 def ack(stage):

@@ -237,9 +237,10 @@ static void count_is(struct oracle *o, const char *key, const struct json *said,
     }
 }
 
-static void stop_types(struct oracle *o, const struct json *said)
+/* Whatever was or was not begun before it. */
+static void stop_names(struct oracle *o, const struct json *said)
 {
-    for (size_t i = 0; i < json_len(said); i++) {
+    for (size_t i = 0; json_is(said, JSON_OBJECT) && i < json_len(said); i++) {
         struct str key = said->object.members[i].key;
         enum entry_type type;
         if (!entry_type_find(key, &type)) {
@@ -247,6 +248,10 @@ static void stop_types(struct oracle *o, const struct json *said)
                         STR_ARG(oracle_short(key)));
         }
     }
+}
+
+static void stop_types(struct oracle *o, const struct json *said)
+{
     for (size_t i = 0; i < ENTRY_TYPE_MAX; i++) {
         const char *word = entry_type_word((enum entry_type)i);
         const struct json *n = json_get(said, word);
@@ -280,6 +285,7 @@ static void stop_sources(struct oracle *o, const struct json *said)
 
 static void stop(struct oracle *o, const struct oracle_line *l)
 {
+    stop_names(o, json_get(l->fields, "entries_by_type"));
     if (!o->open) {
         oracle_find(o, ORACLE_BRACKETING, o->line, "a stop without a start");
         return;

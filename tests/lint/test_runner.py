@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 
 import cases  # noqa: E402
 import run_integration  # noqa: E402
+import run_tests  # noqa: E402
 
 CMOCKA = """[==========] Running 3 test(s).
 [ RUN      ] first
@@ -221,6 +222,22 @@ def gone(pid):
             return True
         time.sleep(0.05)
     return False
+
+
+class Fuzz(unittest.TestCase):
+    OUTPUT = "fuzz: json passed 100 runs\nfuzz: yaml failed; see a log\nERROR: deadly signal\nfuzz: zip passed 7 runs\n"
+
+    def found(self, code, output):
+        return [(c.name, c.status) for c in run_tests.fuzz_cases("fuzz", code, output)]
+
+    def test_a_target_that_failed_is_a_failure(self):
+        """With the end of its own log, whatever came after it."""
+        self.assertEqual(self.found(1, self.OUTPUT), [("json", "passed"), ("yaml", "failed"), ("zip", "passed")])
+        self.assertIn("deadly signal", run_tests.fuzz_cases("fuzz", 1, self.OUTPUT)[1].text)
+
+    def test_a_failure_without_a_target_is_one(self):
+        self.assertEqual(self.found(1, "fuzz: json passed 100 runs\n")[-1], ("fuzz", "failed"))
+        self.assertEqual(self.found(0, ""), [("fuzz", "failed")])
 
 
 class Junit(unittest.TestCase):
