@@ -111,6 +111,9 @@ static int strict_object(struct strict *s, struct spot in, struct json *out)
 {
     const struct json *properties = json_get(in.schema, "properties");
     const struct json *additional = json_get(in.schema, "additionalProperties");
+    if (properties != NULL && !json_is(properties, JSON_OBJECT)) {
+        return cannot(s, in.path, "properties that are no object");
+    }
     if (json_len(properties) == 0 && json_bool(additional, true)) {
         return cannot(s, in.path, "an object with free keys");
     }
