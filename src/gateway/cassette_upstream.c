@@ -35,8 +35,9 @@ void cassette_playback(const struct cassette_exchange *x, double speed, struct p
     struct playback_frame *frames = arena_array(ret->arena, x->n_frames + 1, sizeof *frames);
     ret->status = x->status;
     ret->delay = scale(at, speed);
-    for (size_t i = 0; i < json_len(x->answer_fields); i++) {
-        const struct json_member *m = &x->answer_fields->object.members[i];
+    const struct json *fields = x->answer_fields;
+    for (size_t i = 0; json_is(fields, JSON_OBJECT) && i < json_len(fields); i++) {
+        const struct json_member *m = &fields->object.members[i];
         playback_field(ret, m->key, json_str(m->value, STR_EMPTY));
     }
     for (size_t i = 0; i < x->n_frames; i++) {

@@ -119,7 +119,9 @@ static struct json *sample_at(struct arena *a, const struct json *schema, unsign
     }
     if (properties != NULL || is_type(type, "object")) {
         struct json *o = json_object(a);
-        for (size_t i = 0; depth < SAMPLE_DEPTH && i < json_len(properties); i++) {
+        for (size_t i = 0;
+             depth < SAMPLE_DEPTH && json_is(properties, JSON_OBJECT) && i < json_len(properties);
+             i++) {
             const struct json_member *m = &properties->object.members[i];
             json_set(a, o, m->key, sample_at(a, m->value, depth + 1));
         }

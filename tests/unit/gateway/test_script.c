@@ -331,6 +331,9 @@ static void side_requests_get_a_stock_answer(void **state)
     assert_string_equal(play(c, MESSAGES, chat(c, "hi", 0, title)), "say(Task) stop:end");
     assert_string_equal(play(c, MESSAGES, chat(c, "hi", 0, schema)),
                         "say({\"title\":\"Task\"}) stop:end");
+    static const char bent[] = "output_config: {format: {type: json_schema, schema: {type: object, "
+                               "properties: {title: {type: object, properties: a text}}}}}";
+    assert_string_equal(play(c, MESSAGES, chat(c, "hi", 0, bent)), "say({\"title\":{}}) stop:end");
     struct llm_request r = read_request(c, MESSAGES, chat(c, "hi", 0, title));
     struct script_answer a;
     assert_int_equal(answer(c, &r, &a, NULL), 0);
