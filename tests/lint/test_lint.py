@@ -387,7 +387,7 @@ class Words(Tree):
         for path in ("/wo" + "rk/main/x", "/ro" + "ot/.cache"):
             with self.subTest(path):
                 self.append("README.md", f"see {path}\n")
-                self.assert_complains("words", "path of somebody's machine")
+                self.assert_complains("words", "path of one machine")
 
     def test_merge_conflict(self):
         self.append("README.md", "<" * 7 + " HEAD\n")
@@ -400,6 +400,79 @@ class Words(Tree):
     def test_no_newline_at_end(self):
         self.append("README.md", "end")
         self.assert_complains("words", "no newline")
+
+
+class RetiredPhrases(Tree):
+    """Phrases that docs/glossary.md retires, where people read them."""
+
+    PHRASES = ("It is told.", "They are told.", "Whoever it was.", "Nobody reads it.", "Somebody's file.", "The status is none.",
+               "It could not be had.", "What comes of it.", "A habit of its makers.", "In an order of chance.", "An errand.")
+
+    def test_in_documentation(self):
+        for phrase in self.PHRASES:
+            with self.subTest(phrase):
+                self.append("README.md", phrase + "\n")
+                self.assert_complains("words", "README.md:4: '", "is retired (docs/glossary.md)")
+
+    def test_over_a_line_break(self):
+        self.append("README.md", "What is missing is\ntold.\n")
+        self.assert_complains("words", "README.md:4: 'is told' is retired (docs/glossary.md): reported")
+
+    def test_ordinary_english_and_code(self):
+        self.append("README.md", "It is none of these. He told us. `nobody` is a user.\n\n```\nnobody is told\n```\n"
+                    "See [this](nobody.md).\n")
+        self.assert_silent("words")
+
+    def test_in_strings_of_c(self):
+        for text in ('"the status is none"', '"a status that is "\n    "none: %d"'):
+            with self.subTest(text):
+                self.append("src/base/num.c", f"const char *num_text = {text};\n")
+                self.assert_complains("words", "src/base/num.c:", "'is none' is retired")
+
+    def test_not_in_comments_of_c(self):
+        self.append("src/base/num.c", '/* Nobody is told. */\n#include "base/errand.h"\nconst char *num_user = "nobody";\n')
+        self.assert_silent("words")
+
+    def test_in_a_public_header(self):
+        self.write("include/num.h", HEAD + "/* Whoever calls this. */\n")
+        self.assert_complains("words", "include/num.h:5: 'Whoever'")
+
+    def test_in_texts_of_profiles(self):
+        self.write("adapters/x.yaml", "quirks: [an experiment of its makers]\n")
+        self.assert_complains("words", "adapters/x.yaml:1: 'of its makers'")
+
+    def test_the_glossary_names_them(self):
+        self.write("docs/glossary.md", "Do not write: is told.\n")
+        self.assert_silent("words")
+
+    def test_a_file_that_is_not_converted(self):
+        self.append("README.md", "It is told, and nobody listens.\n")
+        self.write("tools/words.txt", "# not converted yet\nREADME.md 2\n")
+        self.assert_silent("words")
+        self.append("README.md", "It is told, and nobody listens. Whoever.\n")
+        self.assert_complains("words", "words.txt:2: README.md has 3 retired phrases, at most 2")
+
+    def test_the_list_only_shrinks(self):
+        self.append("README.md", "It is told.\n")
+        self.write("tools/words.txt", "README.md 2\nsrc/base/num.c 1\nREADME.txt 1\n")
+        self.assert_complains("words", "words.txt:1: can be lowered to 1", "words.txt:2: not needed any more",
+                              "words.txt:3: not needed any more")
+        self.command([os.path.join(self.root, "tools", "check_words.py"), "--prune"])
+        with open(os.path.join(self.root, "tools", "words.txt"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "README.md 1\n")
+        self.assert_silent("words")
+
+    def test_prune_does_not_hide_new_ones(self):
+        self.append("README.md", "It is told, and nobody listens.\n")
+        self.write("tools/words.txt", "README.md 1\n")
+        code = subprocess.run([os.path.join(self.root, "tools", "check_words.py"), "--prune"], capture_output=True,
+                              check=False).returncode
+        self.assertEqual(code, 1)
+        self.assert_complains("words", "README.md has 2 retired phrases, at most 1")
+
+    def test_a_list_that_cannot_be_read(self):
+        self.write("tools/words.txt", "README.md two\n")
+        self.assert_complains("words", "words.txt:1: expected PATH COUNT")
 
 
 class Programs(Tree):
