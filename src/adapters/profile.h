@@ -238,6 +238,9 @@ int profile_load_named(struct arena *a, const char *const *dirs, struct profile_
  * name is there: `NAME` for a program cinch-adapter-NAME in PATH, `exec:PATH` for any; so is an
  * image of a container: `image:REFERENCE`. */
 const struct profile *profile_find(const struct profile_list *list, struct str name);
+/* Only what is built in or a file of the profile directories; no program in PATH, no exec:PATH, no
+ * image:REFERENCE. */
+const struct profile *profile_installed(const struct profile_list *list, struct str name);
 /* ERR_UNAVAILABLE with the nearest known name. */
 int profile_require(const struct profile_list *list, struct str name, const struct profile **ret,
                     struct err *e) MUST_USE;

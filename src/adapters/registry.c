@@ -199,6 +199,11 @@ static const struct profile *find_known(const struct profile_list *list, struct 
     return p != NULL || list->shelf == NULL ? p : find_builtin(list->shelf, name);
 }
 
+const struct profile *profile_installed(const struct profile_list *list, struct str name)
+{
+    return find_known(list, name);
+}
+
 const struct profile *profile_find(const struct profile_list *list, struct str name)
 {
     const struct profile *p = find_known(list, name);

@@ -61,7 +61,11 @@ static int prepare(struct gathering *g, struct json *tree, const char *file, con
         tree->object.len = tree->object.cap = 0;
         tree->object.members = NULL;
     }
-    int r = settings_check_layer(g->a, tree, shape, file, g->e);
+    int r = 0;
+    if (shape == settings_project_shape) {
+        r = settings_check_project(tree, &g->s->profiles, file, g->e);
+    }
+    r = r < 0 ? r : settings_check_layer(g->a, tree, shape, file, g->e);
     return r < 0 ? r : settings_resolve_paths(g->a, tree, dir, g->e);
 }
 
@@ -234,21 +238,27 @@ static const struct json *peek(const struct gathering *g, const char *section, c
     return NULL;
 }
 
-/* What stood after "--" is the command for an adapter that has no program of its own, and more
- * arguments for one that has. Without any adapter, a command says enough. */
+/* A command without an adapter means the adapter `command`. The user has then said what to run; a
+ * project file may not change that: called before that file is read, and its layer is above. */
+static void imply_adapter(struct gathering *g)
+{
+    if (peek(g, "agent", "adapter") == NULL &&
+        (g->in->rest != NULL || json_len(peek(g, "agent", "command")) > 0)) {
+        struct json *tree = json_object(g->a);
+        struct json *agent = json_object(g->a);
+        json_setc(g->a, agent, "adapter", json_cstr(g->a, "command"));
+        json_setc(g->a, tree, "agent", agent);
+        layers_add(&g->groups[GROUP_REQUEST], "base", "built in", tree);
+    }
+}
+
+/* What followed "--" is the command for an adapter without a program of its own, and further
+ * arguments for one that has a program. */
 static void place_rest(struct gathering *g)
 {
     struct json *request = g->in->request;
     const char *adapter = json_cstring(peek(g, "agent", "adapter"), NULL);
     const struct json *rest = g->in->rest;
-    if (adapter == NULL && (rest != NULL || json_len(peek(g, "agent", "command")) > 0)) {
-        adapter = "command";
-        struct json *tree = json_object(g->a);
-        struct json *agent = json_object(g->a);
-        json_setc(g->a, agent, "adapter", json_cstr(g->a, adapter));
-        json_setc(g->a, tree, "agent", agent);
-        layers_add(&g->groups[GROUP_BASE], "base", "built in", tree);
-    }
     if (adapter != NULL) {
         g->s->profile = profile_find(&g->s->profiles, str_of(adapter));
     }
@@ -274,8 +284,10 @@ static int add_request(struct gathering *g)
         layers_add(&g->groups[GROUP_REQUEST], "request", "command line", request);
         settings_widen(g->a, request);
     }
+    imply_adapter(g);
+    r = add_project(g, json_cstring(peek(g, "workspace", "path"), "."));
     place_rest(g);
-    if (request != NULL) {
+    if (r == 0 && request != NULL) {
         r = prepare(g, request, "command line", ".", settings_task_shape);
     }
     return r;
@@ -289,13 +301,8 @@ static int add_places(struct gathering *g)
 
 static int add_dependent(struct gathering *g)
 {
-    int r = add_project(g, json_cstring(peek(g, "workspace", "path"), "."));
-    if (r == 0 && g->s->profile == NULL) {
-        const char *adapter = json_cstring(peek(g, "agent", "adapter"), NULL);
-        /* A project may choose it. */
-        g->s->profile = profile_find(&g->s->profiles, str_of(adapter));
-    }
-    if (r == 0 && g->s->profile != NULL) {
+    int r = 0;
+    if (g->s->profile != NULL) {
         r = add_profile_part(g, GROUP_ADAPTER, "adapter", g->s->profile->settings);
     }
     if (r == 0) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Between settings.c (typed fields), settings_gather.c (where the layers come from),
- * settings_shape.c (which keys there are) and settings_check.c (what a single layer must keep).
+ * settings_shape.c (which keys there are), settings_check.c (what a single layer must keep) and
+ * settings_project.c (what a project file may say).
  */
 #pragma once
 
@@ -14,6 +15,10 @@ extern const struct shape settings_project_shape[];
 /* Fills layers, profile and api_keys. */
 int settings_gather(struct arena *a, const struct settings_input *in, struct settings *s,
                     struct err *e) MUST_USE;
+
+/* Does a project file set only what it may (settings_project.c)? ERR_CONFIG names key and place. */
+int settings_check_project(const struct json *tree, const struct profile_list *profiles,
+                           const char *file, struct err *e) MUST_USE;
 
 /* Widens the shorthands of a layer and looks whether what it says is possible: keys and kinds by
  * the shape, then ranges, names that must be unique, members that belong together. `file` names the

@@ -153,11 +153,12 @@ static const struct shape secrets_shape[] = {
 static const struct shape skill_shape[] = {
     { "path", SHAPE_STRING }, { "name", SHAPE_STRING }, { 0 },
 };
+#define EVAL \
+    { "test_id", SHAPE_STRING }, { "tier", SHAPE_STRING }, { "tier_name", SHAPE_STRING }, \
+    { "tier_prompt", SHAPE_STRING }, { "task_description", SHAPE_STRING }, \
+    { "run_number", SHAPE_INT }, { "delegation_enabled", SHAPE_BOOL }
 static const struct shape eval_shape[] = {
-    { "test_id", SHAPE_STRING }, { "tier", SHAPE_STRING }, { "tier_name", SHAPE_STRING },
-    { "tier_prompt", SHAPE_STRING }, { "task_description", SHAPE_STRING },
-    { "run_number", SHAPE_INT }, { "tools_enabled", SHAPE_BOOL },
-    { "delegation_enabled", SHAPE_BOOL }, { "strict", SHAPE_BOOL }, { 0 },
+    EVAL, { "tools_enabled", SHAPE_BOOL }, { "strict", SHAPE_BOOL }, { 0 },
 };
 const struct shape settings_task_shape[] = {
     { "version", SHAPE_INT }, { "name", SHAPE_STRING }, { "description", SHAPE_STRING },
@@ -188,17 +189,21 @@ const struct shape settings_task_shape[] = {
     { 0 },
 };
 
-/* A project file travels with a repository that somebody else wrote: it may tune a run, but neither
- * choose what is executed, nor what reaches it, nor what it may spend. */
+/* A project file belongs to a repository whose author the user may not know. It may adjust a run, but
+ * not choose which program runs, which data reaches it, or what it may spend. It may not make an
+ * evaluation strict or switch tools off either: settings_project.c explains refusals. */
 static const struct shape project_agent_shape[] = {
     { "adapter", SHAPE_STRING }, { "model", SHAPE_STRING }, { 0 },
 };
 static const struct shape project_limits_shape[] = { TIMES, { 0 } };
+static const struct shape project_eval_shape[] = {
+    EVAL, { 0 },
+};
 const struct shape settings_project_shape[] = {
     { "version", SHAPE_INT }, { "name", SHAPE_STRING }, { "description", SHAPE_STRING },
     { "agent", SHAPE_OBJECT, .inner = project_agent_shape },
     { "limits", SHAPE_OBJECT, .inner = project_limits_shape },
-    { "eval", SHAPE_OBJECT, .inner = eval_shape },
+    { "eval", SHAPE_OBJECT, .inner = project_eval_shape },
     { 0 },
 };
 /* clang-format on */

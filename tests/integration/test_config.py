@@ -54,6 +54,48 @@ class Layers(harness.Case):
         self.assertEqual(leaves["limits.idle"]["source"], "command line")
 
 
+class ProjectFile(harness.Case):
+    """A repository may adjust a run, but not choose what runs or what protects the user."""
+
+    def refused(self, text, *words):
+        self.write("ws/.cinch/config.yaml", text)
+        for options in ((), ("--sandbox", "off")):
+            r = self.run_cinch(*options, "fix it", cwd=self.workspace, valid=False)
+            self.assertEqual(r.code, 65, r.stderr)
+            for word in (self.workspace + "/.cinch/config.yaml:1:", *words):
+                self.assertIn(word, r.stderr.decode())
+            self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_chooses_no_program(self):
+        evil = self.write("ws/evil.sh", f"#!/bin/sh\ntouch {self.path('ran')}\n")
+        os.chmod(evil, 0o755)
+        for name in ("exec:evil.sh", f"exec:{evil}", "exec:./evil.sh", "image:oci-archive:evil.tar", "contract"):
+            self.refused(f'agent: {{adapter: "{name}"}}\n', "'agent.adapter'", name)
+        self.refused("agent: {adapter: command, command: [./evil.sh]}\n", "'agent.command'")
+
+    def test_chooses_no_program_beside_it(self):
+        os.symlink("/bin/true", self.path("ws", "cinch-adapter-evil"))
+        self.env["PATH"] = ".:" + self.env["PATH"]
+        self.refused("agent: {adapter: evil}\n", "'agent.adapter'")
+
+    def test_opens_nothing(self):
+        for text, key in (("sandbox: off\n", "sandbox"), ("gateway: {upstream: 'http://127.0.0.1:1'}\n", "gateway"),
+                          ("agent: {auth: env}\n", "agent.auth"), ("home: shared\n", "home"),
+                          ("output: {dir: x}\n", "output"), ("env: {inherit: true}\n", "env"),
+                          ("limits: {usd: 1000}\n", "limits.usd"), ("limits: null\n", "limits"),
+                          ("eval: {strict: false}\n", "eval.strict"),
+                          ("eval: {tools_enabled: true}\n", "eval.tools_enabled"),
+                          ("completion: {command: [./evil.sh]}\n", "completion")):
+            self.refused(text, f"'{key}'")
+
+    def test_adjusts_a_run(self):
+        self.write("adapters/own.yaml", "name: own\nbinary: [sh]\nargv: ['{binary}', -c, 'echo model={model}']\n")
+        self.write("ws/.cinch/config.yaml", "agent: {adapter: own, model: m1}\nlimits: {timeout: 77}\n")
+        r = self.run_cinch("--adapter-dir", self.path("adapters"), "go", cwd=self.workspace)
+        self.assertEqual((r.code, r.bytes("stdout.log")), (0, b"model=m1\n"), r.stderr)
+        self.assertEqual({x["path"]: x for x in r.json("evidence", "config.json")}["limits.timeout"]["layer"], "project")
+
+
 class HarnessFiles(harness.Case):
     def test_written_below_the_runs_home_only(self):
         self.write("adapters/fake.yaml", PROFILE)

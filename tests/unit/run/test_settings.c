@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -292,8 +293,6 @@ static void test_what_is_refused(void **state)
     refuse(&(struct settings_input) { .task_file = "none.yaml" }, ERR_INPUT, "none.yaml");
     refuse(&(struct settings_input) { .request = request("{limits: {timeout: 0}}") }, ERR_USAGE,
            "command line");
-    put(".cinch/config.yaml", "env: {inherit: true}\n");
-    refuse(&(struct settings_input) { 0 }, ERR_CONFIG, "unknown key 'env'");
 }
 
 /* Each line is a task file, and what its refusal says. */
@@ -356,13 +355,117 @@ static void test_wrong_definitions(void **state)
     }
 }
 
-/* What a project says travels with a repository: it may not raise what a user allows. */
-static void test_project_cannot_spend(void **state)
+static void refuse_project(const char *text, const char *message)
 {
-    put(".cinch/config.yaml", "limits: {usd: 1000}\n");
-    refuse(&(struct settings_input) { 0 }, ERR_CONFIG, "unknown key 'limits.usd'");
-    put(".cinch/config.yaml", "sandbox: off\n");
-    refuse(&(struct settings_input) { 0 }, ERR_CONFIG, "unknown key 'sandbox'");
+    put(".cinch/config.yaml", text);
+    refuse(&(struct settings_input) { 0 }, ERR_CONFIG, message);
+}
+
+/* Every key that only a user may set is refused in a project file, with its name and its place. */
+static void test_project_sets_only_what_it_may(void **state)
+{
+    static const char *const allowed[] = { "version", "name",   "description",
+                                           "agent",   "limits", "eval" };
+    for (const struct shape *s = settings_task_shape; s->kind != SHAPE_END; s++) {
+        bool may = false;
+        for (size_t i = 0; i < ARRAY_LEN(allowed); i++) {
+            may = may || strcmp(s->key, allowed[i]) == 0;
+        }
+        if (!may) {
+            refuse_project(arena_printf(arena, "{name: x, %s: {}}", s->key),
+                           arena_printf(arena,
+                                        "/.cinch/config.yaml:1:11: a project file may not "
+                                        "set '%s';",
+                                        s->key));
+        }
+    }
+    static const char *const lines[][2] = {
+        { "sandbox: off", "'sandbox'" },
+        { "output: out", "'output'" },
+        { "gateway: 'http://x'", "'gateway'" },
+        { "home: shared", "'home'" },
+        { "agent: {auth: host}", "'agent.auth'" },
+        { "agent: {command: [./x]}", "'agent.command'" },
+        { "agent: {adapter: command, args: [x]}", "'agent.args'" },
+        { "agent: {sampling: {seed: 1}}", "'agent.sampling'" },
+        { "limits: {usd: 1000}", "'limits.usd'" },
+        { "limits: {calls: 1}", "'limits.calls'" },
+        { "eval: {strict: false}", "'eval.strict'" },
+        { "eval: {tools_enabled: true}", "'eval.tools_enabled'" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        refuse_project(lines[i][0], "config.yaml:1:");
+        refuse_project(lines[i][0],
+                       arena_printf(arena, "a project file may not set %s;", lines[i][1]));
+    }
+    refuse_project("limits: {timout: 1}", "unknown key 'limits.timout' (did you mean 'timeout'?)");
+    refuse_project("agent: [x]", "'agent' must be a map");
+}
+
+/* `null` removes a setting of another layer: `limits: null` would remove the user's budget. */
+static void test_project_removes_nothing(void **state)
+{
+    struct settings s;
+    struct settings_input in = { .user_dir = "user" };
+    put("user/config.yaml", "{limits: {usd: 2, timeout: 60}}");
+    refuse_project("limits: null", "config.yaml:1:1: 'limits' is null");
+    refuse_project("name: x\nagent:\n", "config.yaml:2:1: 'agent' is null");
+    refuse_project("limits: {timeout: null}", "config.yaml:1:10: 'limits.timeout' is null");
+    put(".cinch/config.yaml", "limits: {timeout: 90}");
+    load(&in, &s);
+    assert_true(s.budget.usd == 2 && s.timeout == 90 * NSEC_PER_SEC);
+}
+
+/* The adapter of a project file is an installed profile, never a program or an image. */
+static void test_project_adapter(void **state)
+{
+    static const char *const refused[] = {
+        "exec:evil.sh", "exec:/bin/sh", "image:x",    "image:oci-archive:x.tar", "contract", "evil",
+        "./evil.sh",    "\"\"",         "evil\\u0000"
+    };
+    put("bin/cinch-adapter-evil", "#!/bin/sh\n");
+    assert_int_equal(chmod("bin/cinch-adapter-evil", 0755), 0);
+    const char *path = arena_dup(arena, str_of(getenv("PATH")));
+    assert_int_equal(setenv("PATH", below("bin"), 1), 0);
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        refuse_project(arena_printf(arena, "agent: {adapter: %s}", refused[i]),
+                       "'agent.adapter' of a project file must be the name of an installed");
+    }
+    assert_int_equal(setenv("PATH", path, 1), 0);
+    struct settings s;
+    put("profiles/own.yaml", "name: own\nbinary: [sh]\nargv: ['{binary}', '{args...}']\n");
+    const char *const dirs[] = { "profiles", NULL };
+    put(".cinch/config.yaml", "agent: {adapter: own, model: m}\neval: {tier: T0}\n");
+    load(&(struct settings_input) { .adapter_dirs = dirs }, &s);
+    assert_string_equal(s.adapter, "own");
+    assert_string_equal(s.profile->name, "own");
+}
+
+/* A project's adapter is below the task and the command line, above the user's file; a command that
+ * the user gave is not replaced. */
+static void test_project_adapter_among_layers(void **state)
+{
+    struct settings s;
+    put("profiles/own.yaml", "name: own\nbinary: [sh]\nargv: ['{binary}', '{args...}']\n");
+    put("profiles/two.yaml", "name: two\nbinary: [sh]\nargv: ['{binary}', '{args...}']\n");
+    put(".cinch/config.yaml", "agent: {adapter: own}\n");
+    put("user/config.yaml", "agent: {adapter: two}\n");
+    const char *const dirs[] = { "profiles", NULL };
+    struct settings_input in = { .adapter_dirs = dirs, .user_dir = "user" };
+    load(&in, &s);
+    assert_string_equal(s.adapter, "own");
+    assert_string_equal(s.profile->name, "own");
+    in.request = request("{agent: {adapter: two}}");
+    load(&in, &s);
+    assert_string_equal(s.adapter, "two");
+    assert_string_equal(s.profile->name, "two");
+    in.user_dir = NULL;
+    in.request = request("{}");
+    in.rest = request("[prog, -x]");
+    load(&in, &s);
+    assert_string_equal(s.adapter, "command");
+    assert_string_equal(s.profile->name, "command");
+    assert_string_equal(json_cstring(json_item(s.command, 0), ""), "prog");
 }
 
 static const struct json *plain_form(const struct json *schema)
@@ -415,7 +518,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_every_key_has_a_field, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_not_said, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_definitions, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_project_cannot_spend, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_project_sets_only_what_it_may, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_project_removes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_project_adapter, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_project_adapter_among_layers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_schemas_name_the_same_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(test_order_of_layers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rest_is_command_or_arguments, setup, teardown),
