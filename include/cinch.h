@@ -17,11 +17,37 @@
  * docs/task.md describes, a tool's definition is an entry of its `tools` (without `command`), a
  * result is result.json of docs/run-record.md, an event is a line of events.jsonl.
  *
- * cinch_run() blocks until the run is over and every process of it is gone. All callbacks come from
+ * cinch_run() blocks until the run is over and its processes are gone (see below). All callbacks come from
  * inside of it, on the same thread, one at a time; while one is at work nothing else of the run
  * happens, so they should be quick. Two runs may go on in two threads, each with a task of its own,
- * if cinch_options.signals is off in all of them. There is no global state. A task that is running
- * cannot be run again; one that is freed by a callback goes when its run is over.
+ * if cinch_options.signals is off in all of them. A task that is running cannot be run again; one
+ * that is freed by a callback goes when its run is over.
+ *
+ * Effects on the whole process. This list is complete; the working directory, umask, locale,
+ * resource limits, environment and credentials of the process are never changed.
+ *  - Signals: SIGPIPE and SIGXFSZ are ignored from the first run on if they have their default
+ *    action; a handler of yours stays. If SIGCHLD is ignored, it gets its default action back,
+ *    since the kernel would otherwise reap the library's children. With cinch_options.signals,
+ *    SIGINT, SIGTERM and SIGHUP are handled while the run lasts, stay unblocked in the calling
+ *    thread, and have their default action afterwards.
+ *  - Descriptors: a closed 0, 1 or 2 is opened on /dev/null and stays open. All others are
+ *    close-on-exec and closed when cinch_run() returns, except for a pipe that libuv opens once.
+ *  - Children: the programs of a run are supervised by helper processes (cinch-init), which are
+ *    children of your process, each in a session of its own. The library waits for them by pid and
+ *    never waits for, signals or adopts another child of yours: it does not make the process a
+ *    child subreaper and does not search it for left-over processes. If you call wait() or
+ *    waitpid(-1), you may reap a helper; the run then does not know how it ended.
+ *    Without a sandbox (`sandbox: off`) an agent can kill its cinch-init. The program `cinch` finds
+ *    and kills what such an agent leaves; the library cannot tell it from children of yours, so
+ *    that cinch_run() may return while such processes still run. The run then fails with reason
+ *    `internal` and has a warning.
+ *  - Threads and libraries: libcurl and libzip are loaded when they are needed and stay loaded;
+ *    libcurl may start threads that resolve names.
+ *  - Reads: PATH is taken from cinch_options.environment. HOME, USER, TMPDIR, XDG_*, UV_CACHE_DIR,
+ *    SSL_CERT_FILE, the proxy variables and CINCH_* are read with getenv() from the process: do not
+ *    change them in another thread during a run. git, which cinch uses itself, is found by PATH of
+ *    the process.
+ *  - Writes: nothing to stdout; diagnostics to stderr only if CINCH_LOG is set.
  *
  * Structs that are handed in begin with their size: sizeof as the caller knows it. Members are only
  * ever added at the end, and 0 is always their default, so that a program that was built with an
@@ -135,7 +161,10 @@ struct cinch_options {
     size_t size;
     const char *runs_dir;            /* where a task without an output directory makes one; NULL: as
                                        `cinch run` does */
-    const char *const *environment;  /* NULL-terminated "NAME=value"; NULL: that of the process */
+    /* NULL-terminated "NAME=value"; NULL: that of the process. What the agent may inherit is taken
+     * from it, and programs (the agent, adapters, container engines) are searched in its PATH; without
+     * one in /usr/local/bin:/usr/bin:/bin. */
+    const char *const *environment;
     const char *const *adapter_dirs; /* NULL-terminated: more places for profiles; NULL: none */
     int signals; /* 1: SIGINT, SIGTERM and SIGHUP end the run while it goes on, as in `cinch run` */
     int force;   /* 1: an output directory that is not empty is archived */

@@ -32,17 +32,17 @@ static bool is_name(struct str name)
     return name.len > 0 && name.len <= NAME_LONGEST;
 }
 
-const char *external_program(struct arena *a, struct str name)
+const char *external_program(struct arena *a, const char *path, struct str name)
 {
     char found[PATH_MAX];
     if (str_starts(name, STR(PATH_PREFIX))) {
-        const char *path = arena_dup(a, str_slice(name, strlen(PATH_PREFIX), name.len));
-        bool good = path[0] != '\0' && path_absolute(path, found, sizeof found, NULL) == 0;
+        const char *file = arena_dup(a, str_slice(name, strlen(PATH_PREFIX), name.len));
+        bool good = file[0] != '\0' && path_absolute(file, found, sizeof found, NULL) == 0;
         return good ? arena_dup(a, str_of(found)) : NULL;
     }
     const char *program =
         is_name(name) ? arena_printf(a, PROGRAM_PREFIX "%.*s", STR_ARG(name)) : NULL;
-    if (program == NULL || which_find(program, getenv("PATH"), NULL, found, NULL) < 0) {
+    if (program == NULL || which_find(program, path, NULL, found, NULL) < 0) {
         return NULL;
     }
     return program;
@@ -140,9 +140,8 @@ static void list_dir(struct arena *a, const char *dir, struct json *ret)
     (void)closedir(d);
 }
 
-const struct json *external_list(struct arena *a)
+const struct json *external_list(struct arena *a, const char *path)
 {
-    const char *path = getenv("PATH");
     struct json *ret = json_array(a);
     struct str rest = path == NULL ? STR_EMPTY : str_of(path);
     while (rest.len > 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Programs that are adapters themselves: cinch-adapter-NAME in PATH, or any by exec:PATH, or the
+ * Programs that are adapters themselves: cinch-adapter-NAME in `path`, or any by exec:PATH, or the
  * entry point of an image by image:REFERENCE. Their profile is the built-in `contract`, with a
  * program.
  */
@@ -9,7 +9,7 @@
 #include "adapters/profile.h"
 
 /* The program that the name of an adapter means; NULL: none. Of exec:PATH it need not be there. */
-const char *external_program(struct arena *a, struct str name);
+const char *external_program(struct arena *a, const char *path, struct str name);
 /* NULL if there is no base. */
 const struct profile *external_profile(struct arena *a, const struct profile *base, struct str name,
                                        const char *program);
@@ -17,5 +17,5 @@ const struct profile *external_profile(struct arena *a, const struct profile *ba
 const char *external_image(struct arena *a, struct str name);
 const struct profile *external_image_profile(struct arena *a, const struct profile *base,
                                              struct str name, const char *image);
-/* The names of those in PATH, each once: a list of strings, at most 256. */
-const struct json *external_list(struct arena *a);
+/* The names of those in `path`, each once: a list of strings, at most 256. */
+const struct json *external_list(struct arena *a, const char *path);

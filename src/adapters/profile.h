@@ -223,6 +223,7 @@ struct profile_list {
     const struct profile **items; /* sorted by name */
     size_t len;
     struct profile_shelf *shelf; /* built-in ones that are read when asked for; NULL: none */
+    const char *path;            /* searched for programs that are adapters: PATH of the process */
     struct arena *arena;
 };
 

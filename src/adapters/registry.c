@@ -113,8 +113,9 @@ static int load_dirs(struct arena *a, const char *const *dirs, struct profile_li
 
 static void init_list(struct arena *a, struct profile_list *list)
 {
-    *list =
-        (struct profile_list) { .items = arena_array(a, PROFILES_MAX, sizeof(void *)), .arena = a };
+    *list = (struct profile_list) { .items = arena_array(a, PROFILES_MAX, sizeof(void *)),
+                                    .path = getenv("PATH"),
+                                    .arena = a };
 }
 
 static const struct profile *find_item(const struct profile_list *list, struct str name)
@@ -130,12 +131,12 @@ static const struct profile *find_item(const struct profile_list *list, struct s
 /* Those in PATH; a profile of the same name is meant by the user, and stays. */
 static int load_external(struct arena *a, struct profile_list *list, struct err *e)
 {
-    const struct json *names = external_list(a);
+    const struct json *names = external_list(a, list->path);
     const struct profile *base = find_item(list, STR("contract"));
     int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(names); i++) {
         struct str name = json_item(names, i)->string;
-        const char *program = external_program(a, name);
+        const char *program = external_program(a, list->path, name);
         if (program != NULL && find_item(list, name) == NULL) {
             r = put(list, external_profile(a, base, name, program), e);
         }
@@ -208,7 +209,7 @@ const struct profile *profile_find(const struct profile_list *list, struct str n
 {
     const struct profile *p = find_known(list, name);
     const char *image = p == NULL ? external_image(list->arena, name) : NULL;
-    const char *program = p == NULL ? external_program(list->arena, name) : NULL;
+    const char *program = p == NULL ? external_program(list->arena, list->path, name) : NULL;
     const struct profile *base = find_known(list, STR("contract"));
     if (image != NULL) {
         return external_image_profile(list->arena, base, name, image);

@@ -7,6 +7,7 @@
 
 #include "api/task_priv.h"
 #include "base/file.h"
+#include "proc/which.h"
 
 extern char **environ;
 
@@ -59,11 +60,13 @@ static int execute(struct cinch_task *t, struct audience *w, struct arena *a,
                    struct cinch_result *r)
 {
     const struct cinch_options *o = &w->options;
+    const char *search = which_path(o->environment);
     struct err e;
     struct run_opts opts = {
         .settings = { .task_file = t->file,
                       .request = json_copy(a, t->request),
-                      .adapter_dirs = o->adapter_dirs },
+                      .adapter_dirs = o->adapter_dirs,
+                      .path = o->environment != NULL && search == NULL ? "" : search },
         .runs_dir = runs_dir(a, o),
         .force = o->force != 0,
         .no_signals = o->signals == 0,

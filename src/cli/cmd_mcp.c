@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/text.h"
 #include "io/loop.h"
+#include "proc/orphans.h"
 #include "tools/errand.h"
 #include "tools/tool_mcp.h"
 
@@ -244,7 +245,11 @@ static int show_tools(struct cli *cli, const struct options *opt, const char *ur
     if (rc < 0) {
         return rc;
     }
-    const struct errand_host host = { .loop = l.loop, .envp = (const char *const *)environ };
+    CLEANUP(orphans) struct orphans *orphans = NULL;
+    (void)!orphans_new(&orphans, NULL); /* fails without /proc, where none could be found either */
+    const struct errand_host host = { .loop = l.loop,
+                                      .orphans = orphans,
+                                      .envp = (const char *const *)environ };
     const struct toolserver_opts o = { .host = &host,
                                        .definition = definition,
                                        .http = mcp_link_new,

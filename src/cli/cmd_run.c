@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/request.h"
 #include "cli/text.h"
+#include "proc/orphans.h"
 #include "run/run.h"
 
 struct watching {
@@ -92,8 +93,11 @@ static int run_run(struct cli *cli, const struct options *opt, struct err *e)
 {
     struct watching w;
     struct run_summary sum;
+    CLEANUP(orphans) struct orphans *orphans = NULL;
+    (void)!orphans_new(&orphans, NULL); /* fails without /proc, where none could be found either */
     struct run_opts opts = {
         .runs_dir = request_runs_dir(cli->arena),
+        .orphans = orphans,
         .force = options_flag(opt, "force", false),
         .keep_home = options_flag(opt, "keep-home", false),
         .environ = (const char *const *)environ,

@@ -95,6 +95,16 @@ static int fill_stdio(struct err *e)
     }
 }
 
+void loop_ignore_signal(int signo)
+{
+    struct sigaction now;
+    struct sigaction ignore = { .sa_handler = SIG_IGN };
+    if (sigaction(signo, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
+        now.sa_handler == SIG_DFL) {
+        (void)sigaction(signo, &ignore, NULL);
+    }
+}
+
 int loop_new(struct loop **ret, struct err *e)
 {
     int rc = fill_stdio(e);
@@ -108,8 +118,7 @@ int loop_new(struct loop **ret, struct err *e)
         return loop_error(rc, "create the event loop", e);
     }
     init_handles(l);
-    struct sigaction ignore = { .sa_handler = SIG_IGN };
-    (void)sigaction(SIGPIPE, &ignore, NULL);
+    loop_ignore_signal(SIGPIPE);
     *ret = l;
     return 0;
 }

@@ -17,9 +17,10 @@
  *  - Nothing blocks. An iteration that keeps the loop busy for more than 50 ms is counted, and
  *    logged at debug level.
  *
- * loop_new() does two things to the process: it ignores SIGPIPE (a child that closes its input is
- * an ordinary event), and it opens /dev/null in place of a missing stdin, stdout or stderr (else
- * the next pipe would get that number, and libuv aborts when it is closed).
+ * loop_new() does two things to the process: it ignores SIGPIPE, unless the process has a handler
+ * for it (a child that closes its input is an ordinary event), and it opens /dev/null in place of a
+ * missing stdin, stdout or stderr (else the next pipe would get that number, and libuv aborts when
+ * it is closed).
  */
 #pragma once
 
@@ -49,6 +50,10 @@ void loop_stop(struct loop *l);
 void loop_post(struct loop *l, void (*fn)(void *arg), void *arg);
 /* As loop_post(), for destructors. */
 void loop_retire(struct loop *l, void (*destroy)(void *arg), void *arg);
+
+/* Ignores a signal whose default action would end the process. A handler of the host stays: with
+ * that, too, the call that failed returns its error. */
+void loop_ignore_signal(int signo);
 
 struct loop_stats loop_stats(const struct loop *l);
 

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -420,6 +419,7 @@ int proc_start(struct loop *l, const struct proc_opts *o, struct proc **ret, str
     p->control_fd = -1;
     p->placed = o->place != NULL;
     p->place = p->placed ? *o->place : (struct proc_place) { 0 };
+    p->orphans = o->orphans;
     p->stop_signal = o->stop_signal == 0 ? SIGTERM : o->stop_signal;
     p->run_deadline = o->deadline;
     p->grace = or_default(o->grace, PROC_GRACE);
@@ -427,9 +427,6 @@ int proc_start(struct loop *l, const struct proc_opts *o, struct proc **ret, str
     p->patience = or_default(o->patience, PATIENCE);
     int rc = timer_new(l, proc_on_deadline, p, &p->deadline, e);
     rc = rc < 0 ? rc : timer_new(l, proc_on_tick, p, &p->tick, e);
-    if (rc == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
-        rc = ERR_SYS(e, "become a child subreaper");
-    }
     rc = rc < 0 ? rc : proc_launch(p, o, e);
     if (rc < 0) {
         (void)proc_free(p);

@@ -14,9 +14,10 @@
  *     by itself, and no further callback comes.
  *
  * The program is a child of cinch-init (init/keeper.h), which is started anew for each proc and
- * dies with it. If this process is killed, cinch-init notices and kills the tree; if cinch-init is
- * killed, this process (which proc_start() makes a child subreaper) kills what is left. Double
- * forks and setsid() do not help a process out of that.
+ * dies with it. If this process is killed, cinch-init notices and kills the tree. If cinch-init is
+ * killed, the kernel kills the program with it; what the program had started is killed by this
+ * process if proc_opts.orphans allows that (proc/orphans.h), also after a double fork or setsid().
+ * Otherwise it may keep running, and proc_result.abandoned says so.
  *
  * After the program's end, descendants that hold its pipes get `drain` to come to an end; then they
  * are killed and counted as leaked. The same happens to descendants that hold no pipe, without
@@ -38,6 +39,7 @@
 #include "init/control.h"
 
 struct loop;
+struct orphans;
 struct proc;
 
 enum proc_stream { PROC_STDOUT, PROC_STDERR, PROC_STREAM_MAX };
@@ -66,6 +68,7 @@ struct proc_result {
      * at the same moment; who needs a tenth of a second more than the program has not leaked. */
     uint32_t leaked;
     uint32_t stuck; /* processes that even SIGKILL did not end in time */
+    bool abandoned; /* cinch-init was killed; descendants of the program were not looked for */
     uint32_t n_names;
     char names[CONTROL_NAMES_MAX][CONTROL_NAME_LEN]; /* of the leaked ones */
 
@@ -135,6 +138,9 @@ struct proc_opts {
     /* Not beside us but there. Program and working directory are then not looked for beforehand,
      * `path` must be given, and both name what is inside. Copied. */
     const struct proc_place *place;
+    /* Lets this process kill what a killed cinch-init leaves behind; NULL: it may not. Must outlive
+     * the proc. */
+    const struct orphans *orphans;
 
     struct proc_port port;
 };

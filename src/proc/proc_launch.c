@@ -46,17 +46,6 @@ static void cleanup_ends(struct ends *x)
     cleanup_fd(&x->plan);
 }
 
-static const char *env_find(const char *const *envp, const char *name)
-{
-    size_t len = strlen(name);
-    for (; envp != NULL && *envp != NULL; envp++) {
-        if (strncmp(*envp, name, len) == 0 && (*envp)[len] == '=') {
-            return *envp + len + 1;
-        }
-    }
-    return NULL;
-}
-
 static int add_texts(struct buf *b, enum plan_op op, const char *const *texts, struct err *e)
 {
     int rc = 0;
@@ -120,7 +109,7 @@ static int make_plan(const struct proc_opts *o, int *ret_fd, struct err *e)
     }
     if (rc == 0) {
         rc = o->path != NULL ? path_join(dir == NULL ? "" : dir, o->path, exe, sizeof exe, e)
-                             : which_find(o->argv[0], env_find(o->envp, "PATH"), dir, exe, e);
+                             : which_find(o->argv[0], which_path(o->envp), dir, exe, e);
     }
     if (rc < 0) {
         return rc;

@@ -24,6 +24,7 @@ struct proc {
     bool gone; /* the keeper, in a place */
     uint32_t ticket;
     struct proc_place place;
+    const struct orphans *orphans; /* NULL: what a killed keeper leaves is not looked for */
     int control_fd;
     struct watch *control;
     struct reader *readers[PROC_STREAM_MAX];
@@ -62,7 +63,8 @@ pid_t proc_keeper_pid(const struct proc *p);
 /* The number outside of the program that has `inside` there. */
 pid_t proc_keeper_program(const struct proc *p, pid_t inside);
 
-/* proc_sweep.c: one round against the orphans of a dead cinch-init; true when none is left. */
+/* proc_sweep.c: one round of killing the orphans of a dead cinch-init; true when none is left, or
+ * when this process may not look for them. */
 bool proc_sweep_round(struct proc *p);
 
 /* proc.c: callbacks that proc_launch() hooks up. */

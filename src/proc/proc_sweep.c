@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * When cinch-init itself was killed: its program dies by the parent-death signal, and all that the
- * program had started becomes our children, because we are a subreaper. They are found, killed and
- * reaped here, in rounds, without waiting.
+ * program had started becomes our children if we are a subreaper (proc/orphans.h). They are found,
+ * killed and reaped here, in rounds, without waiting.
  */
 #include "proc/proc_priv.h"
 
@@ -12,17 +12,20 @@
 #include "base/log.h"
 #include "init/tree.h"
 #include "io/child.h"
+#include "proc/orphans.h"
 
 /* While other children of ours live, waitpid() cannot tell that no orphan is left, and the kernel's
  * list of children is not exact while it changes. So it has to be empty several times in a row. */
 #define QUIET_ROUNDS 5
 
-/* Children that we started ourselves are not orphans: helpers of other procs are known to the loop,
- * and anything else that this process started shares our session, which no orphan can. */
+/* Not an orphan of a proc: helpers of other procs are known to the loop; anything else that this
+ * process started shares its session, which no descendant of a proc does; and what was here before
+ * has nothing to do with us. */
 static bool is_own(void *arg, pid_t child)
 {
     const struct proc *p = arg;
-    return child_known(p->loop, child) || getsid(child) == getsid(0);
+    return child_known(p->loop, child) || getsid(child) == getsid(0) ||
+           orphans_predates(p->orphans, child);
 }
 
 static void on_dead(void *arg, pid_t pid, int status)
@@ -39,6 +42,10 @@ bool proc_sweep_round(struct proc *p)
 {
     if (p->placed) {
         return p->gone; /* the kernel takes the others along */
+    }
+    if (p->orphans == NULL) {
+        p->result.abandoned = p->result.started;
+        return proc_keeper_gone(p);
     }
     struct tree_filter f = { is_own, p };
     struct err why = { .code = ERR_OK };

@@ -84,3 +84,13 @@ int which_find(const char *name, const char *path, const char *cwd, char out[PAT
     int rc = path_join(cwd == NULL ? "" : cwd, name, out, PATH_MAX, e);
     return rc < 0 ? rc : check(out, e);
 }
+
+const char *which_path(const char *const *envp)
+{
+    for (; envp != NULL && *envp != NULL; envp++) {
+        if (strncmp(*envp, "PATH=", 5) == 0) {
+            return *envp + 5;
+        }
+    }
+    return NULL;
+}

@@ -16,3 +16,6 @@
  * The result is absolute when cwd and the entries of the path are. */
 int which_find(const char *name, const char *path, const char *cwd, char out[PATH_MAX],
                struct err *e) MUST_USE;
+
+/* PATH of an environment, a NULL-terminated list of "NAME=value"; NULL: it has none. */
+const char *which_path(const char *const *envp);

@@ -123,7 +123,7 @@ int confine_admit(struct run *run, struct err *e)
         .cpus = s->cpus,
         .allow_nested = of->nested,
         .may_lose = s->allow_degraded == TRI_TRUE ? SANDBOX_LOSE_ALL : 0,
-        .path = path != NULL ? path : getenv("PATH"),
+        .path = path != NULL ? path : which_path(run->opts->environ),
     };
     c->report = (struct sandbox_report) { .mode = c->policy.mode };
     return 0;
@@ -353,7 +353,8 @@ static bool is_wrapped(const struct run *run)
 static const char *first_program(struct run *run)
 {
     char found[PATH_MAX];
-    if (!is_wrapped(run) || which_find(run->prefix[0], getenv("PATH"), NULL, found, NULL) < 0) {
+    const char *path = which_path(run->opts->environ);
+    if (!is_wrapped(run) || which_find(run->prefix[0], path, NULL, found, NULL) < 0) {
         return run->paths.program;
     }
     return arena_dup(run->arena, str_of(found));

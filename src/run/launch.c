@@ -180,7 +180,7 @@ static int put_prefix(struct run *run, struct err *e)
     while (run->launch.argv[after] != NULL) {
         after++;
     }
-    int r = which_find(run->prefix[0], getenv("PATH"), NULL, found, e);
+    int r = which_find(run->prefix[0], which_path(run->opts->environ), NULL, found, e);
     if (r < 0) {
         return r;
     }

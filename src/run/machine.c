@@ -440,7 +440,7 @@ static void summarise(const struct run *run, struct run_summary *ret)
 int run_execute(const struct run_opts *opts, struct run_summary *ret, struct err *e)
 {
     /* A file-size limit is a write error like a full disk, which the record survives. */
-    (void)sigaction(SIGXFSZ, &(struct sigaction) { .sa_handler = SIG_IGN }, NULL);
+    loop_ignore_signal(SIGXFSZ);
     struct run run = { .opts = opts, .arena = arena_new(), .started = clock_now() };
     int r = begin(&run, e);
     if (r == 0) {

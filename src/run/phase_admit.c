@@ -55,7 +55,7 @@ static int find_driver(struct run *run, struct err *e)
 static const char *child_path(const struct run *run)
 {
     const char *set = json_cstring(json_get(run->settings.env_set, "PATH"), NULL);
-    return set != NULL ? set : getenv("PATH");
+    return set != NULL ? set : which_path(run->opts->environ);
 }
 
 /* The first candidate of the profile that exists, or the command of the request. */
@@ -69,7 +69,7 @@ static int find_program(struct run *run, struct err *e)
     const char *engine = run->settings.profile->image == NULL ? NULL : run->settings.sandbox.engine;
     int r = -ERR_USAGE;
     if (engine != NULL) {
-        r = which_find(engine, getenv("PATH"), NULL, found, e);
+        r = which_find(engine, which_path(run->opts->environ), NULL, found, e);
     } else if (json_len(candidates) == 0) {
         const char *name = json_cstring(json_item(run->settings.command, 0), "");
         r = which_find(name, child_path(run), run->settings.workspace, found, e);

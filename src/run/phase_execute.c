@@ -299,6 +299,9 @@ static void on_done(void *arg, const struct proc_result *r)
     if (r->stuck > 0) {
         run_warn(run, "%u processes could not be killed", r->stuck);
     }
+    if (r->abandoned) {
+        run_warn(run, "cinch-init was killed: processes that the program started may still run");
+    }
     if (r->started && r->error.code != ERR_OK) {
         run_fail(run, REASON_INTERNAL, "%s", r->error.msg);
     }
@@ -359,6 +362,7 @@ static int launch(struct run *run, struct err *e)
         .envp = (const char *const *)run->environment.envp,
         .cwd = image_workspace(run),
         .place = image_wanted(run) ? image_place(run) : confine_place(run),
+        .orphans = run->opts->orphans,
         .stdin_mode = converses ? PROC_STDIN_PIPE
                       : fed     ? PROC_STDIN_BYTES
                                 : PROC_STDIN_CLOSED,

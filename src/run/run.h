@@ -28,6 +28,8 @@
 #include "tools/guard.h"
 #include "tools/tool_callback.h"
 
+struct orphans;
+
 /* What a watcher may show while the run goes on. */
 struct run_view {
     const char *run_id;
@@ -75,6 +77,8 @@ struct run_opts {
     bool keep_home;
     const char *const *environ;
     bool no_signals; /* SIGINT, SIGTERM and SIGHUP are somebody else's */
+    /* Allows to kill what a killed cinch-init leaves (proc/orphans.h); NULL in a library. */
+    const struct orphans *orphans;
     struct run_watcher watcher;
     struct run_hooks hooks;
 };

@@ -351,6 +351,7 @@ int tools_admit(struct run *run, struct err *e)
     struct run_tools *t = run->tools = ARENA_NEW(run->arena, struct run_tools);
     t->host = (struct errand_host) {
         .loop = run->loop,
+        .orphans = run->opts->orphans,
         .place = place,
         .arg = run,
         .cwd = run->settings.workspace,

@@ -126,6 +126,7 @@ static int start(struct run *run, const char *const *argv, struct err *e)
         .argv = argv,
         .envp = run->opts->environ,
         .cwd = run->paths.home,
+        .orphans = run->opts->orphans,
         .deadline = clock_now() + PROBE_PATIENCE,
         .port = { .on_output = on_output, .on_done = on_done, .arg = run },
     };

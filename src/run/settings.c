@@ -363,6 +363,7 @@ int settings_load(struct arena *a, const struct settings_input *in, struct setti
     if (r < 0) {
         return r;
     }
+    ret->profiles.path = in->path != NULL ? in->path : ret->profiles.path;
     r = settings_gather(a, in, ret, e);
     if (r < 0) {
         return r;

@@ -40,6 +40,7 @@ struct settings_input {
     const char *const *adapter_dirs; /* NULL-terminated; more places for profiles */
     const char *site_dir;            /* NULL: /etc/cinch */
     const char *user_dir;            /* NULL: no user layer */
+    const char *path; /* searched for programs that are adapters; NULL: PATH of the process */
 };
 
 /* How the model is to answer. What is not given is the harness' or the provider's own choice. */

@@ -176,17 +176,6 @@ static void on_done(void *arg, const struct proc_result *p)
 
 /* --- starting --- */
 
-static const char *env_value(const char *const *envp, const char *name)
-{
-    size_t len = strlen(name);
-    for (; envp != NULL && *envp != NULL; envp++) {
-        if (strncmp(*envp, name, len) == 0 && (*envp)[len] == '=') {
-            return *envp + len + 1;
-        }
-    }
-    return NULL;
-}
-
 static bool env_given(const struct json *env, const char *entry)
 {
     size_t len = strcspn(entry, "=");
@@ -280,7 +269,7 @@ static int find_program(const struct errand_opts *o, const char *cwd, bool place
         memcpy(out, name, len + 1);
         return 0;
     }
-    int rc = which_find(name, env_value(o->host->envp, "PATH"), placed ? NULL : cwd, out, e);
+    int rc = which_find(name, which_path(o->host->envp), placed ? NULL : cwd, out, e);
     if (rc == 0 && placed && out[0] != '/') {
         return ERR(e, ERR_NOTFOUND, "program '%s' was found by a relative entry of PATH", name);
     }
@@ -307,6 +296,7 @@ int errand_spawn(struct arena *a, const struct errand_opts *o, struct proc_opts 
     po->envp = envp;
     po->cwd = cwd;
     po->place = placed ? &place : NULL;
+    po->orphans = o->host->orphans;
     return proc_start(o->host->loop, po, ret, e);
 }
 

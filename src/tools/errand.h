@@ -31,6 +31,7 @@ struct loop;
 /* What all errands of a run share; filled in by the run, must outlive them. */
 struct errand_host {
     struct loop *loop;
+    const struct orphans *orphans; /* of proc_opts; NULL: none */
     /* Where programs run, with the layer of a transaction or NULL; false: right beside us. */
     bool (*place)(void *arg, const char *layer, struct proc_place *ret);
     void *arg;

@@ -4,7 +4,9 @@
 gone and the record is whole."""
 
 import os
+import shlex
 import signal
+import subprocess
 import time
 
 import harness
@@ -104,6 +106,49 @@ class Trees(harness.Case):
     def test_fork_storm(self):
         r = self.run_command(harness.program("spawn_storm"), options=["--timeout", "500ms", "--grace", "100ms"])
         self.assertEqual(r.code, 124)
+
+
+class Sweep(harness.Case):
+    """An agent without a sandbox kills the cinch-init that supervises it."""
+
+    def started(self, shell, *command):
+        """Starts processes with a shell that then becomes cinch; those write their pids into `older`."""
+        output = self.new_output()
+        line = self.command_line(["--sandbox", "off", "--", *command], output)
+        older = self.path("older")
+        env = {**self.env, "OLDER": older, "LINE": " ".join(map(shlex.quote, line))}
+        done = subprocess.run(["sh", "-c", shell + '; eval exec "$LINE"'], env=env, capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=harness.PATIENCE)
+        with open(older) as f:
+            pids = [int(word) for word in f.read().split()]
+        alive = [pid for pid in pids if self.is_alive(pid)]
+        for pid in alive:
+            os.kill(pid, signal.SIGKILL)
+        return harness.Result(done.returncode, done.stdout, done.stderr, output), pids, alive
+
+    def is_alive(self, pid):
+        try:
+            with open(f"/proc/{pid}/stat") as f:
+                return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+        except OSError:
+            return False
+
+    def test_daemons_of_the_agent_are_killed(self):
+        for how in ("setsid sleep 1000 >/dev/null 2>&1 &", "(setsid sh -c 'sleep 1000 & sleep 1001' >/dev/null 2>&1 &) &"):
+            for end in ("exit 0", "kill -9 $PPID; sleep 1000"):
+                r = self.run_command("sh", "-c", how + " " + end, options=["--sandbox", "off"])
+                self.assertEqual(r.reason, "success" if end == "exit 0" else "internal")
+                self.assertEqual(harness.marked(self.mark), [])
+
+    def test_children_that_cinch_had_before_stay(self):
+        older = ("setsid sleep 1000 >/dev/null 2>&1 & echo $! > $OLDER; sleep 1001 >/dev/null 2>&1 & echo $! >> $OLDER; "
+                 "setsid sh -c 'sleep 1002 & echo $! >> $OLDER; exec sleep 1003' >/dev/null 2>&1 & echo $! >> $OLDER; "
+                 "while [ $(wc -l < $OLDER) -lt 4 ]; do sleep 0.01; done")
+        agent = "setsid sleep 1004 >/dev/null 2>&1 & kill -9 $PPID; sleep 1005"
+        r, pids, alive = self.started(older, "sh", "-c", agent)
+        self.assertEqual(r.reason, "internal")
+        self.assertEqual(sorted(alive), sorted(pids), "cinch killed processes that were there before the run")
+        harness.wait_until(lambda: harness.marked(self.mark) == [], "nothing of the agent is left")
 
 
 class Interrupt(harness.Case):

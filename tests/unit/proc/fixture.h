@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "io/loop.h"
+#include "proc/orphans.h"
 #include "proc/proc.h"
 
 #define FIXTURE_ARGS 8
@@ -26,6 +27,7 @@
 struct fixture {
     struct loop *loop;
     struct proc *proc;
+    struct orphans *orphans; /* freed and NULL: as in a library */
     struct buf out[PROC_STREAM_MAX];
     size_t bytes[PROC_STREAM_MAX]; /* counted also when not kept */
     bool keep;
@@ -102,6 +104,7 @@ static inline void fixture_init(struct fixture *f)
     buf_init(&f->out[0], BUF_TEXT);
     buf_init(&f->out[1], BUF_TEXT);
     assert_int_equal(loop_new(&f->loop, &e), 0);
+    assert_int_equal(orphans_new(&f->orphans, &e), 0);
 }
 
 /* Path of a test program. */
@@ -134,6 +137,7 @@ static inline int fixture_start(struct fixture *f, struct proc_opts o, const cha
         o.argv = f->args;
     }
     o.port = port;
+    o.orphans = f->orphans;
     return proc_start(f->loop, &o, &f->proc, &f->why);
 }
 
@@ -155,6 +159,7 @@ static inline void fixture_done(struct fixture *f)
     buf_done(&f->out[0]);
     buf_done(&f->out[1]);
     f->loop = loop_free(f->loop);
+    f->orphans = orphans_free(f->orphans);
 }
 
 static inline const char *fixture_out(const struct fixture *f, enum proc_stream s)

@@ -173,20 +173,39 @@ static void init_killed_over_a_storm(void **state)
     init_killed_over("spawn_storm", "3", "setsid");
 }
 
-/* The other program on the same loop, and a child that is none of proc's business, stay untouched.
- */
+static pid_t spawn_sleep(bool own_session)
+{
+    char *argv[] = { (char *)(uintptr_t) "sleep", (char *)(uintptr_t) "1000", NULL };
+    pid_t pid = 0;
+    posix_spawnattr_t at;
+    assert_int_equal(posix_spawnattr_init(&at), 0);
+    short flags = own_session ? POSIX_SPAWN_SETSID : 0;
+    assert_int_equal(posix_spawnattr_setflags(&at, flags), 0);
+    assert_int_equal(posix_spawn(&pid, "/bin/sleep", NULL, &at, argv, NULL), 0);
+    (void)posix_spawnattr_destroy(&at);
+    return pid;
+}
+
+static void assert_runs_then_end(pid_t pid)
+{
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* The other program on the same loop, a child of our session, and a child that was here before (in
+ * a session of its own, as an orphan would be) are not killed. */
 static void init_killed_beside_others(void **state)
 {
     (void)state;
     struct fixture a;
     struct fixture b;
+    pid_t older = spawn_sleep(true);
     fixture_init(&a);
     fixture_init(&b);
     (void)loop_free(b.loop);
     b.loop = a.loop;
-    char *argv[] = { (char *)(uintptr_t) "sleep", (char *)(uintptr_t) "1000", NULL };
-    pid_t own = 0;
-    assert_int_equal(posix_spawn(&own, "/bin/sleep", NULL, NULL, argv, NULL), 0);
+    pid_t own = spawn_sleep(false);
     a.react = kill_init;
     assert_int_equal(fixture_start(&a, (struct proc_opts) { 0 }, "fork_tree", "2", "2"), 0);
     assert_int_equal(fixture_start(&b, (struct proc_opts) { 0 }, "silent_sleep", "0.5", NULL), 0);
@@ -196,12 +215,34 @@ static void init_killed_beside_others(void **state)
     assert_int_equal(a.result.value, SIGKILL);
     assert_false(b.result.signaled);
     assert_int_equal(b.result.value, 0);
-    assert_int_equal(waitpid(own, NULL, WNOHANG), 0);
-    assert_int_equal(kill(own, SIGKILL), 0);
-    assert_int_equal(waitpid(own, NULL, 0), own);
+    assert_runs_then_end(own);
+    assert_runs_then_end(older);
     buf_done(&b.out[0]);
     buf_done(&b.out[1]);
+    b.orphans = orphans_free(b.orphans);
     fixture_done(&a);
+}
+
+/* Without struct orphans, as in a library, no child of the host is killed, and the host does not
+ * become a subreaper. */
+static void init_killed_in_a_library(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int subreaper = -1;
+    fixture_init(&f);
+    f.orphans = orphans_free(f.orphans);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+    pid_t host_child = spawn_sleep(true);
+    f.react = kill_init;
+    fixture_go(&f, (struct proc_opts) { 0 }, "ignore_term", NULL, NULL);
+    assert_true(f.result.abandoned);
+    assert_int_equal(f.result.stuck, 0);
+    assert_non_null(strstr(f.result.error.msg, "cinch-init ended unexpectedly (signal 9)"));
+    assert_int_equal(prctl(PR_GET_CHILD_SUBREAPER, &subreaper), 0);
+    assert_int_equal(subreaper, 0);
+    assert_runs_then_end(host_child);
+    fixture_done(&f);
 }
 
 static void init_killed_during_start(void **state)
@@ -313,6 +354,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(init_killed_over_a_tree),
         cmocka_unit_test(init_killed_over_a_storm),
         cmocka_unit_test(init_killed_beside_others),
+        cmocka_unit_test(init_killed_in_a_library),
         cmocka_unit_test(init_killed_during_start),
         cmocka_unit_test(init_stopped),
         cmocka_unit_test(init_ignores_signals),
