@@ -439,6 +439,15 @@ int file_remove_tree(int dirfd, const char *path, struct err *e)
     return r;
 }
 
+bool file_owner_is_trusted(uid_t uid)
+{
+    int64_t caller;
+    uid_t self = geteuid();
+    const char *sudo = self == 0 ? getenv("SUDO_UID") : NULL;
+    return uid == self || (sudo != NULL && str_to_i64(str_of(sudo), &caller) && caller >= 0 &&
+                           caller < UINT32_MAX && uid == (uid_t)caller);
+}
+
 int file_open_below(int dirfd, struct str path)
 {
     CLEANUP(fd) int at = fcntl(dirfd, F_DUPFD_CLOEXEC, 0);

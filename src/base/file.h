@@ -46,6 +46,10 @@ int file_dir_is_empty(int dirfd, const char *path, bool *ret, struct err *e) MUS
 /* Removes a tree below dirfd without following symbolic links; a missing path is fine. */
 int file_remove_tree(int dirfd, const char *path, struct err *e) MUST_USE;
 
+/* Whether files of `uid` may decide what this process does: those of its own user, and for root
+ * also those of the user that called sudo (SUDO_UID). The same rule as git's. */
+bool file_owner_is_trusted(uid_t uid);
+
 /* A regular file below the directory, reached without any symbolic link: for directories that
  * somebody else may have written to. ".." is refused, too. The descriptor, or -1 with errno: EISDIR
  * for anything that is no file. */

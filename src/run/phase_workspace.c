@@ -164,6 +164,12 @@ static void work_at(struct run *run, const char *path)
 
 int run_open_workspace(struct run *run, struct err *e)
 {
+    if (run->settings.foreign_project != NULL) {
+        run_warn(run,
+                 "'%s' belongs to another user and was ignored: to trust the directory, add it to "
+                 "safe.directory of git (git config --global --add safe.directory DIR)",
+                 run->settings.foreign_project);
+    }
     bool confined = run->confine.policy.mode != SANDBOX_OFF;
     const char *why_not = image_wanted(run)                         ? "the agent is in a container"
                           : !confined                               ? "there is no sandbox"

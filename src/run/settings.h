@@ -133,6 +133,8 @@ struct settings {
     /* NULL when the adapter is unknown or not given: see settings_adapter() */
     const struct profile *profile;
 
+    /* A project file that was not read, because it belongs to another user; NULL: none. */
+    const char *foreign_project;
     const char *name;
     const char *adapter;
     const char *model; /* NULL: the harness' own choice */

@@ -8,10 +8,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/yaml.h"
 #include "run/settings_priv.h"
+#include "workspace/git.h"
 
 static const struct json_limits limits = { .max_bytes = 8 << 20,
                                            .max_depth = 64,
@@ -139,6 +141,20 @@ static int add_profile_part(struct gathering *g, enum group group, const char *l
     return r;
 }
 
+/* A file of another user decides nothing, unless git is told to trust the directory. */
+static bool is_obeyed(const char *dir, const char *file)
+{
+    char folder[PATH_MAX];
+    struct stat above;
+    struct stat own;
+    struct stat target; /* when it is a link */
+    return path_join(dir, ".cinch", folder, sizeof folder, NULL) == 0 &&
+           lstat(folder, &above) == 0 && lstat(file, &own) == 0 && stat(file, &target) == 0 &&
+           ((file_owner_is_trusted(above.st_uid) && file_owner_is_trusted(own.st_uid) &&
+             file_owner_is_trusted(target.st_uid)) ||
+            git_lists_as_safe(dir));
+}
+
 /* .cinch/config.yaml of the nearest directory, from the workspace upwards. */
 static int add_project(struct gathering *g, const char *workspace)
 {
@@ -149,7 +165,10 @@ static int add_project(struct gathering *g, const char *workspace)
         (void)snprintf(path, sizeof path, "%s/.cinch/config.yaml",
                        strcmp(dir, "/") == 0 ? "" : dir);
         if (file_exists(AT_FDCWD, path)) {
-            return add_file(g, GROUP_PLACES, "project", path, settings_project_shape);
+            if (is_obeyed(dir, path)) {
+                return add_file(g, GROUP_PLACES, "project", path, settings_project_shape);
+            }
+            g->s->foreign_project = arena_dup(g->a, str_of(path));
         }
         char *slash = strrchr(dir, '/');
         if (slash == NULL || dir[1] == '\0') {

@@ -17,7 +17,7 @@
 #include "workspace/git.h"
 #include "workspace/repo.h"
 
-enum { TEXT_MAX = 1 << 20 };
+enum { TEXT_MAX = 1 << 20, LIST_MAX = 64 << 20 };
 #define INDEX_MAX ((size_t)1 << 30)
 
 struct applying {
@@ -29,6 +29,9 @@ struct applying {
     const char *directory;   /* --directory=…, or NULL */
     const char *index;       /* a copy, for a trial; NULL: the user's */
     const char *new_objects; /* and where objects of the trial go */
+    const char **config;     /* overrides for what the repository configures */
+    size_t config_len, config_cap;
+    bool filtered; /* the repository configures a filter */
     struct err *e;
 };
 
@@ -39,6 +42,10 @@ static int git(struct applying *x, const char *const *args, struct buf *out, int
         .args = args,
         .objects = x->new_objects == NULL ? NULL : objects,
         .cwd = x->has_repo ? x->repo.root : x->o->target,
+        .git_dir = x->has_repo ? NULL : "/dev/null", /* nor one that git might see there */
+        .work_tree = x->has_repo ? x->repo.root : NULL,
+        .safe = x->has_repo && x->repo.listed ? x->repo.root : NULL,
+        .config = x->config,
         .index = x->index,
         .new_objects = x->new_objects,
         .user_config = true,
@@ -47,6 +54,74 @@ static int git(struct applying *x, const char *const *args, struct buf *out, int
     };
     return git_run(&c, x->e);
 }
+
+/* --- programs that the repository configures --- */
+
+static void override(struct applying *x, const char *setting)
+{
+    if (x->config_len + 1 >= x->config_cap) {
+        size_t cap = x->config_cap == 0 ? 16 : x->config_cap * 2;
+        const char **more = arena_array(x->a, cap, sizeof *more);
+        if (x->config_len > 0) {
+            memcpy(more, x->config, x->config_len * sizeof *more);
+        }
+        x->config = more;
+        x->config_cap = cap;
+    }
+    x->config[x->config_len++] = setting;
+    x->config[x->config_len] = NULL;
+}
+
+/* filter.NAME.clean and the like; NAME may hold anything. */
+static int override_driver(struct applying *x, struct str key)
+{
+    static const struct {
+        const char *section, *variable, *value;
+        bool filter;
+    } programs[] = {
+        { "filter.", ".clean", "", true },       { "filter.", ".smudge", "", true },
+        { "filter.", ".process", "", true },     { "filter.", ".required", "false", true },
+        { "merge.", ".driver", "false", false }, /* a conflict, not somebody's merge */
+        { "diff.", ".command", "", false },      { "diff.", ".textconv", "", false },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+        if (!str_starts(key, str_of(programs[i].section)) ||
+            !str_ends(key, str_of(programs[i].variable))) {
+            continue;
+        }
+        if (memchr(key.ptr, '=', key.len) != NULL) { /* `git -c` ends the key there */
+            return ERR(x->e, ERR_CONFIG,
+                       "the configuration of '%s' names a program as '%.*s': a '=' there cannot be "
+                       "handled safely",
+                       x->repo.root, STR_ARG(key));
+        }
+        x->filtered = x->filtered || programs[i].filter;
+        override(x, arena_printf(x->a, "%.*s=%s", STR_ARG(key), programs[i].value));
+    }
+    return 0;
+}
+
+/* The .gitattributes of a tree decide which files such a program gets, and the configuration of a
+ * repository may come from the same source: only what the user configured for all repositories is
+ * run. */
+static int override_drivers(struct applying *x)
+{
+    static const char *const args[] = { "config", "-z",          "--includes", "--show-scope",
+                                        "--list", "--name-only", NULL };
+    CLEANUP(buf) struct buf out = BUF_INIT(LIST_MAX);
+    int r = git(x, args, &out, 0);
+    struct str rest = buf_str(&out);
+    while (r == 0 && rest.ptr != NULL && rest.len > 0) {
+        struct str scope = str_split(&rest, '\0');
+        struct str key = str_split(&rest, '\0');
+        if (str_eqc(scope, "local") || str_eqc(scope, "worktree")) {
+            r = override_driver(x, key);
+        }
+    }
+    return r;
+}
+
+/* --- the patch --- */
 
 /* `how` is "--check", "--index" …; two of them, or NULL. */
 static int call_apply(struct applying *x, const char *how, const char *more)
@@ -97,7 +172,7 @@ static int try_merge(struct applying *x)
 static int check(struct applying *x)
 {
     int r = call_apply(x, "--check", NULL);
-    if (r < 0 && x->has_repo && x->e->code == ERR_SYS) {
+    if (r < 0 && x->has_repo && !x->filtered && x->e->code == ERR_SYS) {
         r = try_merge(x);
         x->ret->three_way = r == 0;
     }
@@ -111,7 +186,7 @@ static int check(struct applying *x)
 
 static int check_staged(struct applying *x)
 {
-    static const char *const args[] = { "diff", "--cached", "--quiet", NULL };
+    static const char *const args[] = { "diff", "--cached", "--quiet", "--no-ext-diff", NULL };
     int r = git(x, args, NULL, 1);
     if (r > 0) {
         return ERR(x->e, ERR_USAGE,
@@ -139,7 +214,8 @@ static int commit(struct applying *x)
 static bool can_stage(struct applying *x)
 {
     static const char *const refresh[] = { "update-index", "-q", "--refresh", NULL };
-    if (!x->has_repo || git(x, refresh, NULL, 1) < 0) {
+    /* Without its filter a file would be stored in a form that it must not have there. */
+    if (!x->has_repo || x->filtered || git(x, refresh, NULL, 1) < 0) {
         return false;
     }
     return x->ret->three_way || call_apply(x, "--check", "--index") == 0;
@@ -149,6 +225,13 @@ static int perform(struct applying *x)
 {
     const struct apply_opts *o = x->o;
     bool staged = can_stage(x);
+    if (o->commit != NULL && x->filtered) {
+        return ERR(
+            x->e, ERR_USAGE,
+            "the configuration of '%s' has a filter, which cinch does not run: apply without "
+            "--commit, then use git",
+            x->repo.root);
+    }
     if (o->commit != NULL && !staged) {
         return ERR(x->e, ERR_USAGE,
                    "files of the patch have other changes, which a commit would take along: apply "
@@ -187,6 +270,12 @@ int apply_patch(struct arena *a, const struct apply_opts *o, struct apply_result
         return 0;
     }
     x.has_repo = repo_find(a, o->target, &x.repo) > 0;
+    if (x.has_repo && x.repo.foreign) {
+        return ERR(e, ERR_CONFIG,
+                   "the git repository '%s' belongs to another user, so its configuration is not "
+                   "obeyed: to trust it, run `git config --global --add safe.directory %s`",
+                   x.repo.root, x.repo.root);
+    }
     if (!x.has_repo && (o->branch != NULL || o->commit != NULL)) {
         return ERR(e, ERR_USAGE, "'%s' is no git repository: no branch or commit can be made there",
                    o->target);
@@ -194,6 +283,7 @@ int apply_patch(struct arena *a, const struct apply_opts *o, struct apply_result
     if (x.has_repo && x.repo.prefix[0] != '\0') {
         x.directory = arena_printf(a, "--directory=%s", x.repo.prefix);
     }
-    r = check(&x);
+    r = x.has_repo ? override_drivers(&x) : 0;
+    r = r < 0 ? r : check(&x);
     return r < 0 || !ret->fits || o->check ? r : perform(&x);
 }

@@ -9,7 +9,8 @@
  * All or nothing: it is checked first, and a patch that does not fit changes nothing (`fits` is
  * false, `why` says what git said). In a repository the change also goes into the index, unless its
  * files have other changes; where it does not fit as it is, a three-way merge without conflicts
- * will do. No hook runs.
+ * will do. No hook runs, and no filter or merge driver that the repository itself configures: the
+ * change stays out of the index then. A repository of another user is refused.
  */
 #pragma once
 
@@ -34,7 +35,8 @@ struct apply_result {
     const char *made; /* id of the commit, or NULL */
 };
 
-/* ERR_INPUT for a missing patch or target, ERR_USAGE for a branch or commit where there is no
+/* ERR_INPUT for a missing patch or target, ERR_CONFIG for a repository of another user that
+ * safe.directory does not list, ERR_USAGE for a branch or commit where there is no
  * repository, or staged changes that a commit would take along. */
 int apply_patch(struct arena *a, const struct apply_opts *o, struct apply_result *ret,
                 struct err *e) MUST_USE;

@@ -32,7 +32,8 @@ struct diff_opts {
     const char *base_commit;   /* take contents before from this commit instead; NULL: base_fd */
     int new_fd;                /* the layer or tree that holds the new entries */
     const struct repo *repo;   /* of the user's tree; NULL: none */
-    const char *base_git;      /* git directory that has base_commit; NULL: the repo's objects do */
+    const char *base_git;      /* git directory that has base_commit; NULL: `objects` do */
+    const char *objects;       /* directory of objects of the user's repository; NULL: none */
     const char *scratch;       /* private directory, absolute, on disk; emptied afterwards */
     const char *const *hidden; /* paths, with all below; NULL-terminated or NULL */
     int patch_fd;

@@ -188,7 +188,7 @@ static int write_exclude(struct diff *d)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(IGNORE_FILE_MAX);
     const char *to = arena_printf(d->arena, "%s/info/exclude", d->git_dir);
-    if (d->o->repo == NULL) {
+    if (d->o->repo == NULL || d->o->repo->foreign) {
         buf_adds(&text, "__pycache__/\n*.pyc\n.DS_Store\n");
     } else {
         const char *from = arena_printf(d->arena, "%s/info/exclude", d->o->repo->common_dir);

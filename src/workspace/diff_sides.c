@@ -192,14 +192,8 @@ static int put_blob(struct diff *d, struct str line, const struct pathmap *touch
 /* Reading from the user's objects, without the chance to write there. */
 static struct git_call reading(struct diff *d, const char *const *args)
 {
-    struct git_call c = { .args = args, .git_dir = d->o->base_git };
-    if (c.git_dir == NULL) {
-        c.git_dir = d->git_dir;
-    }
-    if (d->o->repo != NULL) {
-        c.objects = arena_printf(d->arena, "%s/objects", d->o->repo->common_dir);
-    }
-    return c;
+    const char *git_dir = d->o->base_git != NULL ? d->o->base_git : d->git_dir;
+    return (struct git_call) { .args = args, .git_dir = git_dir, .objects = d->o->objects };
 }
 
 /* "ID blob SIZE\n", the bytes, "\n", for each that was asked for. */

@@ -18,7 +18,7 @@
 #include "proc/proc.h"
 
 #define GIT_TIMEOUT (600 * NSEC_PER_SEC)
-enum { COMPLAINT_MAX = 4096, ENV_MAX = 32, ARGS_MAX = 64 };
+enum { COMPLAINT_MAX = 4096, ENV_MAX = 32, SAFE_MAX = 1 << 20 };
 
 struct running {
     const struct git_call *call;
@@ -138,7 +138,6 @@ static void make_environment(struct arena *a, const struct git_call *c, struct e
 {
     static const char *const fixed[][2] = {
         { "LC_ALL", "C" },
-        { "GIT_CONFIG_NOSYSTEM", "1" },
         { "GIT_ATTR_NOSYSTEM", "1" },
         { "GIT_TERMINAL_PROMPT", "0" },
         { "GIT_OPTIONAL_LOCKS", "0" },
@@ -146,18 +145,36 @@ static void make_environment(struct arena *a, const struct git_call *c, struct e
         { "GIT_PAGER", "cat" },
         { "GIT_EDITOR", "false" },
         { "GIT_ASKPASS", "false" },
+        /* A promisor remote is not asked for missing objects. git before 2.45 does not know the
+         * first variable; the second one allows no transport at all, whatever is configured. */
+        { "GIT_NO_LAZY_FETCH", "1" },
+        { "GIT_ALLOW_PROTOCOL", "" },
+        { "GIT_SSH_COMMAND", "false" },
     };
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
         set(a, v, fixed[i][0], fixed[i][1]);
     }
     const char *path = getenv("PATH");
     set(a, v, "PATH", path == NULL ? "/usr/bin:/bin" : path);
+    if (c->system_config) {
+        set(a, v, "GIT_CONFIG_SYSTEM", getenv("GIT_CONFIG_SYSTEM"));
+        set(a, v, "GIT_CONFIG_GLOBAL", getenv("GIT_CONFIG_GLOBAL"));
+        set(a, v, "GIT_CONFIG_NOSYSTEM", getenv("GIT_CONFIG_NOSYSTEM"));
+    } else {
+        set(a, v, "GIT_CONFIG_NOSYSTEM", "1");
+    }
     if (c->user_config) {
         set(a, v, "HOME", getenv("HOME"));
         set(a, v, "XDG_CONFIG_HOME", getenv("XDG_CONFIG_HOME"));
     } else {
         set(a, v, "HOME", "/nonexistent");
         set(a, v, "GIT_CONFIG_GLOBAL", "/dev/null");
+    }
+    if (c->git_dir == NULL && c->cwd != NULL) { /* nothing above cwd is a repository of this call */
+        char above[PATH_MAX];
+        if (path_join(c->cwd, "..", above, sizeof above, NULL) == 0) {
+            set(a, v, "GIT_CEILING_DIRECTORIES", arena_dup(a, str_of(above)));
+        }
     }
     set(a, v, "GIT_DIR", c->git_dir);
     set(a, v, "GIT_WORK_TREE", c->work_tree);
@@ -168,53 +185,57 @@ static void make_environment(struct arena *a, const struct git_call *c, struct e
     }
 }
 
-/* Also against what the configuration of a repository that we must look into may say. */
-static void make_arguments(const struct git_call *c, const char **argv)
+/* These also override the configuration of a repository that git must look into. */
+static const char *const *make_arguments(struct arena *a, const struct git_call *c)
 {
     static const char *const fixed[] = {
-        "git",
-        "-c",
         "core.hooksPath=/dev/null",
-        "-c",
         "core.fsmonitor=false",
-        "-c",
         "core.untrackedCache=false",
-        "-c",
         "core.pager=cat",
-        "-c",
         "core.attributesFile=/dev/null",
-        "-c",
         "core.quotePath=true",
-        "-c",
         "core.precomposeUnicode=false",
-        "-c",
+        "core.sshCommand=false",
         "diff.ignoreSubmodules=all",
-        "-c",
         "submodule.recurse=false",
-        "-c",
         "commit.gpgSign=false",
-        "-c",
+        "commit.verbose=false",
         "gc.auto=0",
-        "-c",
         "maintenance.auto=false",
-        "-c",
-        "safe.directory=*",
+        "protocol.allow=never",
+        "safe.bareRepository=explicit", /* a directory that looks like one is none */
     };
-    size_t n = 0;
-    for (; n < ARRAY_LEN(fixed); n++) {
-        argv[n] = fixed[n];
+    size_t more = 0;
+    size_t args = 0;
+    while (c->config != NULL && c->config[more] != NULL) {
+        more++;
     }
-    for (size_t i = 0; c->args[i] != NULL && n < ARGS_MAX; i++) {
+    while (c->args[args] != NULL) {
+        args++;
+    }
+    const char **argv = arena_array(a, 4 + 2 * (ARRAY_LEN(fixed) + more) + args, sizeof *argv);
+    size_t n = 0;
+    argv[n++] = "git";
+    for (size_t i = 0; i < ARRAY_LEN(fixed) + more; i++) {
+        argv[n++] = "-c";
+        argv[n++] = i < ARRAY_LEN(fixed) ? fixed[i] : c->config[i - ARRAY_LEN(fixed)];
+    }
+    if (c->safe != NULL) {
+        argv[n++] = "-c";
+        argv[n++] = arena_printf(a, "safe.directory=%s", c->safe);
+    }
+    for (size_t i = 0; i < args; i++) {
         argv[n++] = c->args[i];
     }
     argv[n] = NULL;
+    return argv;
 }
 
 int git_run(const struct git_call *c, struct err *e)
 {
     CLEANUP(arena) struct arena *a = arena_new();
     CLEANUP(loop) struct loop *loop = NULL;
-    const char *argv[ARGS_MAX + 1];
     struct err own = { 0 };
     struct environment env = { 0 };
     struct running g = { .call = c, .complaint = BUF_INIT(COMPLAINT_MAX) };
@@ -225,9 +246,8 @@ int git_run(const struct git_call *c, struct err *e)
     }
     g.loop = loop;
     make_environment(a, c, &env);
-    make_arguments(c, argv);
     struct proc_opts opts = {
-        .argv = argv,
+        .argv = make_arguments(a, c),
         .envp = env.items,
         .cwd = c->cwd == NULL ? "/" : c->cwd,
         .stdin_mode = c->input_fd > 0    ? PROC_STDIN_FD
@@ -252,6 +272,45 @@ int git_run(const struct git_call *c, struct err *e)
     }
     buf_done(&g.complaint);
     return r;
+}
+
+/* The rule of git's setup.c: the last entry that matches wins, and an empty one clears the list. */
+static bool is_listed(struct str values, const char *dir)
+{
+    bool safe = false;
+    while (values.ptr != NULL && values.len > 0) {
+        struct str v = str_split(&values, '\0');
+        bool below = v.len > 2 && str_ends(v, STR("/*"));
+        struct str start = str_slice(v, 0, below ? v.len - 1 : 0); /* with the slash */
+        if (v.len == 0) {
+            safe = false;
+        } else if (str_eqc(v, "*") || str_eqc(v, dir) ||
+                   (below && str_starts(str_of(dir), start))) {
+            safe = true;
+        }
+    }
+    return safe;
+}
+
+bool git_lists_as_safe(const char *dir)
+{
+    static const char *const args[] = { "config",         "-z", "--type=path", "--get-all",
+                                        "safe.directory", NULL };
+    char real[PATH_MAX];
+    CLEANUP(buf) struct buf out = BUF_INIT(SAFE_MAX);
+    struct git_call c = {
+        .args = args,
+        .git_dir = "/dev/null", /* no repository */
+        .user_config = true,
+        .system_config = true,
+        .out = &out,
+        .ok_status = 1, /* there is no such key */
+    };
+    if (git_run(&c, NULL) != 0) {
+        return false;
+    }
+    return is_listed(buf_str(&out), dir) ||
+           (realpath(dir, real) != NULL && is_listed(buf_str(&out), real));
 }
 
 int git_make_repo(const char *dir, const char *objects, bool sha256, struct err *e)

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "workspace/git.h"
+#include "workspace/listing.h"
 
 enum {
     SMALL_MAX = 64 << 10,
@@ -160,22 +162,58 @@ static const char *common_of(struct arena *a, const char *git_dir)
     return good ? arena_dup(a, str_of(absolute)) : git_dir;
 }
 
-int repo_open(struct arena *a, const char *dir, struct repo *ret)
+static bool is_owned(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && file_owner_is_trusted(st.st_uid);
+}
+
+/* Asks git about safe.directory only where the owners leave it open. */
+static void judge_owner(struct repo *r, bool owned)
+{
+    r->listed = !owned && git_lists_as_safe(r->root);
+    r->foreign = !owned && !r->listed;
+}
+
+/* Whether there is one: .git is a directory, or a file that leads to one. */
+static bool find_git_dir(struct arena *a, struct repo *r)
 {
     struct stat st;
     char path[PATH_MAX];
+    if (path_join(r->root, ".git", path, sizeof path, NULL) < 0 || lstat(path, &st) < 0 ||
+        (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))) {
+        return false;
+    }
+    bool owned = file_owner_is_trusted(st.st_uid) && is_owned(r->root);
+    r->linked = S_ISREG(st.st_mode);
+    if (!r->linked) {
+        r->git_dir = arena_dup(a, str_of(path));
+        judge_owner(r, owned);
+        return true;
+    }
+    judge_owner(r, owned);
+    if (r->foreign) {
+        return true; /* it may name any directory of this user's */
+    }
+    r->git_dir = follow_file(a, r->root);
+    if (r->git_dir != NULL && !r->listed) {
+        judge_owner(r, is_owned(r->git_dir));
+    }
+    return r->git_dir != NULL;
+}
+
+int repo_open(struct arena *a, const char *dir, struct repo *ret)
+{
+    char path[PATH_MAX];
     *ret = (struct repo) { .root = arena_dup(a, str_of(dir)), .prefix = "" };
-    if (path_join(dir, ".git", path, sizeof path, NULL) < 0 || lstat(path, &st) < 0) {
+    if (!find_git_dir(a, ret)) {
         return 0;
     }
-    ret->linked = S_ISREG(st.st_mode);
-    ret->git_dir = ret->linked           ? follow_file(a, dir)
-                   : S_ISDIR(st.st_mode) ? arena_dup(a, str_of(path))
-                                         : NULL;
-    if (ret->git_dir == NULL) {
-        return 0;
+    if (ret->git_dir == NULL || (ret->foreign && ret->linked)) {
+        ret->git_dir = ret->common_dir = NULL;
+        return 1;
     }
-    ret->common_dir = common_of(a, ret->git_dir);
+    ret->common_dir = ret->foreign ? ret->git_dir : common_of(a, ret->git_dir);
     if (path_join(ret->common_dir, "objects", path, sizeof path, NULL) < 0 ||
         !file_is_dir(AT_FDCWD, path)) {
         return 0;
@@ -208,13 +246,32 @@ int repo_find(struct arena *a, const char *dir, struct repo *ret)
     }
 }
 
+static bool is_object_entry(struct str name)
+{
+    static const char hex[] = "0123456789abcdef";
+    return (name.len == 2 && memchr(hex, name.ptr[0], 16) && memchr(hex, name.ptr[1], 16)) ||
+           str_eqc(name, "pack") || str_eqc(name, "info") || str_starts(name, STR("tmp_")) ||
+           str_starts(name, STR("incoming-")) || str_ends(name, STR(".lock"));
+}
+
+bool repo_is_object_dir(const char *dir)
+{
+    CLEANUP(fd) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP(listing) struct listing names = { 0 };
+    bool good = fd >= 0 && file_is_dir(fd, "pack") && listing_read(&names, fd, NULL) == 0;
+    for (size_t i = 0; good && i < names.len; i++) {
+        good = is_object_entry(str_of(names.items[i]));
+    }
+    return good;
+}
+
 const char *const *repo_alternates(struct arena *a, const struct repo *r)
 {
     const char **list = arena_array(a, ALTERNATES_MAX + 1, sizeof *list);
     size_t len = 0;
-    const char *objects = arena_printf(a, "%s/objects", r->common_dir);
     CLEANUP(buf) struct buf text = BUF_INIT(SMALL_MAX);
-    if (!read_small(objects, "info/alternates", &text)) {
+    const char *objects = r->foreign ? NULL : arena_printf(a, "%s/objects", r->common_dir);
+    if (objects == NULL || !read_small(objects, "info/alternates", &text)) {
         return list;
     }
     struct str rest = buf_str(&text);
@@ -226,7 +283,8 @@ const char *const *repo_alternates(struct arena *a, const struct repo *r)
             continue;
         }
         if (path_join(objects, arena_dup(a, line), joined, sizeof joined, NULL) == 0 &&
-            path_absolute(joined, absolute, sizeof absolute, NULL) == 0) {
+            path_absolute(joined, absolute, sizeof absolute, NULL) == 0 &&
+            repo_is_object_dir(absolute)) {
             list[len++] = arena_dup(a, str_of(absolute));
         }
     }

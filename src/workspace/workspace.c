@@ -156,6 +156,13 @@ static void find_inner(struct workspace *w)
 static int choose(struct workspace *w, const struct workspace_opts *o, struct err *e)
 {
     w->kind = o->kind;
+    if ((o->kind == WORKSPACE_CLONE || o->ref != NULL) && !w->has_repo && w->repo.foreign) {
+        return ERR(
+            e, ERR_CONFIG,
+            "the git repository of '%s' belongs to another user, so it is not used: to trust "
+            "it, run `git config --global --add safe.directory %s`",
+            w->source, w->repo.root);
+    }
     if ((o->kind == WORKSPACE_CLONE || o->ref != NULL) && !w->has_repo) {
         return ERR(e, ERR_CONFIG, "'%s' is no git repository, so there is no %s", w->source,
                    o->ref != NULL ? "ref to check out" : "clone of it");
@@ -245,6 +252,16 @@ static void release(struct workspace *w)
     free(w);
 }
 
+/* Of another user's repository only the content of its own top directory is read: one above the
+ * workspace decides nothing, and a .git file may lead anywhere. */
+static void find_repo(struct workspace *w)
+{
+    w->has_repo = repo_find(w->arena, w->source, &w->repo) > 0;
+    if (w->has_repo && w->repo.foreign && (w->repo.linked || w->repo.prefix[0] != '\0')) {
+        w->has_repo = false;
+    }
+}
+
 static int set_up(struct workspace *w, const struct workspace_opts *o, struct err *e)
 {
     char real[PATH_MAX];
@@ -258,7 +275,7 @@ static int set_up(struct workspace *w, const struct workspace_opts *o, struct er
     bool asked = o->kind != WORKSPACE_SNAPSHOT;
     w->why_not = asked || o->why_not == NULL ? NULL : arena_dup(w->arena, str_of(o->why_not));
     w->created = clock_wall();
-    w->has_repo = repo_find(w->arena, w->source, &w->repo) > 0;
+    find_repo(w);
     if (w->has_repo) {
         memcpy(w->head, w->repo.head, sizeof w->head);
     }
@@ -322,7 +339,7 @@ static int read_back(struct workspace *w, const struct json *o, struct err *e)
                                              : NODE_MARKS_NONE;
     w->hidden = json_is(json_get(o, "hidden"), JSON_ARRAY) ? json_get(o, "hidden") : w->hidden;
     w->layered = file_is_dir(w->dir_fd, "layer/upper");
-    w->has_repo = repo_find(a, w->source, &w->repo) > 0;
+    find_repo(w);
     if (w->within != NULL) {
         w->repo.prefix = "";
     }
@@ -445,8 +462,11 @@ const char *const *workspace_also_read(const struct workspace *w)
     }
     const char **list = arena_array(w->arena, n + 2, sizeof *list);
     size_t len = 0;
-    if (w->has_repo && w->repo.linked) { /* its objects are elsewhere */
-        list[len++] = arena_printf(w->arena, "%s/objects", w->repo.common_dir);
+    const char *objects = w->has_repo && w->repo.linked /* they are elsewhere */
+                              ? arena_printf(w->arena, "%s/objects", w->repo.common_dir)
+                              : NULL;
+    if (objects != NULL && repo_is_object_dir(objects)) {
+        list[len++] = objects;
     }
     for (size_t i = 0; i < n; i++) {
         list[len++] = more[i];

@@ -66,6 +66,10 @@ int workspace_diff(struct workspace *w, struct arena *a, const struct workspace_
         .base_commit = w->baseline_commit,
         .new_fd = w->tree_fd,
         .repo = w->has_repo ? &w->repo : NULL,
+        .objects = w->has_repo && w->kind != WORKSPACE_OVERLAY &&
+                           !(w->repo.foreign && w->kind == WORKSPACE_IN_PLACE)
+                       ? workspace_objects(w)
+                       : NULL,
         .base_git = w->kind == WORKSPACE_IN_PLACE ? workspace_place(w, "git") : NULL,
         .scratch = workspace_place(w, "scratch"),
         .hidden = hidden_list(w, a),

@@ -14,31 +14,43 @@
 #include "workspace/workspace_priv.h"
 
 enum { SMALL_MAX = 1 << 20 };
-#define INDEX_MAX ((size_t)1 << 30)
+#define INDEX_MAX    ((size_t)1 << 30)
+#define OBJECTS_NAME "objects"
 
-/* The commit that a name stands for in the user's repository. */
-static int resolve(struct workspace *w, const char *ref, char out[REPO_ID_MAX], struct err *e)
+/* --- a foreign repository --- */
+
+/* git keeps no symbolic links among its objects; one of another user's may lead anywhere. */
+static bool is_link_or_info(void *arg, const char *path)
 {
-    CLEANUP(buf) struct buf text = BUF_INIT(SMALL_MAX);
-    const char *name = arena_printf(w->arena, "%s^{commit}", ref);
-    const char *const args[] = {
-        "rev-parse", "--verify", "--quiet", "--end-of-options", name, NULL
-    };
-    struct git_call c = { .args = args, .git_dir = w->repo.git_dir, .out = &text };
-    int r = git_run(&c, e);
-    struct str id = str_trim(buf_str(&text));
-    if (r < 0 && (e == NULL || e->code != ERR_UNAVAILABLE)) {
-        return ERR(e, ERR_INPUT, "'%s' has no commit '%s'", w->repo.root, ref);
-    }
-    if (r == 0 && (id.len == 0 || id.len >= REPO_ID_MAX)) {
-        return ERR(e, ERR_INPUT, "git does not say what commit '%s' is", ref);
-    }
-    if (r == 0) {
-        memcpy(out, id.ptr, id.len);
-        out[id.len] = '\0';
-    }
-    return r;
+    struct stat st;
+    return strcmp(path, "info") == 0 || fstatat(*(int *)arg, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+           S_ISLNK(st.st_mode);
 }
+
+/* Another user's objects are copied without links and alternates. */
+static int copy_foreign_objects(struct workspace *w, struct err *e)
+{
+    const char *path = arena_printf(w->arena, "%s/objects", w->repo.git_dir);
+    CLEANUP(fd) int from = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (from < 0) {
+        return ERR_SYS_AS(e, ERR_INPUT, "open '%s'", path);
+    }
+    int r = file_mkdirs(w->dir_fd, OBJECTS_NAME, 0700, e);
+    CLEANUP(fd)
+    int to = r < 0 ? r : openat(w->dir_fd, OBJECTS_NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct tree_copy_opts o = { .skip = { is_link_or_info, &from } };
+    return r < 0    ? r
+           : to < 0 ? ERR_SYS(e, "open '%s/" OBJECTS_NAME "'", w->dir)
+                    : tree_copy(from, to, &o, NULL, e);
+}
+
+const char *workspace_objects(const struct workspace *w)
+{
+    return w->repo.foreign ? workspace_place(w, OBJECTS_NAME)
+                           : arena_printf(w->arena, "%s/objects", w->repo.common_dir);
+}
+
+/* --- git directories of our own --- */
 
 /* Where the objects are is all that a tree needs; a remote's address helps the agent to understand
  * where it is. Not with a password in it. */
@@ -46,9 +58,13 @@ static int write_config(struct workspace *w, int git_fd, struct err *e)
 {
     CLEANUP(buf) struct buf url = BUF_INIT(SMALL_MAX);
     CLEANUP(buf) struct buf text = BUF_INIT(SMALL_MAX);
-    const char *const args[] = { "config", "--get", "remote.origin.url", NULL };
-    struct git_call c = { .args = args, .git_dir = w->repo.git_dir, .out = &url, .ok_status = 1 };
-    (void)!git_run(&c, NULL);
+    const char *file = arena_printf(w->arena, "%s/config", w->repo.common_dir);
+    const char *const args[] = { "config", "--no-includes",     "--file", file,
+                                 "--get",  "remote.origin.url", NULL };
+    struct git_call c = { .args = args, .git_dir = "/dev/null", .out = &url, .ok_status = 1 };
+    if (!w->repo.foreign) {
+        (void)!git_run(&c, NULL);
+    }
     struct str address = str_trim(buf_str(&url));
     size_t scheme = str_find(address, STR("://"));
     struct str rest = str_slice(address, scheme + 3, address.len);
@@ -73,12 +89,13 @@ static int write_config(struct workspace *w, int git_fd, struct err *e)
     return file_write_atomic(git_fd, "config", buf_str(&text), 0644, e);
 }
 
+/* Not through a link: it could lead to any file of this user's. */
 static void copy_small(const char *from_dir, const char *name, int to_fd, size_t max)
 {
-    char path[PATH_MAX];
     CLEANUP(buf) struct buf text = BUF_INIT(max);
-    if (path_join(from_dir, name, path, sizeof path, NULL) == 0 &&
-        file_read(AT_FDCWD, path, max, &text, NULL) == 0) {
+    CLEANUP(fd) int dir = open(from_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(fd) int fd = dir < 0 ? -1 : file_open_below(dir, str_of(name));
+    if (fd >= 0 && file_read_fd(fd, name, max, &text, NULL) == 0) {
         (void)!file_write_atomic(to_fd, name, buf_str(&text), 0644, NULL);
     }
 }
@@ -90,13 +107,21 @@ static void copy_refs(struct workspace *w, int git_fd)
     copy_small(w->repo.common_dir, "packed-refs", git_fd, INDEX_MAX);
     CLEANUP(fd) int to = openat(git_fd, "refs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (path_join(w->repo.common_dir, "refs", path, sizeof path, NULL) == 0) {
-        CLEANUP(fd) int from = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        CLEANUP(fd) int from = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (from >= 0 && to >= 0) {
             (void)!file_remove_tree(git_fd, "refs/heads", NULL);
             (void)!tree_copy(from, to, NULL, NULL, NULL);
             (void)!file_mkdirs(git_fd, "refs/heads", 0755, NULL);
         }
     }
+}
+
+/* What HEAD of the user's repository says, if that is something that git could have written. */
+static const char *head_of(const struct workspace *w)
+{
+    return w->repo.branch != NULL    ? arena_printf(w->arena, "ref: %s\n", w->repo.branch)
+           : w->repo.head[0] != '\0' ? arena_printf(w->arena, "%s\n", w->repo.head)
+                                     : "ref: refs/heads/none\n";
 }
 
 /* A git directory at `path` with the user's refs that borrows `objects` (NULL: has its own). */
@@ -119,7 +144,7 @@ static int make_git_dir(struct workspace *w, const char *path, const char *objec
 /* The view covers the user's repository, so that nothing could be borrowed from there. */
 static int copy_objects(struct workspace *w, int git_fd, struct err *e)
 {
-    const char *path = arena_printf(w->arena, "%s/objects", w->repo.common_dir);
+    const char *path = workspace_objects(w);
     CLEANUP(fd) int from = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = file_remove_tree(git_fd, "objects", e);
     r = r < 0 ? r : file_mkdirs(git_fd, "objects", 0755, e);
@@ -130,11 +155,64 @@ static int copy_objects(struct workspace *w, int git_fd, struct err *e)
     return tree_copy(from, to, NULL, NULL, e);
 }
 
-static bool is_branch(struct workspace *w, const char *ref, char commit[REPO_ID_MAX])
+/* The commit that a name stands for. Asked of a git directory of ours with the user's refs, so that
+ * no configuration of the user's repository has a say. */
+static int resolve(struct workspace *w, const char *git_dir, const char *ref, char out[REPO_ID_MAX],
+                   struct err *e)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(SMALL_MAX);
+    const char *name = arena_printf(w->arena, "%s^{commit}", ref);
+    const char *const args[] = {
+        "rev-parse", "--verify", "--quiet", "--end-of-options", name, NULL
+    };
+    struct git_call c = {
+        .args = args, .git_dir = git_dir, .objects = workspace_objects(w), .out = &text
+    };
+    int r = git_run(&c, e);
+    struct str id = str_trim(buf_str(&text));
+    if (r < 0 && (e == NULL || e->code != ERR_UNAVAILABLE)) {
+        return ERR(e, ERR_INPUT, "'%s' has no commit '%s'", w->repo.root, ref);
+    }
+    if (r == 0 && (id.len == 0 || id.len >= REPO_ID_MAX)) {
+        return ERR(e, ERR_INPUT, "git does not say what commit '%s' is", ref);
+    }
+    if (r == 0) {
+        memcpy(out, id.ptr, id.len);
+        out[id.len] = '\0';
+    }
+    return r;
+}
+
+static bool is_branch(struct workspace *w, const char *git_dir, char commit[REPO_ID_MAX])
 {
     char other[REPO_ID_MAX];
-    const char *full = arena_printf(w->arena, "refs/heads/%s", ref);
-    return resolve(w, full, other, NULL) == 0 && strcmp(other, commit) == 0;
+    const char *full = arena_printf(w->arena, "refs/heads/%s", w->ref);
+    return w->ref != NULL && resolve(w, git_dir, full, other, NULL) == 0 &&
+           strcmp(other, commit) == 0;
+}
+
+/* The commit that is wanted, and HEAD of the new git directory such that it says so. */
+static int resolve_and_point(struct workspace *w, const char *git_dir, int git_fd,
+                             char commit[REPO_ID_MAX], struct err *e)
+{
+    static const char *const other_heads[] = { "ORIG_HEAD", "FETCH_HEAD" };
+    const char *logs = arena_printf(w->arena, "%s/logs", w->repo.common_dir);
+    for (size_t i = 0; i < ARRAY_LEN(other_heads); i++) {
+        copy_small(w->repo.git_dir, other_heads[i], git_fd, SMALL_MAX);
+    }
+    /* For names like main@{1}, as long as it takes to look them up. */
+    bool linked = !w->repo.foreign && symlinkat(logs, git_fd, "logs") == 0;
+    int r = resolve(w, git_dir, w->ref == NULL ? "HEAD" : w->ref, commit, e);
+    if (linked) {
+        (void)unlinkat(git_fd, "logs", 0);
+    }
+    if (r < 0 || w->ref == NULL) {
+        return r;
+    }
+    const char *head = is_branch(w, git_dir, commit)
+                           ? arena_printf(w->arena, "ref: refs/heads/%s\n", w->ref)
+                           : arena_printf(w->arena, "%s\n", commit);
+    return file_write_atomic(git_fd, "HEAD", str_of(head), 0644, e);
 }
 
 int workspace_checkout(struct workspace *w, struct err *e)
@@ -142,20 +220,15 @@ int workspace_checkout(struct workspace *w, struct err *e)
     char commit[REPO_ID_MAX];
     const char *base = workspace_place(w, "base");
     const char *git_dir = arena_printf(w->arena, "%s/.git", base);
-    int r = resolve(w, w->ref == NULL ? "HEAD" : w->ref, commit, e);
-    r = r < 0 ? r : file_mkdirs(AT_FDCWD, base, 0755, e);
+    CLEANUP(fd) int git_fd = -1;
+    int r = file_mkdirs(AT_FDCWD, base, 0755, e);
+    r = r < 0 || !w->repo.foreign ? r : copy_foreign_objects(w, e);
+    r = r < 0 ? r : make_git_dir(w, git_dir, NULL, str_of(head_of(w)), &git_fd, e);
+    r = r < 0 ? r : resolve_and_point(w, git_dir, git_fd, commit, e);
     if (r < 0) {
         return r;
     }
-    const char *branch = w->ref != NULL && is_branch(w, w->ref, commit)
-                             ? arena_printf(w->arena, "refs/heads/%s", w->ref)
-                         : w->ref == NULL ? w->repo.branch
-                                          : NULL;
-    const char *head = branch == NULL ? arena_printf(w->arena, "%s\n", commit)
-                                      : arena_printf(w->arena, "ref: %s\n", branch);
-    CLEANUP(fd) int git_fd = -1;
-    r = make_git_dir(w, git_dir, NULL, str_of(head), &git_fd, e);
-    r = r < 0 ? r : copy_objects(w, git_fd, e);
+    r = copy_objects(w, git_fd, e);
     const char *const args[] = { "read-tree", "--reset", "-u", commit, NULL };
     struct git_call c = { .args = args, .git_dir = git_dir, .work_tree = base, .cwd = base };
     r = r < 0 ? r : git_run(&c, e);
@@ -174,20 +247,18 @@ int workspace_checkout(struct workspace *w, struct err *e)
 
 int workspace_graft_git(struct workspace *w, struct err *e)
 {
-    CLEANUP(buf) struct buf head = BUF_INIT(SMALL_MAX);
     CLEANUP(fd) int git_fd = -1;
+    int r = 0;
     if (!w->has_repo || !w->repo.linked || w->repo.prefix[0] != '\0' || w->base == NULL ||
         strcmp(w->base, w->source) != 0) {
         return 0;
     }
-    const char *from = arena_printf(w->arena, "%s/HEAD", w->repo.git_dir);
-    int r = file_read(AT_FDCWD, from, SMALL_MAX, &head, e);
-    if (r == 0 && !w->layered && unlinkat(w->tree_fd, ".git", 0) < 0 && errno != ENOENT) {
+    if (!w->layered && unlinkat(w->tree_fd, ".git", 0) < 0 && errno != ENOENT) {
         r = ERR_SYS(e, "replace '.git'");
     }
     const char *git_dir = arena_printf(w->arena, "%s/.git", w->tree);
     const char *objects = arena_printf(w->arena, "%s/objects", w->repo.common_dir);
-    r = r < 0 ? r : make_git_dir(w, git_dir, objects, buf_str(&head), &git_fd, e);
+    r = r < 0 ? r : make_git_dir(w, git_dir, objects, str_of(head_of(w)), &git_fd, e);
     if (r == 0) {
         copy_small(w->repo.git_dir, "index", git_fd, INDEX_MAX);
     }
@@ -203,7 +274,7 @@ int workspace_keep_contents(struct workspace *w, struct err *e)
         return r;
     }
     CLEANUP(fd) int git_fd = open(git_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (w->has_repo && w->repo.prefix[0] == '\0') {
+    if (w->has_repo && !w->repo.foreign && w->repo.prefix[0] == '\0') {
         copy_small(w->repo.git_dir, "index", git_fd, INDEX_MAX); /* spares reading every file */
     }
     if (w->inner != NULL) {

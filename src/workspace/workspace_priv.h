@@ -45,6 +45,9 @@ int workspace_note_baseline(struct workspace *w, struct err *e) MUST_USE;
 
 /* base and base_fd: the commit of ref, or HEAD, in a repository of its own. */
 int workspace_checkout(struct workspace *w, struct err *e) MUST_USE;
+/* The directory of the repository's objects; of a foreign one, our copy that workspace_checkout()
+ * made. */
+const char *workspace_objects(const struct workspace *w);
 /* The source as it is now, in the index of a repository in the private directory; baseline_commit
  * is made from that, when something has changed. */
 int workspace_keep_contents(struct workspace *w, struct err *e) MUST_USE;

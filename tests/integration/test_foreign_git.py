@@ -1,0 +1,236 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What a repository configures is not executed outside the sandbox: repositories of another user, programs named in
+.git/config, and objects that git would have to fetch. Each case runs as root and as an ordinary user."""
+
+import os
+import shutil
+import subprocess
+import unittest
+
+import harness
+
+FILE_TIMEOUT = 900
+USER = 61234
+STRANGER = 61235
+EDIT = "echo two >> a"
+
+
+class Case(harness.Case):
+    """cinch and git as the user of the class."""
+
+    uid = os.geteuid()
+
+    def setUp(self):
+        super().setUp()
+        self.proof = self.path("proof", "ran")
+        self.make_dir("proof")
+        os.chmod(self.path("proof"), 0o777)
+        if self.uid != os.geteuid():
+            os.chmod(self.dir, 0o755)
+            self.give(self.dir, self.uid)
+            if self.call(harness.CINCH, "version").returncode != 0:
+                self.skipTest("another user cannot execute cinch here")
+
+    @property
+    def other(self):
+        """A user that is not the one of the class."""
+        return STRANGER if self.uid != STRANGER else USER
+
+    def give(self, path, uid):
+        for base, dirs, files in os.walk(path):
+            for name in [base] + [os.path.join(base, f) for f in files + dirs]:
+                os.chown(name, uid, uid, follow_symlinks=False)
+
+    def call(self, *argv, env=None, uid=None, cwd=None):
+        who = self.uid if uid is None else uid
+        kw = {} if who == os.geteuid() else {"user": who, "group": who, "extra_groups": []}
+        return subprocess.run(argv, env={**self.env, **(env or {})}, cwd=cwd or self.dir, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=harness.PATIENCE, **kw)
+
+    def git(self, where, *args, uid=None, check=True):
+        names = {f"GIT_{x}_{y}": "t@t" for x in ("AUTHOR", "COMMITTER") for y in ("NAME", "EMAIL")}
+        done = self.call("git", "-c", "safe.directory=*", "-C", where, *args, env={**names, "GIT_CONFIG_NOSYSTEM": "1"}, uid=uid)
+        if check:
+            self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def repo(self, name="ws", files=None, owner=None):
+        for path, text in (files or {"a": "one\n", "d/b": "b\n"}).items():
+            self.write(os.path.join(name, path), text)
+        self.give(self.path(name), self.uid)
+        self.git(self.path(name), "init", "-q", "-b", "main")
+        self.git(self.path(name), "add", "-A")
+        self.git(self.path(name), "commit", "-qm", "first")
+        if owner is not None:
+            self.give(self.path(name), owner)
+        return self.path(name)
+
+    def program(self):
+        """A program that leaves a proof, for a configuration to name."""
+        path = self.script("planted.sh", f'id >> {self.proof}\ncat "$@"\n')
+        os.chmod(path, 0o755)
+        return path
+
+    def configure(self, git_dir, text):
+        with open(os.path.join(git_dir, "config"), "a", encoding="utf-8") as f:
+            f.write(text)
+
+    def plant_filter(self, git_dir):
+        """Every file passes through a program, by attributes that are not part of the tree."""
+        self.configure(git_dir, f'[filter "x"]\n\tclean = {self.program()}\n\tsmudge = {self.program()}\n')
+        os.makedirs(os.path.join(git_dir, "info"), exist_ok=True)
+        with open(os.path.join(git_dir, "info", "attributes"), "w", encoding="utf-8") as f:
+            f.write("* filter=x\n")
+
+    def run_agent(self, script, *options, workspace=None, env=None):
+        output = self.new_output()
+        done = self.call(harness.CINCH, "run", "--env", "CINCH_TEST_MARK", "-w", workspace or self.workspace, "-o", output,
+                         *options, "--", "sh", "-ec", script, env=env)
+        return harness.Result(done.returncode, done.stdout, done.stderr, output)
+
+    def apply(self, result, *options, env=None):
+        return self.call(harness.CINCH, "apply", *options, result.output, env=env)
+
+    def assert_nothing_ran(self):
+        self.assertFalse(os.path.exists(self.proof), "a program of the repository was executed")
+
+    def patched(self, result):
+        with open(result.path("diff.patch"), encoding="utf-8") as f:
+            return [line[6:].rstrip("\n") for line in f if line.startswith("+++ b/")]
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root to make files of another user")
+class Foreign(Case):
+    def setUp(self):
+        super().setUp()
+        self.trust = {"HOME": self.make_dir("trusting")}
+        self.write("trusting/.gitconfig", f"[safe]\n\tdirectory = {self.workspace}\n")
+        self.give(self.path("trusting"), self.uid)
+
+    def test_a_repository_above_the_tree(self):
+        """As in a shared directory where anybody can make a .git."""
+        above = self.repo("shared", {"a": "one\n"}, self.other)
+        self.plant_filter(os.path.join(above, ".git"))
+        self.write("shared/.gitignore", "*\n")
+        inner = self.write("shared/inner/a", "one\n")
+        self.give(os.path.dirname(inner), self.uid)
+        r = self.run_agent(EDIT, workspace=os.path.dirname(inner))
+        self.assertEqual(r.code, 0, r.stderr)
+        self.assertEqual(self.patched(r), ["a"], "rules of another user above the workspace were obeyed")
+        for options in (["--check"], []):
+            done = self.apply(r, *options)
+            self.assertEqual(done.returncode, 65, done.stderr)
+            self.assertIn("git config --global --add safe.directory " + above, done.stderr)
+        with open(inner, encoding="utf-8") as f:
+            self.assertEqual(f.read(), "one\n")
+        self.assert_nothing_ran()
+
+    def test_a_foreign_tree_can_be_read(self):
+        """Every mode works on it; what it configures has no effect."""
+        self.repo(owner=self.other)
+        self.plant_filter(os.path.join(self.workspace, ".git"))
+        self.configure(os.path.join(self.workspace, ".git"), f"[core]\n\tfsmonitor = {self.program()}\n")
+        self.give(os.path.join(self.workspace, ".git"), self.other)
+        modes = [["--workspace-mode", m] for m in ("overlay", "copy", "clone")] + [["--ref", "main"]]
+        for options in modes:
+            with self.subTest(options=options):
+                if self.uid != 0 and "clone" not in options and "--ref" not in options:
+                    script = "echo new > n"  # the files are not this user's to write
+                    os.chmod(self.workspace, 0o777)
+                else:
+                    script = EDIT
+                r = self.run_agent(script, *options)
+                self.assertEqual(r.code, 0, r.stderr)
+                self.assertEqual(self.patched(r), ["a" if script == EDIT else "n"])
+                self.assertEqual(self.apply(r, "--check").returncode, 65)
+        self.assert_nothing_ran()
+
+    def test_links_of_a_foreign_repository_lead_nowhere(self):
+        """Its refs and objects could be links to what only the user of this run may read."""
+        self.repo(owner=self.other)
+        secret = self.write("secret/key", "TOP-SECRET\n")
+        os.chmod(os.path.dirname(secret), 0o700)
+        self.give(os.path.dirname(secret), self.uid)
+        where = os.path.join(self.workspace, ".git")
+        os.symlink(secret, os.path.join(where, "packed-refs"))
+        os.symlink(os.path.dirname(secret), os.path.join(where, "refs", "tags", "x"))
+        os.symlink(os.path.dirname(secret), os.path.join(where, "objects", "ff"))
+        r = self.run_agent("! grep -rs TOP-SECRET .git/ && git log --oneline", "--workspace-mode", "clone")
+        self.assertEqual(r.code, 0, r.stderr)
+        shutil.rmtree(os.path.join(where, "refs"))
+        os.symlink(os.path.dirname(secret), os.path.join(where, "refs"))
+        r = self.run_agent("! grep -rs TOP-SECRET .git/", "--workspace-mode", "clone")
+        self.assertNotIn("TOP-SECRET", r.stdout)
+
+    def test_a_foreign_git_file_is_not_followed(self):
+        """It could name any repository of the user of this run."""
+        private = self.repo("private", {"key": "TOP-SECRET\n"})
+        self.write("ws/a", "one\n")
+        self.write("ws/.git", f"gitdir: {private}/.git\n")
+        self.give(self.workspace, self.other)
+        os.chmod(self.workspace, 0o777)
+        r = self.run_agent(f"! git log && ! ls {private}/.git/objects && echo new > n")
+        self.assertEqual(r.code, 0, r.stderr)
+        self.assertEqual(self.patched(r), ["n"])
+        self.assertEqual(self.run_agent("true", "--ref", "main").code, 65)
+        self.assertEqual(self.apply(r, "--check").returncode, 65)
+
+    def test_safe_directory(self):
+        self.repo(owner=self.other)
+        self.plant_filter(os.path.join(self.workspace, ".git"))
+        self.give(os.path.join(self.workspace, ".git"), self.other)
+        r = self.run_agent("echo new > n", "--workspace-mode", "clone", env=self.trust)
+        self.assertEqual(r.code, 0, r.stderr)
+        done = self.apply(r, "--check", env=self.trust)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for value, wanted in (("*", 0), (f"{self.dir}/*", 0), (self.workspace + "x", 65), ("*\n\tdirectory =", 65)):
+            with self.subTest(value=value):
+                self.write("trusting/.gitconfig", f"[safe]\n\tdirectory = {value}\n")
+                got = self.apply(r, "--check", env=self.trust).returncode
+                self.assertIn(got, (0, 65))
+                if value != f"{self.dir}/*":  # git 2.46 and later
+                    self.assertEqual(got, wanted)
+        # The repository itself cannot say that it is safe.
+        self.configure(os.path.join(self.workspace, ".git"), "[safe]\n\tdirectory = *\n")
+        self.assertEqual(self.apply(r, "--check").returncode, 65)
+        self.assert_nothing_ran()
+
+    def test_a_project_file(self):
+        evil = self.script("evil.sh", f"id > {self.proof}\n")
+        self.write("ws/a", "one\n")
+        self.write(".cinch/config.yaml", f"agent: {{adapter: 'exec:{evil}'}}\nlimits: {{max_turns: 3}}\n")
+        self.give(self.workspace, self.uid)
+        self.give(self.path(".cinch"), self.other)
+        r = self.run_agent("true")
+        self.assertEqual(r.code, 0, r.stderr)
+        self.assertTrue([w for w in r.manifest["warnings"] if ".cinch/config.yaml" in w and "another user" in w])
+        done = self.call(harness.CINCH, "run", "--sandbox", "off", "-w", self.workspace, "-o", self.new_output(), "x")
+        self.assertNotEqual(done.returncode, 0)
+        self.assert_nothing_ran()
+        # A link of the other user to a file of this one decides no more than a file would.
+        os.rename(self.path(".cinch/config.yaml"), self.path("mine.yaml"))
+        self.give(self.path("mine.yaml"), self.uid)
+        os.chown(self.path("mine.yaml"), self.uid, self.uid)
+        os.symlink(self.path("mine.yaml"), self.path(".cinch/config.yaml"))
+        os.chown(self.path(".cinch/config.yaml"), self.other, self.other, follow_symlinks=False)
+        r = self.run_agent("true")
+        self.assertTrue([w for w in r.manifest["warnings"] if "another user" in w])
+
+    def test_sudo(self):
+        """Files of the user that called sudo are obeyed, as git does, and only for root."""
+        self.repo(owner=self.other)
+        sudo = {"SUDO_UID": str(self.other)}
+        os.chmod(self.workspace, 0o777)
+        r = self.run_agent("echo new > n", env=sudo)
+        self.assertEqual(self.apply(r, "--check", env=sudo).returncode, 0 if self.uid == 0 else 65)
+        self.assertEqual(self.apply(r, "--check", env={"SUDO_UID": str(self.other) + "x"}).returncode, 65)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
+class ForeignForUser(Foreign):
+    uid = USER
+
+
+if __name__ == "__main__":
+    harness.main()
