@@ -126,6 +126,18 @@ static int make_copy(struct workspace *w, struct err *e)
     return r < 0 ? r : workspace_note_baseline(w, e);
 }
 
+static void note_nested(struct workspace *w, const struct baseline *b)
+{
+    const struct str name = STR("/.git");
+    for (size_t i = 0; i < b->len; i++) {
+        struct str path = str_of(b->items[i].path);
+        if (str_ends(path, name)) {
+            struct str above = str_slice(path, 0, path.len - name.len);
+            json_push(w->arena, w->nested, json_string(w->arena, above));
+        }
+    }
+}
+
 int workspace_note_baseline(struct workspace *w, struct err *e)
 {
     CLEANUP(baseline) struct baseline b = { 0 };
@@ -133,6 +145,7 @@ int workspace_note_baseline(struct workspace *w, struct err *e)
     struct delta_filter own = { workspace_skip, w };
     int r = baseline_scan(&b, w->tree_fd, &own, e);
     w->has_files = b.len > 0;
+    note_nested(w, &b);
     r = r < 0 ? r : baseline_write(&b, &text, e);
     return r < 0 ? r : file_write_atomic(w->dir_fd, "baseline", buf_str(&text), 0600, e);
 }
@@ -240,6 +253,7 @@ static struct workspace *make(const char *dir)
     w->dir = arena_dup(w->arena, str_of(dir));
     w->dir_fd = w->base_fd = w->tree_fd = -1;
     w->hidden = json_array(w->arena);
+    w->nested = json_array(w->arena);
     return w;
 }
 

@@ -281,8 +281,19 @@ int workspace_keep_contents(struct workspace *w, struct err *e)
         const char *rule = arena_printf(w->arena, "/%s/\n", w->inner);
         r = file_write_atomic(git_fd, "info/exclude", str_of(rule), 0600, e);
     }
-    const char *const add[] = { "add", "--all", "--ignore-errors", "--", ".", NULL };
+    /* git would look into repositories within by starting a git there, with their configuration. */
+    static const char *const add[] = {
+        "add", "--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul", NULL
+    };
+    CLEANUP(buf) struct buf which = BUF_INIT(INDEX_MAX);
+    buf_add(&which, STR(".\0"));
+    for (size_t i = 0; i < json_len(w->nested); i++) {
+        buf_adds(&which, ":(top,exclude,literal)");
+        buf_add(&which, json_str(json_item(w->nested, i), STR_EMPTY));
+        buf_add(&which, STR("\0"));
+    }
     struct git_call c = { .args = add, .git_dir = git_dir, .index = index, .ok_status = 1 };
+    c.input = buf_str(&which);
     c.work_tree = c.cwd = w->source;
     if (r == 0 && w->has_files) {
         r = git_run(&c, e);

@@ -32,6 +32,7 @@ struct workspace {
     bool has_files; /* the tree had something in it; set by workspace_note_baseline() */
     struct repo repo;
     struct json *hidden; /* list of paths */
+    struct json *nested; /* paths of repositories within a tree that is worked on directly */
     struct tree_stats copied;
     const char *lowers[2];
     struct sandbox_view view;

@@ -232,5 +232,213 @@ class ForeignForUser(Foreign):
     uid = USER
 
 
+class Configured(Case):
+    """Programs that the user's own repository configures, as if it had been unpacked from somewhere."""
+
+    def setUp(self):
+        super().setUp()
+        self.repo()
+        self.own = os.path.join(self.workspace, ".git")
+
+    def all_modes(self):
+        return [["--workspace-mode", m] for m in ("overlay", "copy", "clone", "in-place")] + [["--ref", "main"]]
+
+    def plant_transport(self):
+        """A promisor remote whose transport is a program: a missing object would be fetched."""
+        with open(os.path.join(self.own, "config"), encoding="utf-8") as f:
+            text = f.read()
+        with open(os.path.join(self.own, "config"), "w", encoding="utf-8") as f:
+            f.write(text.replace("version = 0", "version = 1"))
+        self.configure(self.own, f"[core]\n\tsshCommand = {self.program()}\n\tgitProxy = {self.program()}\n"
+                       f'[remote "origin"]\n\turl = ssh://example.org/x\n\tpromisor = true\n\tuploadpack = {self.program()}\n'
+                       "[extensions]\n\tpartialClone = origin\n[protocol]\n\tallow = always\n"
+                       '[protocol "ssh"]\n\tallow = always\n[protocol "ext"]\n\tallow = always\n')
+
+    def lose(self, name):
+        """Removes the object that a file's content is stored in."""
+        oid = self.git(self.workspace, "rev-parse", name).stdout.strip()
+        os.unlink(os.path.join(self.own, "objects", oid[:2], oid[2:]))
+
+    def test_missing_objects_are_not_fetched(self):
+        """A ref, HEAD, a tree or a file that is not there."""
+        self.plant_transport()
+        self.write("ws/.git/refs/heads/gone", "1" * 40 + "\n")
+        for url in ("ssh://example.org/x", f"ext::{self.program()}", self.path("no-such"), "git://localhost:1/x"):
+            self.git(self.workspace, "config", "remote.origin.url", url)
+            r = self.run_agent("true", "--ref", "gone")
+            self.assertEqual(r.code, 66, r.stderr)
+            self.assert_nothing_ran()
+        self.lose("HEAD:a")
+        for options in self.all_modes():
+            with self.subTest(options=options):
+                self.run_agent("echo three >> a; git status; git log -1", *options)
+                self.assert_nothing_ran()
+        self.write("ws/.git/HEAD", "1" * 40 + "\n")
+        self.run_agent("true", "--workspace-mode", "clone")
+        self.assert_nothing_ran()
+
+    def test_apply_fetches_nothing(self):
+        r = self.run_agent(EDIT)
+        self.plant_transport()
+        self.lose("HEAD:a")
+        self.write("ws/a", "zero\none\n")  # a three-way merge would need the object
+        for options in (["--check"], []):
+            self.assertNotEqual(self.apply(r, *options).returncode, 0)
+        self.assert_nothing_ran()
+
+    def test_programs_of_the_configuration(self):
+        """In every mode, and when the patch is applied to the tree."""
+        self.write("ws/.gitattributes", "* filter=x diff=x merge=x\n")
+        self.git(self.workspace, "add", "-A")
+        self.git(self.workspace, "commit", "-qm", "second")
+        p = self.program()
+        included = self.write("included", f'[filter "x"]\n\tprocess = {p}\n\trequired = true\n[merge "x"]\n\tdriver = {p}\n')
+        self.configure(self.own, f"[core]\n\tfsmonitor = {p}\n\tpager = {p}\n\thooksPath = {self.path('hooks')}\n"
+                       f"\teditor = {p}\n[gpg]\n\tprogram = {p}\n[commit]\n\tgpgSign = true\n[include]\n\tpath = {included}\n"
+                       f'[filter "x"]\n\tclean = {p}\n\tsmudge = {p}\n[diff "x"]\n\ttextconv = {p}\n\tcommand = {p}\n'
+                       f"[diff]\n\texternal = {p}\n[credential]\n\thelper = {p}\n")
+        for name in ("pre-commit", "post-checkout", "reference-transaction", "post-index-change", "prepare-commit-msg"):
+            self.script(f"hooks/{name}", f"id >> {self.proof}\n")
+            shutil.copy(self.path("hooks", name), os.path.join(self.own, "hooks", name))
+        self.give(self.workspace, self.uid)
+        os.utime(os.path.join(self.workspace, "a"))  # the index does not know it as unchanged
+        for options in self.all_modes():
+            with self.subTest(options=options):
+                r = self.run_agent("echo two >> a" if "in-place" not in options else "echo new > n", *options)
+                self.assertEqual(r.code, 0, r.stderr)
+        r = self.run_agent(EDIT)
+        done = self.apply(r, "-m", "x")
+        self.assertEqual(done.returncode, 64, done.stderr)
+        self.assertIn("filter", done.stderr)
+        for options in (["--check"], ["-b", "other"]):
+            done = self.apply(r, *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.workspace, "a"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "one\ntwo\n")
+        self.assert_nothing_ran()
+
+    def test_a_merge_driver(self):
+        self.write("ws/.gitattributes", "* merge=x\n")
+        self.write("ws/a", "".join(f"{i}\n" for i in range(30)))
+        self.git(self.workspace, "add", "-A")
+        self.git(self.workspace, "commit", "-qm", "second")
+        r = self.run_agent("sed -i s/^25$/other/ a")
+        self.configure(self.own, f'[merge "x"]\n\tdriver = {self.program()}\n')
+        self.write("ws/a", "".join(f"{i}\n" for i in range(-30, 28)).replace("22\n", "changed\n"))
+        self.give(self.workspace, self.uid)
+        self.apply(r, "--check")
+        self.apply(r)
+        self.assert_nothing_ran()
+
+    def test_a_driver_with_an_odd_name(self):
+        """`git -c` would end the key at the equals sign."""
+        self.write("ws/.gitattributes", "* filter=a=b\n")
+        self.configure(self.own, f'[filter "a=b"]\n\tclean = {self.program()}\n')
+        r = self.run_agent(EDIT)
+        self.assertEqual(self.apply(r, "--check").returncode, 65)
+        self.assert_nothing_ran()
+
+    def test_a_submodule(self):
+        """git looks into a submodule by starting git there, with the submodule's configuration."""
+        other = self.repo("other")
+        self.git(self.workspace, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "sub")
+        self.git(self.workspace, "commit", "-qm", "second")
+        self.plant_filter(os.path.join(self.own, "modules", "sub"))
+        self.configure(os.path.join(self.own, "modules", "sub"), f"[core]\n\tfsmonitor = {self.program()}\n")
+        os.utime(os.path.join(self.workspace, "sub", "a"))
+        for options in self.all_modes():
+            with self.subTest(options=options):
+                r = self.run_agent("echo new > n; test ! -d sub/d || echo two >> sub/d/b", *options)
+                self.assertEqual(r.code, 0, r.stderr)
+                self.assert_nothing_ran()
+                self.apply(r, "--check")
+                self.assert_nothing_ran()
+        self.apply(r, "-b", "other", "-m", "third")
+        self.assert_nothing_ran()
+
+    def test_a_nested_repository(self):
+        nested = self.repo(os.path.join("ws", "nested"))
+        self.git(self.workspace, "add", "nested")
+        self.git(self.workspace, "commit", "-qm", "second")
+        self.plant_filter(os.path.join(nested, ".git"))
+        os.utime(os.path.join(nested, "a"))
+        for options in self.all_modes():
+            with self.subTest(options=options):
+                self.assertEqual(self.run_agent("echo new > n", *options).code, 0)
+                self.assert_nothing_ran()
+
+    def test_a_directory_that_looks_like_a_repository(self):
+        """A bare repository needs no .git: HEAD, objects and refs in a directory are enough for git."""
+        plain = self.make_dir("plain")
+        self.write("plain/a", "one\n")
+        self.give(plain, self.uid)
+        self.git(self.dir, "init", "-q", "--bare", plain)
+        self.plant_filter(plain)
+        self.configure(plain, f"[core]\n\tbare = false\n\tworktree = {plain}\n\tfsmonitor = {self.program()}\n")
+        self.give(plain, self.uid)
+        r = self.run_agent(EDIT, workspace=plain)
+        self.assertEqual(r.code, 0, r.stderr)
+        for options in (["--check"], []):
+            done = self.apply(r, *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_nothing_ran()
+        # .git is there, and no repository in git's eyes: git would go on and find the other one.
+        self.make_dir("plain/.git/objects")
+        self.apply(self.run_agent(EDIT, workspace=plain))
+        self.assert_nothing_ran()
+
+    def test_another_work_tree(self):
+        """core.worktree of the repository does not lead `apply` elsewhere."""
+        self.make_dir("elsewhere")
+        shutil.copy(os.path.join(self.workspace, "a"), self.path("elsewhere/a"))
+        self.give(self.path("elsewhere"), self.uid)
+        r = self.run_agent(EDIT)
+        self.configure(self.own, f"[core]\n\tworktree = {self.path('elsewhere')}\n")
+        self.assertEqual(self.apply(r).returncode, 0)
+        with open(self.path("elsewhere/a"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "one\n")
+
+    def test_paths_that_a_repository_names(self):
+        """The agent sees directories that .git refers to only if they hold git objects and nothing else."""
+        private = self.make_dir("private")
+        self.write("private/key", "TOP-SECRET\n")
+        self.write("ws/.git/objects/info/alternates", private + "\n")
+        self.give(self.workspace, self.uid)
+        look = f"! cat {private}/key"
+        self.assertEqual(self.run_agent(look).code, 0)
+        shutil.move(self.own, self.path("real"))
+        shutil.rmtree(self.path("real/objects"))
+        os.symlink(private, self.path("real/objects"))
+        self.write("ws/.git", f"gitdir: {self.path('real')}\n")
+        self.give(self.workspace, self.uid)
+        self.assertEqual(self.run_agent(look).code, 0)
+
+    def test_shared_objects_still_work(self):
+        """A clone that borrows its objects, as `git clone --shared` makes it."""
+        clone = self.path("clone")
+        self.git(self.dir, "-c", "protocol.file.allow=always", "clone", "-q", "--shared", self.workspace, clone)
+        for options in (["--workspace-mode", "overlay"], ["--workspace-mode", "clone"], ["--ref", "HEAD"]):
+            with self.subTest(options=options):
+                r = self.run_agent("git log --oneline | grep first; git status --short; " + EDIT, *options, workspace=clone)
+                self.assertEqual((r.code, self.patched(r)), (0, ["a"]), r.stderr)
+        self.assertEqual(self.apply(r).returncode, 0)
+
+    def test_names_of_commits(self):
+        """All that `git rev-parse` understands."""
+        self.write("ws/a", "two\n")
+        self.git(self.workspace, "commit", "-qam", "second")
+        self.git(self.workspace, "tag", "-am", "x", "v1")
+        for ref in ("main", "HEAD~1", "v1", "main@{1}", "refs/tags/v1^{}", "HEAD^{/first}"):
+            with self.subTest(ref=ref):
+                want = self.git(self.workspace, "rev-parse", ref + "^{commit}").stdout.strip()
+                r = self.run_agent(f"test $(git rev-parse HEAD) = {want}", "--ref", ref)
+                self.assertEqual(r.code, 0, r.stderr)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
+class ConfiguredForUser(Configured):
+    uid = USER
+
+
 if __name__ == "__main__":
     harness.main()
