@@ -397,6 +397,8 @@ static int make_environment(struct run *run, struct err *e)
     int r = launch_environment(run, NULL, &t->environment, e);
     t->host.inside_env = gateway_proxy_environment(run);
     t->host.envp = (const char *const *)t->environment.envp;
+    /* The agent's view: without a sandbox that is another directory than the user named. */
+    t->host.cwd = run->settings.workspace;
     t->host.outside_cwd = confine_sandbox(run) == NULL ? NULL : run->paths.artifacts;
     return r;
 }

@@ -269,7 +269,6 @@ int guard_new(const struct guard_opts *o, struct guard **ret, struct err *e)
     struct guard *g = xcalloc(1, sizeof *g);
     g->arena = arena_new();
     g->opts = *o;
-    g->root = str_of(o->root != NULL || o->host == NULL ? o->root : o->host->cwd);
     g->policies = arena_array(g->arena, n + 1, sizeof *g->policies);
     int r = read_policies(g, e);
     if (r == 0) {

@@ -59,7 +59,6 @@ struct policy {
 struct guard {
     struct arena *arena;
     struct guard_opts opts;
-    struct str root; /* of the workspace, as tools see it */
     struct policy *policies;
     size_t n;
     struct guard_check *checks; /* under way */

@@ -6,6 +6,7 @@
  */
 #include "tools/guard_priv.h"
 
+#include "tools/errand.h"
 #include "tools/wspath.h"
 #include "workspace/pathmap.h"
 
@@ -75,13 +76,20 @@ static struct json *paths_of(struct arena *a, const struct json *arguments)
 
 /* --- calls --- */
 
+/* Read for each call: where the agent's view is becomes known only after the policies are made. */
+static struct str workspace_root(const struct policy *p)
+{
+    const struct guard_opts *o = &p->guard->opts;
+    return str_of(o->root != NULL || o->host == NULL ? o->root : o->host->cwd);
+}
+
 static enum policy_verdict check_path(const struct policy *p, struct guard_check *c,
                                       struct str path)
 {
     const struct files *f = p->self;
     const struct guard_opts *o = &p->guard->opts;
     const char *folded;
-    if (!wspath_fold(c->arena, p->guard->root, path, &folded)) {
+    if (!wspath_fold(c->arena, workspace_root(p), path, &folded)) {
         return policy_deny(c, "Path '%.*s' is not in the workspace.",
                            STR_ARG(str_slice(path, 0, 512)));
     }
@@ -121,7 +129,7 @@ static struct json *files_note(struct policy *p, struct arena *a, const struct g
     struct json *items = json_array(a);
     for (size_t i = 0; i < json_len(paths) && i < PATHS_MAX; i++) {
         const char *folded;
-        if (wspath_fold(a, p->guard->root, json_item(paths, i)->string, &folded) &&
+        if (wspath_fold(a, workspace_root(p), json_item(paths, i)->string, &folded) &&
             !pathmap_has(&f->seen, folded)) {
             struct json *item = json_object(a);
             json_setc(a, item, "tool", json_string(a, call->tool));

@@ -197,10 +197,12 @@ class Image(Case):
     def test_tools_of_the_task_see_the_same_workspace(self):
         task = self.write("task.yaml", """
 prompt: {text: do it}
-completion: {command: [grep, -q, done, contract.txt]}
+completion: {command: [grep, -q, done, contract.txt], files: [contract.txt]}
 """)
-        r = self.run_cinch("--adapter", self.store.image("honest"), "--secret", "ADAPTER_KEY", task)
-        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
+        for options in ((), ("--sandbox", "off")):
+            r = self.run_cinch("--adapter", self.store.image("honest"), "--secret", "ADAPTER_KEY", *options, task)
+            self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
+            self.assertFalse(os.path.exists(self.path("ws", "contract.txt")))
 
     def test_further_rounds(self):
         """Another program in the same container; its output directory is empty again."""
