@@ -29,7 +29,7 @@ static int copy_file(const struct skill_file *f, int uploads_fd, struct err *e)
                           f->from);
     }
     int r = file_remove_tree(uploads_fd, f->key, e);
-    if (r == 0 && mkdirat(uploads_fd, f->key, 0755) < 0) {
+    if (r == 0 && mkdirat(uploads_fd, f->key, 0700) < 0) {
         r = ERR_SYS_AS(e, ERR_OUTPUT, "create '%s/%s'", uploads, f->key);
     }
     if (r < 0) {
@@ -56,7 +56,7 @@ static int write_values(struct arena *a, const struct skill_values *v, int dir_f
 
 int skill_stage(struct arena *a, struct skill_values *v, int dir_fd, const char *dir, struct err *e)
 {
-    int r = file_mkdirs(dir_fd, uploads, 0755, e);
+    int r = file_mkdirs(dir_fd, uploads, 0700, e);
     if (r < 0) {
         return r;
     }

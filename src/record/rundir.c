@@ -164,7 +164,7 @@ static int archive(struct rundir *d, struct err *e)
 /* One look at the path: 1 when it is ours and empty, 0 to look again, or an error. */
 static int claim(struct rundir *d, const char *path, const struct rundir_opts *opts, struct err *e)
 {
-    int r = file_mkdirs(AT_FDCWD, d->path, 0777, e);
+    int r = file_mkdirs(AT_FDCWD, d->path, 0700, e);
     if (r < 0) {
         return r;
     }
@@ -247,7 +247,7 @@ int rundir_complete(const struct rundir *d, struct err *e)
     }
     for (size_t i = 0; i < ARRAY_LEN(sub_directories); i++) {
         if (!is_there(d, sub_directories[i], S_IFDIR) &&
-            mkdirat(d->dir_fd, sub_directories[i], 0777) < 0 && errno != EEXIST) {
+            mkdirat(d->dir_fd, sub_directories[i], 0700) < 0 && errno != EEXIST) {
             return ERR_SYS_AS(e, ERR_OUTPUT, "create directory '%s'", sub_directories[i]);
         }
     }

@@ -22,7 +22,7 @@ static const char *const replaced_files[] = { "result.json", "metrics.json", "ma
  * we would write into a directory of somebody's choice. */
 static int make_anew(struct rundir *d, struct err *e)
 {
-    if (mkdir(d->path, 0777) < 0) {
+    if (mkdir(d->path, 0700) < 0) {
         return ERR_SYS_AS(e, ERR_OUTPUT, "the run directory '%s' was removed during the run",
                           d->path);
     }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "adapters/expand.h"
@@ -407,6 +408,18 @@ static const char *home_of(const struct run *run)
     return run->settings.home == HOME_PRIVATE ? run->paths.home : getenv("HOME");
 }
 
+/* No other user reaches what programs write before phase collect has cleaned it: the record is
+ * private, and all else that they change is in it. */
+static bool writes_in_private(const struct run *run)
+{
+    const struct confinement *c = &run->confine;
+    struct stat st;
+    bool own_tree = c->view.bind != NULL && strcmp(c->view.bind, c->view.path) == 0;
+    bool granted = c->policy.write != NULL && c->policy.write[0] != NULL;
+    return !own_tree && !granted && run->settings.home == HOME_PRIVATE &&
+           fstat(run->record.dir.dir_fd, &st) == 0 && (st.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
 static int show(struct run *run, struct err *e)
 {
     struct confinement *c = &run->confine;
@@ -414,6 +427,7 @@ static int show(struct run *run, struct err *e)
         c->view.path = c->view.bind = run->settings.workspace;
     }
     c->policy.home = home_of(run);
+    c->policy.allow_setgid = writes_in_private(run);
     struct sandbox_opts opts = {
         .policy = &c->policy,
         .view = &c->view,

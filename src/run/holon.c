@@ -197,7 +197,7 @@ static void keep_all(struct keeping *k, int fd, const char *as, int depth)
         (void)close(fd);
         return;
     }
-    (void)mkdirat(run->record.dir.dir_fd, as, 0755);
+    (void)mkdirat(run->record.dir.dir_fd, as, 0700);
     for (struct dirent *e = readdir(d); e != NULL && !k->too_many; e = readdir(d)) {
         struct stat st;
         const char *path = arena_printf(run->arena, "%s/%s", as, e->d_name);
@@ -231,7 +231,7 @@ static void keep_named(struct keeping *k, int output)
             char *slash = strrchr(arena_dup(k->run->arena, str_of(as)), '/');
             const char *dir =
                 arena_printf(k->run->arena, "%.*s", (int)(strlen(as) - strlen(slash)), as);
-            (void)!file_mkdirs(k->run->record.dir.dir_fd, dir, 0755, NULL);
+            (void)!file_mkdirs(k->run->record.dir.dir_fd, dir, 0700, NULL);
             keep(k, output, path, as);
         }
     }

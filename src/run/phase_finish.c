@@ -139,6 +139,20 @@ int phase_parse(struct run *run, struct err *e)
 
 /* --- collect, gate --- */
 
+/* What stays on the host carries no setuid and no setgid bit. Everything that could set one is
+ * gone; run_collect_workspace() does the same for the workspace. */
+static void drop_setid(struct run *run)
+{
+    static const char *const kept[] = { "artifacts", "home" };
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        struct err why;
+        bool stays = i == 0 || run->opts->keep_home;
+        if (stays && file_drop_setid(run->record.dir.dir_fd, kept[i], &why) < 0) {
+            run_warn(run, "%s/ may hold setuid or setgid files: %s", kept[i], why.msg);
+        }
+    }
+}
+
 int phase_collect(struct run *run, struct err *e)
 {
     if (run->cause.reason != REASON_NONE && run->settings.profile != NULL) {
@@ -149,6 +163,7 @@ int phase_collect(struct run *run, struct err *e)
     }
     transcript_stop(&run->record.transcript);
     record_reclaim(&run->record);
+    drop_setid(run);
     run_session_save(run);
     harness_session_keep(run);
     holon_collect(run);

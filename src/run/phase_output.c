@@ -136,7 +136,7 @@ static int open_parent(int fd, struct str path, struct str *ret_base, struct err
         if (part.len == 0) {
             continue;
         }
-        if (mkdirat(at, name, 0755) < 0 && errno != EEXIST) {
+        if (mkdirat(at, name, 0700) < 0 && errno != EEXIST) {
             return ERR_SYS_AS(e, ERR_OUTPUT, "create '%s'", name);
         }
         int next = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

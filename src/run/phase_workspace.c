@@ -394,4 +394,7 @@ void run_collect_workspace(struct run *run)
         run_warn(run, "%s", why.msg);
     }
     run->workspace = workspace_close(run->workspace, keep);
+    if (keep && file_drop_setid(run->record.dir.dir_fd, PRIVATE_NAME, &why) < 0) {
+        run_warn(run, "the kept workspace may hold setuid or setgid files: %s", why.msg);
+    }
 }

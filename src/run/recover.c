@@ -175,6 +175,19 @@ static int replay(const char *dir, struct err *e)
 
 /* --- the run --- */
 
+/* The run did not live to do it (phase collect). */
+static int drop_setid(const char *dir, struct err *e)
+{
+    static const char *const kept[] = { "artifacts", "work" };
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(kept); i++) {
+        char path[PATH_MAX];
+        r = path_join(dir, kept[i], path, sizeof path, e);
+        r = r < 0 ? r : file_drop_setid(AT_FDCWD, path, e);
+    }
+    return r;
+}
+
 static void complete(void *arg, const struct rundir *d)
 {
     (void)arg;
@@ -216,5 +229,5 @@ int run_recover(const char *dir, enum reason *ret_reason, struct err *e)
         r = path_join(dir, leftovers[i], path, sizeof path, e);
         r = r < 0 ? r : file_remove_tree(AT_FDCWD, path, e);
     }
-    return r;
+    return r < 0 ? r : drop_setid(dir, e);
 }

@@ -45,7 +45,7 @@ static int make_dir(struct run *run, struct err *e)
     if (fstatat(at, RECORD_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode)) {
         rundir_move_aside(&run->record.dir, RECORD_DIR);
     }
-    return mkdirat(at, RECORD_DIR, 0777) < 0 && errno != EEXIST
+    return mkdirat(at, RECORD_DIR, 0700) < 0 && errno != EEXIST
                ? ERR_SYS_AS(e, ERR_OUTPUT, "create '%s'", RECORD_DIR)
                : 0;
 }

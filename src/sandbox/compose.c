@@ -449,7 +449,8 @@ int compose_entry(const struct compose *c, const char *layer, struct buf *out, s
         draft_landlock(&d);
     }
     if (d.rc == 0 && !compose_without(c, SANDBOX_SYSCALLS)) {
-        d.rc = plan_add_seccomp(out, sandbox_filter(c->policy->allow_nested), e);
+        bool setgid = c->policy->allow_setgid && !c->who.root;
+        d.rc = plan_add_seccomp(out, sandbox_filter(c->policy->allow_nested, setgid), e);
     }
     return d.rc < 0 ? d.rc : plan_end(out, e);
 }

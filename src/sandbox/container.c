@@ -275,7 +275,7 @@ static int send_entry(struct container *c, int control, struct err *e)
 {
     CLEANUP(buf) struct buf plan = BUF_INIT(PLAN_MAX);
     int r = plan_begin(&plan, PLAN_ENTRY, e);
-    r = r < 0 ? r : plan_add_seccomp(&plan, sandbox_filter(false), e);
+    r = r < 0 ? r : plan_add_seccomp(&plan, sandbox_filter(false, false), e);
     r = r < 0 ? r : plan_end(&plan, e);
     return r < 0 ? r : send_plan(c, CONTROL_ENTER, &plan, control, e);
 }

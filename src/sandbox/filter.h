@@ -9,5 +9,6 @@
 
 #include "base/str.h"
 
-/* The instructions for the kernel. nested: for a harness that brings a sandbox of its own. */
-struct str sandbox_filter(bool nested);
+/* The instructions for the kernel. nested: for a harness that brings a sandbox of its own. setgid:
+ * chmod() may set S_ISGID; creating such a file is refused in any case, and S_ISUID always. */
+struct str sandbox_filter(bool nested, bool setgid);

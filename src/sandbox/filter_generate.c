@@ -25,6 +25,13 @@
 
 #include "base/macro.h"
 
+/* For whom a filter is made. */
+enum {
+    NESTED = 1, /* a harness that brings a sandbox of its own */
+    SETGID = 2, /* programs may set S_ISGID, which directories have a use for */
+    KINDS = 4,
+};
+
 /* Arguments that the kernel takes as 32 bits: what stands above them does not count. */
 #define LOW 0xffffffffu
 
@@ -150,23 +157,42 @@ static void refuse_sockets(scmp_filter_ctx f)
     refuse(f, EPROTONOSUPPORT, SCMP_SYS(socket), 2, odd_netlink);
 }
 
-/* A file that runs as its owner has no use inside, where nosuid holds, and would have one outside.
- */
-static void refuse_setuid_files(scmp_filter_ctx f)
+/* A file that runs as its owner or group has no use inside, where nosuid holds, and would have one
+ * outside. Calls that create files cannot make directories, so S_ISGID is refused there in any
+ * case; chmod() cannot be told what it is about. O_TMPFILE makes a file without O_CREAT. */
+static void refuse_setid_creation(scmp_filter_ctx f, uint64_t bit)
 {
-    refuse_bits(f, SCMP_SYS(chmod), 1, S_ISUID);
-    refuse_bits(f, SCMP_SYS(fchmod), 1, S_ISUID);
-    refuse_bits(f, SCMP_SYS(fchmodat), 2, S_ISUID);
-    refuse_bits(f, NR_FCHMODAT2, 2, S_ISUID);
-    refuse_bits(f, SCMP_SYS(creat), 1, S_ISUID);
-    refuse_bits(f, SCMP_SYS(mknod), 1, S_ISUID);
-    refuse_bits(f, SCMP_SYS(mknodat), 2, S_ISUID);
-    const struct scmp_arg_cmp open[] = { SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, O_CREAT, O_CREAT),
-                                         SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, S_ISUID, S_ISUID) };
-    refuse(f, EPERM, SCMP_SYS(open), 2, open);
-    const struct scmp_arg_cmp openat[] = { SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, O_CREAT, O_CREAT),
-                                           SCMP_CMP64(3, SCMP_CMP_MASKED_EQ, S_ISUID, S_ISUID) };
-    refuse(f, EPERM, SCMP_SYS(openat), 2, openat);
+    static const uint64_t creating[] = { O_CREAT, O_TMPFILE & ~O_DIRECTORY };
+    refuse_bits(f, SCMP_SYS(creat), 1, bit);
+    refuse_bits(f, SCMP_SYS(mknod), 1, bit);
+    refuse_bits(f, SCMP_SYS(mknodat), 2, bit);
+    for (size_t i = 0; i < ARRAY_LEN(creating); i++) {
+        uint64_t flag = creating[i];
+        const struct scmp_arg_cmp open[] = { SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, flag, flag),
+                                             SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, bit, bit) };
+        const struct scmp_arg_cmp openat[] = { SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, flag, flag),
+                                               SCMP_CMP64(3, SCMP_CMP_MASKED_EQ, bit, bit) };
+        refuse(f, EPERM, SCMP_SYS(open), 2, open);
+        refuse(f, EPERM, SCMP_SYS(openat), 2, openat);
+    }
+}
+
+static void refuse_setid_change(scmp_filter_ctx f, uint64_t bit)
+{
+    refuse_bits(f, SCMP_SYS(chmod), 1, bit);
+    refuse_bits(f, SCMP_SYS(fchmod), 1, bit);
+    refuse_bits(f, SCMP_SYS(fchmodat), 2, bit);
+    refuse_bits(f, NR_FCHMODAT2, 2, bit);
+}
+
+static void refuse_setid_files(scmp_filter_ctx f, bool setgid)
+{
+    refuse_setid_creation(f, S_ISUID);
+    refuse_setid_creation(f, S_ISGID);
+    refuse_setid_change(f, S_ISUID);
+    if (!setgid) {
+        refuse_setid_change(f, S_ISGID);
+    }
 }
 
 /* Typing into a terminal, and the console's own calls: the way from a program to the shell that
@@ -188,7 +214,7 @@ static void refuse_nesting(scmp_filter_ctx f)
 }
 
 /* The bytes of the program, in a static buffer's stead: a memfd. */
-static int export(int nested)
+static int export(unsigned kind)
 {
     scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
     int fd = memfd_create("filter", MFD_CLOEXEC);
@@ -201,9 +227,9 @@ static int export(int nested)
     refuse_all(f, EPERM, refused, ARRAY_LEN(refused));
     refuse_all(f, ENOSYS, missing, ARRAY_LEN(missing));
     refuse_sockets(f);
-    refuse_setuid_files(f);
+    refuse_setid_files(f, (kind & SETGID) != 0);
     refuse_typing(f);
-    if (!nested) {
+    if ((kind & NESTED) == 0) {
         refuse_nesting(f);
     }
     check(seccomp_export_bpf(f, fd), "export");
@@ -211,11 +237,11 @@ static int export(int nested)
     return fd;
 }
 
-static void write_table(FILE *out, const char *name, int fd)
+static void write_table(FILE *out, unsigned kind, int fd)
 {
     uint64_t instruction;
     (void)lseek(fd, 0, SEEK_SET);
-    (void)fprintf(out, "static const uint64_t %s[] = {\n", name);
+    (void)fprintf(out, "static const uint64_t kind_%u[] = {\n", kind);
     while (read(fd, &instruction, sizeof instruction) == (ssize_t)sizeof instruction) {
         (void)fprintf(out, "    0x%016llx,\n", (unsigned long long)instruction);
     }
@@ -230,10 +256,16 @@ int main(int argc, char **argv)
         return 64;
     }
     (void)fprintf(out, "/* Made by filter_generate.c. */\n#include \"sandbox/filter.h\"\n\n");
-    write_table(out, "plain", export(0));
-    write_table(out, "nested_too", export(1));
-    (void)fprintf(out, "\nstruct str sandbox_filter(bool nested)\n{\n"
-                       "    return nested ? str_n(nested_too, sizeof nested_too)\n"
-                       "                  : str_n(plain, sizeof plain);\n}\n");
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        write_table(out, kind, export(kind));
+    }
+    (void)fprintf(out,
+                  "\nstruct str sandbox_filter(bool nested, bool setgid)\n{\n"
+                  "    const struct str all[] = { str_n(kind_0, sizeof kind_0), str_n(kind_1, "
+                  "sizeof kind_1),\n"
+                  "                               str_n(kind_2, sizeof kind_2), str_n(kind_3, "
+                  "sizeof kind_3) };\n"
+                  "    return all[(nested ? %d : 0) + (setgid ? %d : 0)];\n}\n",
+                  NESTED, SETGID);
     return fclose(out) == 0 ? 0 : 73;
 }

@@ -76,6 +76,10 @@ struct sandbox_policy {
     /* For a harness that brings a sandbox of its own: user namespaces, mounts and ptrace of its own
      * children are allowed inside, and Landlock is left to it. */
     bool allow_nested;
+    /* chmod() may set S_ISGID: programs that preserve modes need it in trees whose directories have
+     * it. For ordinary users only, and only where no other user reaches what programs write until
+     * the caller has called file_drop_setid() on it. */
+    bool allow_setgid;
     /* Bit n: go on without guarantee n where the machine cannot give it. All bits:
      * --allow-degraded. */
     uint32_t may_lose;

@@ -35,7 +35,7 @@ static int add_nested(struct diff *d, const char *home)
         return 0;
     }
     const char *path = arena_printf(a, "%s/%s", d->o->nested_dir, name);
-    int r = file_mkdirs(AT_FDCWD, d->o->nested_dir, 0777, d->e);
+    int r = file_mkdirs(AT_FDCWD, d->o->nested_dir, 0700, d->e);
     CLEANUP(fd)
     int fd = r < 0 ? r : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) {

@@ -412,6 +412,146 @@ class OrdinaryUser(Sandboxed):
     uid = OTHER
 
 
+# Tries every way to make a file or directory that runs as its owner or group, in each directory that it is given.
+SETID = r"""
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+AT_FDCWD, O_TMPFILE = -100, 0o20200000
+
+def chmod(path, bits): os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o755)); os.chmod(path, 0o755 | bits)
+def fchmod(path, bits):
+    fd = os.open(path, os.O_CREAT | os.O_WRONLY, 0o755); os.fchmod(fd, 0o755 | bits)
+def fchmodat(path, bits):
+    open(path, "w").close(); at = os.open(os.path.dirname(path), os.O_RDONLY)
+    os.chmod(os.path.basename(path), 0o755 | bits, dir_fd=at)
+def fchmodat2(path, bits): open(path, "w").close(); libc.syscall(452, AT_FDCWD, path.encode(), 0o755 | bits, 0)
+def high_bits(path, bits): open(path, "w").close(); libc.syscall(90, path.encode(), ctypes.c_long(1 << 40 | 0o755 | bits))
+def creat(path, bits): libc.syscall(85, path.encode(), 0o755 | bits)
+def create(path, bits): os.open(path, os.O_CREAT | os.O_WRONLY, 0o755 | bits)
+def openat2(path, bits):
+    how = (ctypes.c_uint64 * 3)(os.O_CREAT | os.O_WRONLY, 0o755 | bits, 0)
+    libc.syscall(437, AT_FDCWD, path.encode(), ctypes.byref(how), 24)
+def tmpfile(path, bits):
+    fd = os.open(os.path.dirname(path), O_TMPFILE | os.O_RDWR, 0o755 | bits)
+    libc.linkat(AT_FDCWD, f"/proc/self/fd/{fd}".encode(), AT_FDCWD, path.encode(), 0x400)
+def mknod(path, bits): os.mknod(path, 0o100755 | bits)
+def renamed(path, bits): chmod(path + ".old", bits); os.rename(path + ".old", path)
+def deep(path, bits):
+    d = path
+    for i in range(40): d += "/d"
+    os.makedirs(d)
+    chmod(d + "/f", bits)
+    os.chmod(path, 0 if "artifacts" in path else 0o755)
+def mkdir(path, bits): os.mkdir(path, 0o755 | bits)
+def directory(path, bits): os.mkdir(path); os.chmod(path, 0o755 | bits)
+
+os.umask(0)
+for where in sys.argv[1:]:
+    for bits in (0o4000, 0o2000, 0o6000):
+        for way in (chmod, fchmod, fchmodat, fchmodat2, high_bits, creat, create, openat2, tmpfile, mknod, renamed, deep,
+                    mkdir, directory):
+            try:
+                way(f"{where}/{way.__name__}.{bits:o}", bits)
+            except OSError:
+                pass
+    os.chmod(where, 0o755) if where != "." else None
+print("tried")
+"""
+
+
+class SetId(Box):
+    """What a run leaves on the host carries no setuid and no setgid bit, and its directories are private."""
+
+    def marked(self, *tops):
+        """Entries with one of the bits, wherever they are."""
+        found = []
+        for top in tops:
+            for base, dirs, files in os.walk(top):
+                for name in [base] + [os.path.join(base, f) for f in files]:
+                    if os.lstat(name).st_mode & 0o6000 and not os.path.islink(name):
+                        found.append(name)
+        return found
+
+    def attempt(self, *options, where=(), output=None, keep="keep"):
+        script = self.put("setid.py", SETID)
+        task = self.put("task.yaml", json.dumps({"prompt": "x", "workspace": {"keep": keep}}))
+        if output is not None:
+            self.new_output = lambda: output
+        places = ' '.join(['.', '"$CINCH_ARTIFACTS_DIR"', '"$HOME"', *where])
+        r = self.run_box(["sh", "-c", f"/usr/bin/python3 {script} {places}"], "--read", script, *options, task)
+        self.assertEqual((r.reason, self.out(r)), ("success", "tried\n"), r.stderr)
+        return r
+
+    def test_no_bit_is_left(self):
+        for options in ((), ("--keep-home",), ("--workspace-mode", "copy"), IN_PLACE):
+            r = self.attempt(*options)
+            self.assertEqual(self.marked(r.output, self.workspace), [], options)
+            self.assertIn("chmod.2000", os.listdir(r.path("artifacts")))
+            for name in os.listdir(self.workspace):
+                subprocess.run(["rm", "-rf", os.path.join(self.workspace, name)], check=True)
+
+    def test_no_bit_in_directories_that_others_reach(self):
+        """Also not for a moment: the directory of the record was there and is open, and so is what is granted."""
+        shared = self.give(self.make_dir("shared"))
+        output = self.give(self.make_dir("mine"))
+        for directory in (shared, output):
+            os.chmod(directory, 0o755)
+        look = "ls -ld $CINCH_ARTIFACTS_DIR/*2000 $CINCH_ARTIFACTS_DIR/*6000 | cut -c7 | grep -ic s; true"
+        r = self.attempt("--write", shared, where=[shared], output=output)
+        self.assertEqual(self.marked(output, shared), [])
+        self.assertEqual(os.stat(output).st_mode & 0o777, 0o755)
+        for name in ("logs", "evidence", "work"):
+            self.assertEqual(os.stat(r.path(name)).st_mode & 0o7777, 0o700, name)
+        del self.new_output
+        for options in (("--write", shared), IN_PLACE):
+            r = self.sh(f"echo x > $CINCH_ARTIFACTS_DIR/f2000; chmod 2755 $CINCH_ARTIFACTS_DIR/f2000; {look}", *options)
+            self.assertEqual(self.out(r), "0\n", options)
+
+    def test_after_a_kill(self):
+        """Whoever is killed cannot clean up: recovery does."""
+        output = self.new_output()
+        argv = [self.cinch_path, "run", "--env", "CINCH_TEST_MARK", "--workspace", self.workspace, "--output", output, "--",
+                "sh", "-c", "mkdir -m 755 d; chmod g+s d; echo x > $CINCH_ARTIFACTS_DIR/f; chmod g+s $CINCH_ARTIFACTS_DIR/f; "
+                "echo ready; sleep 600"]
+        process = subprocess.Popen(argv, env=self.env, cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, user=self.uid, group=self.uid, extra_groups=[])
+        self.addCleanup(self.reap, process)
+        log = os.path.join(output, "stdout.log")
+        harness.wait_until(lambda: os.path.exists(log) and os.path.getsize(log) > 0, "the agent")
+        self.assertEqual(os.stat(output).st_mode & 0o7777, 0o700)
+        process.kill()
+        process.wait()
+        harness.wait_until(lambda: not harness.marked(self.mark), "the end of everything", 10)
+        done = run_as(self.uid, [self.cinch_path, "recover", output], env=self.env, cwd=self.dir, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.marked(output), [])
+
+    def test_directories_are_private(self):
+        r = self.sh("mkdir d; false")
+        for base, dirs, _ in os.walk(r.output):
+            inner = os.path.relpath(base, r.output)
+            if inner.startswith("work/layer/upper") or inner.startswith("work/tree"):
+                dirs.clear()  # as the agent made them
+                continue
+            self.assertEqual(os.stat(base).st_mode & 0o7777 & ~0o700, 0, base)
+
+    def test_trees_with_setgid_directories(self):
+        """Programs that preserve modes work in the private view of an ordinary user."""
+        if self.uid == 0:
+            self.skipTest("refused for root, whose group would be given away")
+        shared = self.give(self.make_dir("ws", "team"))
+        os.chmod(shared, 0o2775)
+        self.put("ws/team/f", "x")
+        os.chmod(shared, 0o2775)
+        r = self.sh("cp -a team copy && mkdir -m 755 team/new && install -d team/other && chmod -R u+w team && echo ok")
+        self.assertEqual(self.out(r), "ok\n", r.bytes("stderr.log"))
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
+class SetIdOfAUser(SetId):
+    uid = OTHER
+
+
 @unittest.skipUnless(os.geteuid() == 0, "needs root")
 class Root(harness.Case):
     def test_a_workspace_below_var_tmp(self):

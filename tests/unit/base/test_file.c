@@ -336,6 +336,58 @@ static void test_remove_any_depth(void **state)
     assert_int_equal(count_entries(at(state)), 0);
 }
 
+static unsigned mode_at(int dirfd, const char *path)
+{
+    struct stat st;
+    assert_int_equal(fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW), 0);
+    return st.st_mode & 07777;
+}
+
+static void test_setid_bits_are_dropped(void **state)
+{
+    int fd = at(state);
+    assert_int_equal(file_mkdirs(fd, "tree/sub/deep", 0755, NULL), 0);
+    assert_int_equal(file_mkdirs(fd, "tree/plain", 0755, NULL), 0);
+    put(fd, "outside", "x");
+    put(fd, "tree/suid", "x");
+    put(fd, "tree/sub/deep/sgid", "x");
+    assert_int_equal(symlinkat("../outside", fd, "tree/link"), 0);
+    assert_int_equal(fchmodat(fd, "outside", 06755, 0), 0);
+    assert_int_equal(fchmodat(fd, "tree/suid", 04711, 0), 0);
+    assert_int_equal(fchmodat(fd, "tree/sub/deep/sgid", 02755, 0), 0);
+    assert_int_equal(fchmodat(fd, "tree/sub", 02000, 0), 0);
+    assert_int_equal(fchmodat(fd, "tree/plain", 01777, 0), 0);
+    assert_int_equal(file_drop_setid(fd, "tree", NULL), 0);
+    assert_int_equal(mode_at(fd, "tree/suid"), 0711);
+    assert_int_equal(mode_at(fd, "tree/plain"), 01777);
+    assert_int_equal(mode_at(fd, "tree/sub"), 0);
+    assert_int_equal(fchmodat(fd, "tree/sub", 0700, 0), 0);
+    assert_int_equal(mode_at(fd, "tree/sub/deep/sgid"), 0755);
+    assert_int_equal(mode_at(fd, "outside"), 06755);
+    assert_int_equal(file_drop_setid(fd, "outside", NULL), 0);
+    assert_int_equal(mode_at(fd, "outside"), 0755);
+    assert_int_equal(file_drop_setid(fd, "absent", NULL), 0);
+    assert_int_equal(file_drop_setid(fd, "tree/link", NULL), 0);
+}
+
+static void test_setid_bits_at_any_depth(void **state)
+{
+    static const char name[] = "a-directory-whose-name-is-forty-chars-long";
+    int here = dup(at(state));
+    for (int i = 0; i < 3000; i++) {
+        assert_int_equal(mkdirat(here, name, 0755), 0);
+        int next = openat(here, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_true(next >= 0);
+        (void)close(here);
+        here = next;
+    }
+    put(here, "file", "x");
+    assert_int_equal(fchmodat(here, "file", 06755, 0), 0);
+    assert_int_equal(file_drop_setid(at(state), name, NULL), 0);
+    assert_int_equal(mode_at(here, "file"), 0755);
+    (void)close(here);
+}
+
 static void test_join(void **state)
 {
     char out[16];
@@ -425,6 +477,8 @@ int main(void)
         IN_DIR(test_remove_does_not_follow_links),
         IN_DIR(test_remove_any_depth),
         IN_DIR(test_absolute),
+        IN_DIR(test_setid_bits_are_dropped),
+        IN_DIR(test_setid_bits_at_any_depth),
         cmocka_unit_test(test_join),
         cmocka_unit_test(test_absolute_in_a_small_buffer),
         cmocka_unit_test(test_base),
