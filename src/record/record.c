@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -281,9 +282,38 @@ static bool blame_record(struct record *rec, struct summary *s, const struct err
     return true;
 }
 
-void record_reclaim(struct record *rec)
+/* A log whose name is gone exists only as long as we hold it open. */
+static int check_names(const struct record *rec, const char *const *dirs, struct err *e)
 {
-    (void)!rundir_reclaim(&rec->dir, &rec->damage);
+    const struct {
+        const char *name;
+        int fd;
+    } files[] = {
+        { "stdout.log", rec->out.fd },
+        { "stderr.log", rec->err.fd },
+        { "agent.log", rec->agent.fd },
+        { "events.jsonl", rec->events.out.fd },
+        { "transcript.jsonl", rec->transcript.out.fd },
+    };
+    const char *missing = NULL;
+    for (size_t i = 0; missing == NULL && i < ARRAY_LEN(files); i++) {
+        struct stat st;
+        missing = fstat(files[i].fd, &st) == 0 && st.st_nlink == 0 ? files[i].name : NULL;
+    }
+    for (; missing == NULL && dirs != NULL && *dirs != NULL; dirs++) {
+        missing = file_is_dir(rec->dir.dir_fd, *dirs) ? NULL : *dirs;
+    }
+    return missing == NULL
+               ? 0
+               : ERR(e, ERR_OUTPUT,
+                     "the run directory '%s' is not complete: '%s' was removed during the run",
+                     rec->dir.path, missing);
+}
+
+int record_reclaim(struct record *rec, const char *const *dirs)
+{
+    int r = rundir_reclaim(&rec->dir, &rec->damage);
+    return r < 0 ? r : check_names(rec, dirs, &rec->damage);
 }
 
 int record_finish(struct record *rec, struct summary *s, struct err *e)

@@ -82,9 +82,10 @@ int record_write_text(struct record *rec, const char *name, struct str text,
 /* Writes manifest.json with status "running", for who watches the directory. */
 int record_announce(struct record *rec, const struct summary *s, struct err *e) MUST_USE;
 
-/* When the harness is gone, and before anything else is written: see rundir_reclaim(). What was
- * damaged is told by record_finish(). */
-void record_reclaim(struct record *rec);
+/* When the harness is gone, and before anything else is written: see rundir_reclaim(). `dirs`
+ * (NULL-terminated, may be NULL) are further directories that must still exist. Negative when the
+ * record is damaged; `damage` has the reason, and record_finish() reports it. */
+int record_reclaim(struct record *rec, const char *const *dirs);
 
 /* All files are tried even if one fails; the first failure is returned. A success whose record is
  * damaged is none: the reason of the summary is then `cannot_write_output`. Afterwards only

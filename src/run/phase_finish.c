@@ -153,8 +153,22 @@ static void drop_setid(struct run *run)
     }
 }
 
+/* An agent that removes its record usually fails as well, or makes us fail (its `rm -rf` meets a
+ * file that we have just made, the baseline of the diff is gone): the lost record is the cause. */
+static void reclaim_record(struct run *run)
+{
+    const char *const dirs[] = { run->workspace == NULL ? NULL : "work", NULL };
+    enum reason now = run->cause.reason;
+    bool follows = now == REASON_NONE || now == REASON_FAILURE || now == REASON_NEEDS_HUMAN ||
+                   now == REASON_INTERNAL;
+    if (record_reclaim(&run->record, dirs) < 0 && follows) {
+        run_fail(run, REASON_CANNOT_WRITE_OUTPUT, "%s", run->record.damage.msg);
+    }
+}
+
 int phase_collect(struct run *run, struct err *e)
 {
+    reclaim_record(run);
     if (run->cause.reason != REASON_NONE && run->settings.profile != NULL) {
         struct json *detail = json_object(run->arena);
         json_setc(run->arena, detail, "error", json_cstr(run->arena, run->cause.message));
@@ -162,7 +176,6 @@ int phase_collect(struct run *run, struct err *e)
                        &(struct transcript_entry) { .type = ENTRY_ERROR, .detail = detail });
     }
     transcript_stop(&run->record.transcript);
-    record_reclaim(&run->record);
     drop_setid(run);
     run_session_save(run);
     harness_session_keep(run);
@@ -221,7 +234,8 @@ static void tell_damage(struct run *run, const struct err *why)
 {
     if (run->cause.reason == REASON_NONE) {
         run_fail(run, REASON_CANNOT_WRITE_OUTPUT, "%s", why->msg);
-    } else if (run->opts->watcher.warning != NULL) {
+    } else if (run->cause.reason != REASON_CANNOT_WRITE_OUTPUT &&
+               run->opts->watcher.warning != NULL) {
         run->opts->watcher.warning(run->opts->watcher.owner, why->msg);
     }
 }

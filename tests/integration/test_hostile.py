@@ -25,6 +25,22 @@ class RunDirectory(harness.Case):
         self.assertEqual(r.metrics["ext"]["contract_exit"], 73)
         self.assertEqual(r.state["reason"], "cannot_write_output")
 
+    def test_emptied(self):
+        """What is left when a `rm -rf` of the directory meets a file that cinch has just made in it."""
+        for code in (0, 1):
+            with self.subTest(code=code):
+                r = self.attack(f'rm -rf "$CINCH_OUTPUT_DIR"/*; exit {code}')
+                self.assert_failed(r, 73, "removed during the run")
+                self.assertEqual(r.reason, "cannot_write_output")
+                self.assertEqual(r.state["exit_code"], 73)
+
+    def test_parts_removed(self):
+        for name in ("stdout.log", "events.jsonl", "work"):
+            with self.subTest(name=name):
+                r = self.attack(f'rm -rf "$CINCH_OUTPUT_DIR/{name}"; echo hi')
+                self.assert_failed(r, 73, f"'{name}' was removed during the run")
+                self.assertEqual(r.reason, "cannot_write_output")
+
     def test_moved_away(self):
         r = self.attack('mv "$CINCH_OUTPUT_DIR" "$CINCH_OUTPUT_DIR.moved"')
         self.assert_failed(r, 73, "was moved to", r.output + ".moved")
