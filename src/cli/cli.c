@@ -80,6 +80,13 @@ static int fail(struct cli *cli, const struct err *problem)
     return err_exit_status(problem->code);
 }
 
+static void warn(struct cli *cli, const struct err *problem)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    format_error_text(cli, problem, &out);
+    terminal_write(&cli->err, buf_str(&out));
+}
+
 /* A command line that does not parse has no format yet; a program that asked for JSON gets it. */
 static bool asks_for_json(int argc, const char *const *argv)
 {
@@ -218,8 +225,12 @@ int cli_main(struct cli *cli, int argc, const char *const *argv)
     }
     if (terminal_flush(&cli->out, &e) < 0) {
         cli->hint[0] = '\0';
-        int r = fail(cli, &e);
-        status = status == 0 ? r : status;
+        if (cli->has_verdict) { /* the exit status is that of the run, which the record holds */
+            warn(cli, &e);
+        } else {
+            int r = fail(cli, &e);
+            status = status == 0 ? r : status;
+        }
     }
     (void)fflush(cli->err.stream);
     return status;

@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "cli/terminal.h"
@@ -26,6 +28,7 @@ struct cli {
     struct terminal out, err;
     struct arena *arena; /* for whatever the command needs until the end */
     char hint[160];      /* see cli_hint() */
+    bool has_verdict;    /* the exit status reports a run: a failed write to stdout keeps it */
 };
 
 void cli_print(struct cli *cli, const struct buf *text);        /* to stdout */

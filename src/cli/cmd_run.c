@@ -113,6 +113,7 @@ static int run_run(struct cli *cli, const struct options *opt, struct err *e)
     if (r < 0) {
         return r;
     }
+    cli->has_verdict = true;
     switch (cli->format) {
     case CLI_JSON:
         print_json(cli, &sum);

@@ -84,6 +84,35 @@ class Bytes(harness.Case):
         self.assertEqual(r.reason, "success")
 
 
+class OwnOutput(harness.Case):
+    """cinch's own stdout and stderr: the exit status is the run's, also when nobody reads the report."""
+
+    def call(self, redirection, *command):
+        output = self.new_output()
+        line = self.command_line(["--", *command], output)
+        done = subprocess.run(["bash", "-c", f'"$@" {redirection}; exit "${{PIPESTATUS[0]}}"', "bash", *line], env=self.env,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=harness.PATIENCE)
+        r = harness.Result(done.returncode, done.stdout, done.stderr, output)
+        self.assert_valid(r)
+        self.assertEqual(r.state["exit_code"], r.code)
+        return r
+
+    def test_closed_full_or_not_read(self):
+        for where in (">&-", ">/dev/full", "| true", "2>&-", "2>/dev/full", ">/dev/full 2>&1", ">&- 2>&-", "2>&1 | true"):
+            with self.subTest(where=where):
+                self.assertEqual(self.call(where, "true").code, 0)
+                self.assertEqual(self.call(where, "false").code, 1)
+
+    def test_the_lost_report_is_named(self):
+        r = self.call(">/dev/full", "true")
+        self.assertIn(b"cannot write to standard output: No space left on device", r.stderr)
+
+    def test_other_commands_still_fail(self):
+        """They have nothing but their output."""
+        done = subprocess.run(["sh", "-c", f'"{harness.CINCH}" adapters >/dev/full'], env=self.env, capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 70)
+
+
 class Secrets(harness.Case):
     SECRET = "hunter2-sup3r-s3cr3t/value+with=signs"
 
