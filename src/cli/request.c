@@ -105,6 +105,8 @@ static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
     { "net", 0, OPTION_STRING, .value = "none|open|HOST", .help = "what it may reach beside the gateway", \
       .shown = "none", .flags = OPTION_REPEAT }, \
     { "memory", 0, OPTION_STRING, .value = "SIZE", .help = "most memory of the whole run (512M, 2G)" }, \
+    { "disk", 0, OPTION_STRING, .value = "SIZE", .help = "most disk space of the whole run (5G)", \
+      .shown = "20G, at most half of the free space" }, \
     { "pids", 0, OPTION_INT, .value = "N", .help = "most processes and threads", .shown = "4096", .min = 1, \
       .max = 4194304 }, \
     { "cpus", 0, OPTION_STRING, .value = "N", .help = "most processors (0.5, 2)" }, \
@@ -174,6 +176,7 @@ static const struct {
     { "inherit-env", "env", "inherit", OPTION_FLAG },
     { "sandbox", "sandbox", "mode", OPTION_STRING },
     { "memory", "sandbox", "memory", OPTION_STRING },
+    { "disk", "sandbox", "disk", OPTION_STRING },
     { "pids", "sandbox", "pids", OPTION_INT },
     { "allow-degraded", "sandbox", "allow_degraded", OPTION_FLAG },
     { "tier", "eval", "tier", OPTION_STRING },

@@ -42,6 +42,8 @@
       "a secret is missing or was refused")                                                            \
     X(REASON_BUDGET, "budget", 78, OUTCOME_FAILURE, STATE_FAILED, "completed", false,                  \
       "the budget is used up")                                                                         \
+    X(REASON_DISK, "disk", 1, OUTCOME_FAILURE, STATE_FAILED, "completed", false,                       \
+      "the disk is full, or the run used more disk space than it may")                                 \
     X(REASON_TIMEOUT, "timeout", 124, OUTCOME_FAILURE, STATE_FAILED, "completed", false,               \
       "a deadline passed")                                                                             \
     X(REASON_NOT_EXECUTABLE, "not_executable", 126, OUTCOME_FAILURE, STATE_FAILED, "failed", false,    \

@@ -70,21 +70,23 @@ static int rank(enum reason r)
         return 3;
     case REASON_BUDGET:
         return 4;
-    case REASON_AUTH:
+    case REASON_DISK:
         return 5;
-    case REASON_RATE_LIMITED:
+    case REASON_AUTH:
         return 6;
-    case REASON_INTERNAL:
+    case REASON_RATE_LIMITED:
         return 7;
+    case REASON_INTERNAL:
+        return 8;
     case REASON_FAILURE:
     case REASON_NEEDS_HUMAN:
-        return 8;
+        return 9;
     case REASON_SUCCESS:
     case REASON_NONE:
     case REASON_MAX:
         break;
     }
-    return 9;
+    return 10;
 }
 
 /* Messages have a limited length, and what was cut may be half a secret: clean from here on. */
@@ -114,6 +116,22 @@ bool run_fail(struct run *run, enum reason reason, const char *fmt, ...)
 bool run_fail_err(struct run *run, const struct err *e)
 {
     return run_fail(run, reason_of_err(e->code), "%s", e->msg);
+}
+
+bool run_blame(struct run *run, enum reason reason, const char *fmt, ...)
+{
+    char text[RUN_MESSAGE_MAX];
+    if (run->cause.reason != REASON_FAILURE && run->cause.reason != REASON_INTERNAL) {
+        return false;
+    }
+    va_list ap;
+    va_start(ap, fmt);
+    format_message(run, text, fmt, ap);
+    va_end(ap);
+    const char *both = arena_printf(run->arena, "%s: %s", text, run->cause.message);
+    (void)snprintf(run->cause.message, RUN_MESSAGE_MAX, "%s", both);
+    run->cause.reason = reason;
+    return true;
 }
 
 void run_warn(struct run *run, const char *fmt, ...)

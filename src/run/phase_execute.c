@@ -122,6 +122,15 @@ static void look_for_life(struct run *run)
     }
 }
 
+static void check_disk(struct run *run)
+{
+    char text[RUN_MESSAGE_MAX];
+    if (run->cause.reason == REASON_NONE && disk_exceeded(run, text, sizeof text)) {
+        run_fail(run, REASON_DISK, "%s", text);
+        stop(run, "disk");
+    }
+}
+
 static void on_heartbeat(void *arg)
 {
     struct run *run = arg;
@@ -129,6 +138,7 @@ static void on_heartbeat(void *arg)
     if (now - run->exec.last_look >= LOOK) {
         run->exec.last_look = now;
         look_for_life(run);
+        check_disk(run);
     }
     if (now - run->exec.last_beat >= BEAT_OF_STATE) {
         record_beat(&run->record);
@@ -474,6 +484,7 @@ int phase_execute(struct run *run, struct err *e)
     events_call_start(&run->record.events, &p, run->settings.model, run->settings.timeout);
     x->started = x->last_life = clock_now();
     gateway_clock(run);
+    disk_begin(run);
     r = make_timers(run, e);
     if (r < 0) {
         free_timers(x);

@@ -133,6 +133,8 @@ int phase_parse(struct run *run, struct err *e)
     }
     gateway_judge(run);
     auth_judge(run);
+    disk_look(run);
+    disk_judge(run);
     tell_call(run);
     return 0;
 }
@@ -182,6 +184,7 @@ int phase_collect(struct run *run, struct err *e)
     holon_collect(run);
     output_collect(run);
     run_collect_workspace(run);
+    disk_judge(run); /* making the patch needs room, too */
     auth_inspect(run);
     /* The private home held the agent's own files, some of which may hold what no record should. */
     if (run->paths.home != NULL && !run->opts->keep_home) {

@@ -53,7 +53,8 @@ const char *run_error_phase(const struct run *run)
         return run->cause.phase;
     }
     enum reason r = run->cause.reason;
-    bool answered = r == REASON_FAILURE || r == REASON_NEEDS_HUMAN || r == REASON_INTERNAL;
+    bool answered =
+        r == REASON_FAILURE || r == REASON_NEEDS_HUMAN || r == REASON_INTERNAL || r == REASON_DISK;
     return r == REASON_BUDGET ? "budget" : answered && run->exec.launched ? "response" : "request";
 }
 

@@ -11,6 +11,7 @@
 #include "record/record.h"
 #include "run/confine.h"
 #include "run/definition.h"
+#include "run/disk.h"
 #include "run/environment.h"
 #include "run/run.h"
 #include "run/run_tools.h"
@@ -171,6 +172,7 @@ struct run {
     struct workspace *workspace; /* NULL: none yet, or over */
     enum answer_flag no_changes;
     struct execution exec;
+    struct run_disk disk;
     struct agent_report report;
     struct answer answer;
     struct runtime_probe *probe; /* of a skill's dependencies; NULL: none is going on */
@@ -188,6 +190,9 @@ const char *phase_word(enum phase p);
  * docs/run-record.md is kept; true: it is this one. */
 bool run_fail(struct run *run, enum reason reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
 bool run_fail_err(struct run *run, const struct err *e);
+/* Names what is behind a failure of the agent or of cinch: the reason changes, and the text comes
+ * before what was known. Other reasons stay; true: it is this one. */
+bool run_blame(struct run *run, enum reason reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void run_warn(struct run *run, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* An asynchronous phase has come to its end. */
 void run_phase_done(struct run *run);

@@ -147,6 +147,7 @@ static void read_sandbox(struct settings *s)
         .deny = json_get(v, "deny"),
         .net = (enum settings_net)word_at(net, nets, ARRAY_LEN(nets)),
         .memory = shape_size(json_get(v, "memory"), 0),
+        .disk = shape_size(json_get(v, "disk"), 0),
         .pids = json_int(json_get(v, "pids"), 0),
         .cpus = json_real(json_get(v, "cpus"), 0),
         .allow_degraded = tristate_at(s, "sandbox", "allow_degraded"),

@@ -89,6 +89,7 @@ struct sandbox_settings {
     enum settings_net net;
     const struct json *hosts; /* list of strings, with NET_HOSTS; else NULL */
     int64_t memory;           /* bytes; 0: no limit */
+    int64_t disk;             /* bytes; 0: the default of disk.h */
     int64_t pids;             /* 0: no limit */
     double cpus;              /* 0: no limit */
     enum tristate allow_degraded;

@@ -120,7 +120,7 @@ static const struct shape sandbox_shape[] = {
     { "mode", SHAPE_WORD, .words = "read-only|workspace-write|off" },
     { "read", SHAPE_STRINGS }, { "write", SHAPE_STRINGS }, { "deny", SHAPE_STRINGS },
     { "net", SHAPE_CHOICE, .words = "none|open" }, { "memory", SHAPE_SIZE },
-    { "pids", SHAPE_INT }, { "cpus", SHAPE_NUMBER }, { "allow_degraded", SHAPE_BOOL },
+    { "disk", SHAPE_SIZE }, { "pids", SHAPE_INT }, { "cpus", SHAPE_NUMBER }, { "allow_degraded", SHAPE_BOOL },
     { "engine", SHAPE_STRING }, { 0 },
 };
 #define TIMES \

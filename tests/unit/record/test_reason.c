@@ -26,6 +26,7 @@ static void native_codes_are_those_of_the_contract(void **state)
         { REASON_RATE_LIMITED, 75, 1 },
         { REASON_AUTH, 77, 1 },
         { REASON_BUDGET, 78, 1 },
+        { REASON_DISK, 1, 1 },
         { REASON_TIMEOUT, 124, 1 },
         { REASON_NOT_EXECUTABLE, 126, 1 },
         { REASON_NOT_FOUND, 127, 1 },
