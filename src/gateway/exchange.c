@@ -10,6 +10,7 @@
 #include "gateway/admit.h"
 #include "gateway/gateway_priv.h"
 #include "gateway/proxy.h"
+#include "gateway/target.h"
 
 /* --- admission --- */
 
@@ -47,6 +48,10 @@ static enum exchange_kind kind_of(struct exchange *x)
     if (path.ptr[0] != '/') {
         return EXCHANGE_PROXY;
     }
+    x->fault = target_fault(x->head->target);
+    if (x->fault != NULL) {
+        return EXCHANGE_UNKNOWN;
+    }
     if (reads && str_eqc(path, "/healthz")) {
         return EXCHANGE_HEALTH;
     }
@@ -54,7 +59,7 @@ static enum exchange_kind kind_of(struct exchange *x)
         return EXCHANGE_METRICS;
     }
     const struct gateway_mount *mount = find_mount(x->g, path);
-    if (mount != NULL) {
+    if (mount != NULL && !target_has_slash(path, STR_EMPTY)) {
         x->upstream = mount->upstream;
         return EXCHANGE_MOUNT;
     }
@@ -62,7 +67,11 @@ static enum exchange_kind kind_of(struct exchange *x)
     if (x->endpoint.call == LLM_CALL_MODELS) {
         x->endpoint.format = respond_format(x->head); /* "/v1/models" is everybody's */
     }
-    return x->endpoint.call == LLM_CALL_NONE ? EXCHANGE_UNKNOWN : EXCHANGE_MODEL;
+    if (target_has_slash(x->head->target, x->endpoint.model)) {
+        x->fault = "the path has an encoded slash outside of the name of a model";
+    }
+    return x->endpoint.call == LLM_CALL_NONE || x->fault != NULL ? EXCHANGE_UNKNOWN
+                                                                 : EXCHANGE_MODEL;
 }
 
 static bool is_proxy(const struct exchange *x)
@@ -100,6 +109,10 @@ static void check_head(struct exchange *x)
     const struct str *host = http_find(&x->head->fields, "host");
     if (!is_proxy(x) && host != NULL && !admit_host(*host, x->g->opts.hosts)) {
         set_refusal(x, 403, LLM_ERR_PERMISSION, STR("this host is not served here"));
+        return;
+    }
+    if (x->fault != NULL) {
+        set_refusal(x, 400, LLM_ERR_INVALID, str_of(x->fault));
         return;
     }
     if (x->kind == EXCHANGE_UNKNOWN) {

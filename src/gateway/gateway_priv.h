@@ -132,6 +132,7 @@ struct exchange {
     const struct http_head *head; /* of the connection's parser, or … */
     struct http_head bare;        /* … that without our address and the pass before its path */
     bool shown;                   /* the token, by that pass */
+    const char *fault;            /* of the path: it is refused; NULL: none */
     struct arena *arena;
     enum exchange_kind kind;
     enum exchange_state state;

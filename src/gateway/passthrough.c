@@ -7,28 +7,50 @@
 #include "base/macro.h"
 #include "gateway/admit.h"
 #include "gateway/gateway_priv.h"
+#include "gateway/target.h"
 
-/* Not for the upstream: who sends the request anew sets these itself. Without Accept-Encoding the
- * answer is plain, and the tap can read it. */
-static bool is_ours(const struct http_fields *all, struct str name)
+static bool is_one_of(struct str name, const char *const *names)
 {
-    static const char *const own[] = {
-        "host",      "content-length",  "accept-encoding",  "expect",
-        "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"
-    };
-    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
-        if (http_name_is(name, own[i])) {
-            return true;
-        }
+    while (*names != NULL && !http_name_is(name, *names)) {
+        names++;
     }
-    return admit_is_credential(name) || http_is_hop_by_hop(all, name);
+    return *names != NULL;
 }
 
-/* The client's own credential, where the upstream is to see that. */
+/* Not for the upstream: the gateway sets these itself (without Accept-Encoding the response is
+ * plain, and the tap can read it), or they would make another request of it, with the real key. */
+static bool is_ours(const struct http_fields *all, struct str name)
+{
+    static const char *const own[] = { "host",
+                                       "content-length",
+                                       "accept-encoding",
+                                       "expect",
+                                       "forwarded",
+                                       "x-forwarded-for",
+                                       "x-forwarded-host",
+                                       "x-forwarded-proto",
+                                       "x-http-method-override",
+                                       "x-http-method",
+                                       "x-method-override",
+                                       "x-original-url",
+                                       "x-rewrite-url",
+                                       NULL };
+    return is_one_of(name, own) || admit_is_credential(name) || http_is_hop_by_hop(all, name);
+}
+
+/* Which account of the key's owner pays: not for a client to choose. */
+static bool is_project(struct str name)
+{
+    static const char *const names[] = { "openai-organization", "openai-project",
+                                         "x-goog-user-project", NULL };
+    return is_one_of(name, names);
+}
+
+/* Where the upstream is to see the client's own credential: that, and the account it is for. */
 static bool is_kept(const struct exchange *x, const struct http_field *field)
 {
     return x->kind == EXCHANGE_MODEL && x->upstream->keeps_key &&
-           admit_is_own_key(field, x->g->opts.token);
+           (is_project(field->name) || admit_is_own_key(field, x->g->opts.token));
 }
 
 static struct http_fields request_fields(struct exchange *x)
@@ -37,41 +59,20 @@ static struct http_fields request_fields(struct exchange *x)
     struct http_field *kept = arena_array(x->arena, all->len + 1, sizeof *kept);
     size_t n = 0;
     for (size_t i = 0; i < all->len; i++) {
-        if (!is_ours(all, all->items[i].name) || is_kept(x, &all->items[i])) {
+        struct str name = all->items[i].name;
+        if ((!is_ours(all, name) && !is_project(name)) || is_kept(x, &all->items[i])) {
             kept[n++] = all->items[i];
         }
     }
     return (struct http_fields) { kept, n };
 }
 
-/* The target without the token (?key=), and with another model where the path names it. */
+/* The documented path, with another model where the path names it and the route says so. */
 static struct str request_target(struct exchange *x)
 {
-    struct str rest = x->head->target;
-    struct str path = str_split(&rest, '?');
-    struct str key;
-    const char *model = x->route != NULL ? x->route->model : NULL;
-    bool renamed = model != NULL && x->endpoint.model.len > 0;
-    if (!renamed && !http_query_find(x->head->target, "key", &key)) {
-        return x->head->target;
-    }
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
-    if (renamed) {
-        size_t at = (size_t)(x->endpoint.model.ptr - path.ptr);
-        buf_add(&out, str_slice(path, 0, at));
-        buf_adds(&out, model);
-        buf_add(&out, str_slice(path, at + x->endpoint.model.len, path.len));
-    } else {
-        buf_add(&out, path);
-    }
-    char separator = '?';
-    while (rest.ptr != NULL) {
-        struct str pair = str_split(&rest, '&');
-        if (!str_starts(pair, STR("key=")) && pair.len > 0) {
-            buf_addf(&out, "%c%.*s", separator, STR_ARG(pair));
-            separator = '&';
-        }
-    }
+    target_for_upstream(x->head->target, x->endpoint.model,
+                        x->route != NULL ? x->route->model : NULL, &out);
     return arena_str(x->arena, buf_str(&out));
 }
 

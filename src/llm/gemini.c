@@ -16,6 +16,24 @@ static bool has_word(struct str query, const char *word)
     return false;
 }
 
+/* "" or "/projects/P/locations/L/publishers/O", as Vertex has it. */
+static bool is_parent(struct str path)
+{
+    static const char *const words[] = { "projects", "locations", "publishers" };
+    if (path.len == 0) {
+        return true;
+    }
+    (void)str_split(&path, '/');
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        bool known = str_eqc(str_split(&path, '/'), words[i]);
+        struct str name = path.ptr == NULL ? STR_EMPTY : str_split(&path, '/');
+        if (!known || name.len == 0) {
+            return false;
+        }
+    }
+    return path.ptr == NULL;
+}
+
 /* "/models/M:method", also below the projects and publishers of Vertex. */
 static bool gemini_endpoint(struct str method, struct str path, struct str query,
                             struct llm_endpoint *ret)
@@ -31,7 +49,7 @@ static bool gemini_endpoint(struct str method, struct str path, struct str query
     };
     struct str prefix = STR("/models/");
     size_t at = str_find(path, prefix);
-    if (!str_eqc(method, "POST") || at == path.len) {
+    if (!str_eqc(method, "POST") || at == path.len || !is_parent(str_slice(path, 0, at))) {
         return false;
     }
     struct str rest = str_slice(path, at + prefix.len, path.len);

@@ -140,6 +140,51 @@ class PassThrough(gateway.Case):
         self.assertEqual(answer.body.decode(), f"data: {'*' * len(key)}\n\n")
         self.stop(g)
 
+    def test_paths_that_another_server_could_read_otherwise(self):
+        """Dot segments, encoded dots and slashes never leave, and no key with them."""
+        up, g = self.start_one()
+        body = json.dumps(MESSAGE).encode()
+        for path in ("/v1/models/../files", "/v1/models/..%2ffiles", "/v1/models/%2e%2e/files",
+                     "/v1/models/%2E%2E/files", "/v1/models/x/../../files", "/v1/./models", "/v1/models/..;/files",
+                     "/v1/models/%252e%252e/files", "/v1/models//files", "/v1/models/x%00", "/v1/models/x%5c..%5cy",
+                     "/v1beta/models/../files", "/v1%2fmodels", "/v1/models%2fx"):
+            a = g.request("GET", path)
+            self.assertEqual(a.status, 400, path)
+            self.assertIn("the path has", a.json()["error"]["message"])
+        for path in ("/v1/messages/../files", "/v1/messages%2fbatches", "/v1/messages/count_tokens/../batches",
+                     "/v1beta/models/x/../../tunedModels/y:generateContent",
+                     "/v1beta/models/..%2f..%2fv1beta%2ffiles:generateContent",
+                     "/v1beta/models/x:generateContent/../../files", f"/-/{g.token}/../v1/files",
+                     f"/-/{g.token}/v1/messages/%2e%2e/files"):
+            self.assertEqual(g.request("POST", path, body).status, 400, path)
+        for path in ("/v1/files", "/v1/messages/batches", "/v1beta/files/models/x:generateContent", "/v1/embeddings"):
+            self.assertEqual(g.request("POST", path, body).status, 404, path)
+        self.assertEqual(up.seen, [])
+        for path, sent in (("/v1/models/openai%2Fgpt-4", "/v1/models/openai%2Fgpt-4"),
+                           ("/v1/models/openai/gpt-4", "/v1/models/openai%2Fgpt-4"), ("/v1/models/", "/v1/models")):
+            self.assertEqual(g.request("GET", path, fields={"anthropic-version": "2023-06-01"}).status, 200)
+            self.assertEqual(up.seen.pop()[1], sent)
+        self.assertEqual(g.request("POST", "/v1/messages/", body).status, 200)
+        self.assertEqual(up.seen.pop()[1], "/v1/messages")
+        self.stop(g)
+
+    def test_a_client_chooses_neither_method_nor_account(self):
+        up, g = self.start_one()
+        a = g.request("POST", "/v1/messages?access_token=x&beta=true&%61pi_key=y&$httpMethod=DELETE",
+                      json.dumps(MESSAGE).encode(), {
+                          "X-HTTP-Method-Override": "DELETE", "X-HTTP-Method": "DELETE", "X-Method-Override": "DELETE",
+                          "X-Original-URL": "/v1/files", "X-Rewrite-URL": "/v1/files", "OpenAI-Organization": "org-x",
+                          "openai-project": "p", "x-goog-user-project": "p", "x-kept": "1"})
+        self.assertEqual(a.status, 200)
+        method, path, fields, _ = up.seen[0]
+        self.assertEqual((method, path), ("POST", "/v1/messages?beta=true"))
+        fields = {k.lower() for k in fields}
+        self.assertIn("x-kept", fields)
+        self.assertEqual(fields & {"x-http-method-override", "x-http-method", "x-method-override", "x-original-url",
+                                   "x-rewrite-url", "openai-organization", "openai-project", "x-goog-user-project"},
+                         set())
+        self.stop(g)
+
     def test_every_way_to_show_the_token(self):
         up, g = self.start_one()
         for fields in ({"Authorization": "Bearer " + g.token}, {"x-api-key": g.token},
