@@ -125,6 +125,17 @@ static int apply_globals(struct cli *cli, const struct options *opt, struct err 
     return 0;
 }
 
+/* Also with --format quiet: the command line will stop working. */
+static void print_warnings(struct cli *cli, const struct options *opt)
+{
+    for (const char *const *text = options_warnings(opt); *text != NULL; text++) {
+        CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+        style_add(&out, cli->err.color, STYLE_WARN, "warning:");
+        buf_addf(&out, " %s\n", *text);
+        terminal_write(&cli->err, buf_str(&out));
+    }
+}
+
 static int print_help(struct cli *cli, const struct command *c)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
@@ -162,6 +173,7 @@ static int run_command(struct cli *cli, const struct command *c, int argc, const
     if (options_flag(opt, "version", false)) {
         return cmd_version.run(cli, opt, e);
     }
+    print_warnings(cli, opt);
     r = c->run(cli, opt, e);
     if (r == -(int)ERR_USAGE && cli->hint[0] == '\0') {
         cli_hint(cli, "see 'cinch %s --help'", c->name);

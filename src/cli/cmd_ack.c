@@ -38,17 +38,19 @@ static const struct option options[] = {
       .help = "a variable that adapters need; without a live model it has an invented value" },
     { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "more adapter profiles",
       .flags = OPTION_REPEAT, .complete = COMPLETE_DIRECTORY },
-    { "scenario", 's', OPTION_STRING, .value = "GLOB", .help = "only scenarios of such a name",
-      .flags = OPTION_REPEAT },
+    { "scenario", 0, OPTION_STRING, .old_letter = 's', .value = "GLOB",
+      .help = "only scenarios of such a name", .flags = OPTION_REPEAT },
     { "scenario-file", 0, OPTION_PATH, .value = "FILE", .flags = OPTION_REPEAT,
       .help = "more scenarios, in a file of your own", .complete = COMPLETE_FILE },
     { "tier", 0, OPTION_ENUM, .words = tiers, .help = "only those of this tier",
       .flags = OPTION_REPEAT },
     { "capability", 0, OPTION_STRING, .value = "NAME", .help = "only those of this capability",
       .flags = OPTION_REPEAT },
-    { "list", 'l', OPTION_FLAG, .help = "list the scenarios, try nothing" },
-    { "mode", 0, OPTION_ENUM, .words = modes, .section = "How", .shown = "script",
-      .help = "what answers the agents: a script, or their real models" },
+    { "list", 0, OPTION_FLAG, .old_letter = 'l', .help = "list the scenarios, try nothing" },
+    { "live", 0, OPTION_FLAG, .section = "How",
+      .help = "run the agents with their real models instead of a script" },
+    { "mode", 0, OPTION_ENUM, .words = modes, .help = "use --live, or nothing for a script",
+      .flags = OPTION_HIDDEN | OPTION_DEPRECATED },
     { "jobs", 'j', OPTION_INT, .value = "N", .help = "so many at a time", .shown = "number of CPUs",
       .min = 1, .max = 64 },
     { "shuffle", 0, OPTION_INT, .value = "SEED", .max = INT32_MAX,
@@ -58,7 +60,7 @@ static const struct option options[] = {
       .help = "for a scenario that has none of its own", .flags = OPTION_POSITIVE },
     { "expected-failures", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
       .help = "what may fail, or is flaky, and why" },
-    { "dir", 0, OPTION_PATH, .value = "DIR", .complete = COMPLETE_DIRECTORY,
+    { "output", 'o', OPTION_PATH, .value = "DIR", .old_name = "dir", .complete = COMPLETE_DIRECTORY,
       .help = "where scenarios work: new, or empty", .shown = "a temporary one" },
     { "keep", 0, OPTION_FLAG, .help = "keep what scenarios left, also of those that passed" },
     { "json", 0, OPTION_PATH, .value = "FILE", .section = "Reports",
@@ -438,7 +440,8 @@ static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
 {
     struct kit_report found;
     struct kit_opts o = ack_try_defaults();
-    o.live = strcmp(options_string(opt, "mode", "script"), "live") == 0;
+    o.live = options_flag(opt, "live", false) ||
+             strcmp(options_string(opt, "mode", "script"), "live") == 0;
     o.jobs = (unsigned)options_int(opt, "jobs", o.jobs);
     o.shuffle = options_given(opt, "shuffle");
     o.seed = (uint64_t)options_int(opt, "shuffle", 0);
@@ -455,7 +458,7 @@ static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
     r = r < 0 ? r : ack_choose_adapters(cli, opt, &o, e);
     r = r < 0 ? r : ack_choose_contract(&o, e);
     r = r < 0 ? r : check_outputs(cli, opt, e);
-    r = r < 0 ? r : ack_try(cli, options_string(opt, "dir", NULL), &o, &found, e);
+    r = r < 0 ? r : ack_try(cli, options_string(opt, "output", NULL), &o, &found, e);
     return r < 0 ? r : report(cli, opt, &o, &found, e);
 }
 
@@ -464,7 +467,7 @@ static const char *const usage[] = { "[OPTIONS]", NULL };
 static const char *const description[] = {
     "The adapter compatibility kit: tries scenarios on adapters, and says which keep their word. "
     "Agents are the real programs; their model is a script, so nothing needs a key or the network. "
-    "With `--mode live` they ask their real models.",
+    "With `--live` they use their real models.",
     "An adapter whose program is not here, and what its profile does not declare, is skipped with "
     "the reason. Each scenario has a directory and a session of its own; that of a failure is kept "
     "and named. The exit status is 1 if something failed, 130 or 143 if it was interrupted.",

@@ -20,7 +20,8 @@ static const struct option options[] = {
       .help = "another tree than the one the run was made for", .complete = COMPLETE_DIRECTORY },
     { "branch", 'b', OPTION_STRING, .value = "NAME",
       .help = "make a branch and switch to it first" },
-    { "commit", 'm', OPTION_STRING, .value = "MESSAGE", .help = "commit the change" },
+    { "commit", 0, OPTION_STRING, .old_letter = 'm', .value = "MESSAGE",
+      .help = "commit the change" },
     { "turn", 0, OPTION_INT, .value = "N",
       .help = "what had changed at the end of turn N (workspace.savepoint)" },
     { "check", 0, OPTION_FLAG, .help = "only say whether it fits" },
@@ -201,7 +202,7 @@ static const char *const description[] = {
 
 static const struct command_example examples[] = {
     { "cinch apply --check out", "would it fit?" },
-    { "cinch apply -b fix -m 'Fix the parser' out", "as a commit on a new branch" },
+    { "cinch apply -b fix --commit 'Fix the parser' out", "as a commit on a new branch" },
     { 0 },
 };
 

@@ -18,7 +18,8 @@ static const char *const actions[] = { "show", "diff", "redact", NULL };
 static const struct option options[] = {
     { "exchange", 'x', OPTION_INT, .value = "N", .min = 1, .max = INT32_MAX,
       .help = "show: request and answer of exchange N" },
-    { "all", 'a', OPTION_FLAG, .help = "diff: list all exchanges that differ, not only the first" },
+    { "all", 0, OPTION_FLAG, .old_letter = 'a',
+      .help = "diff: list all exchanges that differ, not only the first" },
     { "secret", 's', OPTION_STRING, .value = "NAME", .flags = OPTION_REPEAT,
       .help = "redact: take out the value of the environment variable NAME" },
     { 0 },

@@ -16,7 +16,7 @@
 #include "run/clean.h"
 
 static const struct option options[] = {
-    { "dry-run", 'n', OPTION_FLAG, .help = "only say what would go" },
+    { "dry-run", 0, OPTION_FLAG, .old_letter = 'n', .help = "only say what would go" },
     { "records", 0, OPTION_FLAG, .help = "remove whole run directories, not only workspaces" },
     { "older-than", 0, OPTION_DURATION, .value = "TIME",
       .help = "only runs that ended that long ago (1h, 720h)" },

@@ -38,10 +38,11 @@ static const struct option options[] = {
       .help = "a unix socket instead, which only you can open" },
     { "token", 0, OPTION_STRING, .value = "TOKEN",
       .help = "what clients show as their key; else $CINCH_GATEWAY_TOKEN, else a random one" },
-    { "env", 'e', OPTION_STRING, .value = "ADAPTER", .complete = COMPLETE_ADAPTER,
+    { "print-env", 0, OPTION_STRING, .old_name = "env", .old_letter = 'e', .value = "ADAPTER",
+      .complete = COMPLETE_ADAPTER,
       .help = "print the variables that lead this agent here, for the shell" },
     { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .flags = OPTION_REPEAT,
-      .complete = COMPLETE_DIRECTORY, .help = "more adapter profiles, for --env" },
+      .complete = COMPLETE_DIRECTORY, .help = "more adapter profiles, for --print-env" },
 
     { "config", 'c', OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
       .section = "What stands behind it",
@@ -58,9 +59,9 @@ static const struct option options[] = {
       .help = "answers come from a recording" },
     { "replay-speed", 0, OPTION_STRING, .value = "FACTOR", .shown = "0",
       .help = "of the recording: 1 is as recorded, 0 at once" },
-    { "record", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
+    { "record-to", 0, OPTION_PATH, .old_name = "record", .value = "FILE", .complete = COMPLETE_FILE,
       .help = "record all model traffic into a new cassette" },
-    { "allow", 'a', OPTION_STRING, .value = "HOST[:PORT]", .flags = OPTION_REPEAT,
+    { "allow", 0, OPTION_STRING, .old_letter = 'a', .value = "HOST[:PORT]", .flags = OPTION_REPEAT,
       .help = "be a proxy for this host; '*.name', addresses and networks work too" },
 
     { "max-calls", 0, OPTION_INT, .value = "N", .min = 1, .max = INT64_MAX, .section = "Limits",
@@ -270,7 +271,7 @@ static int open_filters(struct server *s, struct err *e)
     s->account = account_new(&o);
     s->filters[s->n_filters++] = account_budget_filter(s->account);
     s->filters[s->n_filters++] = account_throttle_filter(s->account);
-    const char *record = options_string(s->opt, "record", NULL);
+    const char *record = options_string(s->opt, "record-to", NULL);
     if (record != NULL) {
         const struct cassette_writer_opts w = { .redactor = s->redactor };
         keep_secret(s, "CINCH_GATEWAY_TOKEN", s->token);
@@ -349,7 +350,7 @@ static int choose_token(struct server *s, struct err *e)
 static int variables_of(struct server *s, struct json **ret, struct err *e)
 {
     struct arena *a = s->cli->arena;
-    const char *adapter = options_string(s->opt, "env", NULL);
+    const char *adapter = options_string(s->opt, "print-env", NULL);
     struct profile_list list;
     const struct profile *p;
     /* There is no task, so no model of one: what the profile says for that case. */
@@ -604,7 +605,7 @@ static const char *const description[] = {
 static const struct command_example examples[] = {
     { "cinch gateway --upstream https://api.anthropic.com --listen 127.0.0.1:8787",
       "with the key in ANTHROPIC_API_KEY" },
-    { "cinch gateway --script hello.yaml --env command", "a scripted model for any program" },
+    { "cinch gateway --script hello.yaml --print-env command", "a scripted model for any program" },
     { "cinch gateway -u local=http://127.0.0.1:8000/v1,format=chat -r '*=local:qwen3'",
       "any client on a local model" },
     { "cinch gateway -u https://api.openai.com --allow '*.example.org'", "and a proxy" },

@@ -32,13 +32,13 @@ static const struct positional positionals[] = {
 };
 
 static const struct option options[] = {
-    { "url", 'u', OPTION_STRING, .value = "URL", .section = "Which server",
+    { "url", 0, OPTION_STRING, .old_letter = 'u', .value = "URL", .section = "Which server",
       .help = "where it is; else $CINCH_MCP_URL" },
     { "token-env", 0, OPTION_STRING, .value = "NAME", .shown = "CINCH_MCP_TOKEN",
       .help = "variable that holds its bearer token" },
     { "header", 'H', OPTION_PAIR, .value = "NAME=VALUE", .flags = OPTION_REPEAT, .section = "Tools",
       .help = "a header of each request; $NAME in it is a variable" },
-    { "name", 'n', OPTION_STRING, .value = "NAME", .shown = TOOLS_NAME,
+    { "name", 0, OPTION_STRING, .old_letter = 'n', .value = "NAME", .shown = TOOLS_NAME,
       .help = "what the definition is called" },
     { 0 },
 };

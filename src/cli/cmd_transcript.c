@@ -23,11 +23,12 @@ static const char *const check_words[] = {
 };
 
 static const struct option options[] = {
-    { "check", 'c', OPTION_ENUM, .words = check_words, .flags = OPTION_REPEAT, .value = "NAME",
-      .shown = "all", .help = "check: look for this only" },
+    { "only", 0, OPTION_ENUM, .old_name = "check", .old_letter = 'c', .words = check_words,
+      .flags = OPTION_REPEAT, .value = "NAME", .shown = "all",
+      .help = "check: look for this only" },
     { "adapter", 'a', OPTION_STRING, .value = "NAME", .complete = COMPLETE_ADAPTER,
       .help = "check: the adapter that all lines must name" },
-    { "tool", 't', OPTION_STRING, .value = "NAME",
+    { "tool", 0, OPTION_STRING, .old_letter = 't', .value = "NAME",
       .help = "check: a tool that must have been called and answered" },
     { 0 },
 };
@@ -154,7 +155,7 @@ static int check(struct cli *cli, const struct options *opt, struct err *e)
         .adapter = options_string(opt, "adapter", NULL),
         .tool = options_string(opt, "tool", NULL),
     };
-    for (const char *const *word = options_list(opt, "check"); *word != NULL; word++) {
+    for (const char *const *word = options_list(opt, "only"); *word != NULL; word++) {
         enum oracle_check c;
         if (oracle_check_find(str_of(*word), &c)) {
             what.checks |= 1u << c;
@@ -238,7 +239,8 @@ static const char *const description[] = {
 
 static const struct command_example examples[] = {
     { "cinch transcript check out", "hold a run's transcript to all of it" },
-    { "cinch transcript check -c sequence -c bracketing transcript.jsonl", "or to some of it" },
+    { "cinch transcript check --only sequence --only bracketing transcript.jsonl",
+      "or to some of it" },
     { "cinch transcript show out | less", "read what happened" },
     { 0 },
 };

@@ -34,6 +34,8 @@ struct options {
     size_t arg_count;
     const char **rest;
     size_t used;
+    const char **warnings; /* NULL-terminated */
+    size_t warning_count;
 };
 
 struct parser {
@@ -77,6 +79,41 @@ static struct slot *find_letter(const struct options *o, char letter)
     for (size_t i = 0; i < o->slot_count; i++) {
         if (o->slots[i].option->letter == letter) {
             return &o->slots[i];
+        }
+    }
+    return NULL;
+}
+
+/* --- earlier forms --- */
+
+/* `given` has its dashes. An option is warned about once. */
+static void warn_deprecated(struct parser *p, const struct slot *s, const char *given)
+{
+    if (s->count == 0) {
+        p->o->warnings[p->o->warning_count++] =
+            arena_printf(p->arena, "%s is deprecated: use --%s", given, s->option->name);
+    }
+}
+
+static struct slot *find_old_long(struct parser *p, struct str name)
+{
+    for (size_t i = 0; i < p->o->slot_count; i++) {
+        struct slot *s = &p->o->slots[i];
+        if (s->option->old_name != NULL && str_eqc(name, s->option->old_name)) {
+            warn_deprecated(p, s, arena_printf(p->arena, "--%s", s->option->old_name));
+            return s;
+        }
+    }
+    return NULL;
+}
+
+static struct slot *find_old_letter(struct parser *p, char letter)
+{
+    for (size_t i = 0; i < p->o->slot_count; i++) {
+        struct slot *s = &p->o->slots[i];
+        if (s->option->old_letter == letter) {
+            warn_deprecated(p, s, arena_printf(p->arena, "-%c", letter));
+            return s;
         }
     }
     return NULL;
@@ -188,6 +225,10 @@ static int take(struct parser *p, struct slot *s, const char *value, bool negate
         }
         keep_value(p, s, value);
     }
+    if ((o->flags & OPTION_DEPRECATED) != 0 && s->count == 0) {
+        p->o->warnings[p->o->warning_count++] =
+            arena_printf(p->arena, "--%s is deprecated: %s", o->name, o->help);
+    }
     s->negated = negated;
     s->count++;
     p->stopped = (o->flags & OPTION_LAST) != 0;
@@ -281,6 +322,7 @@ static int parse_long(struct parser *p, const char *arg, struct err *e)
     const char *equals = strchr(arg, '=');
     struct str name = equals != NULL ? str_n(arg, (size_t)(equals - arg)) : str_of(arg);
     struct slot *s = find_long(p->o, name);
+    s = s != NULL ? s : find_old_long(p, name);
     if (s != NULL) {
         return take_long_value(p, s, equals, e);
     }
@@ -305,6 +347,7 @@ static int parse_short(struct parser *p, const char *arg, struct err *e)
 {
     for (const char *c = arg + 1; *c != '\0' && !p->stopped; c++) {
         struct slot *s = find_letter(p->o, *c);
+        s = s != NULL ? s : find_old_letter(p, *c);
         if (s == NULL) {
             return arg[2] == '\0'
                        ? ERR(e, ERR_USAGE, "unknown option '" QUOTED "'", arg)
@@ -398,6 +441,7 @@ int option_parse(const struct option_spec *spec, struct arena *a, int argc, cons
     struct options *o = ARENA_NEW(a, struct options);
     size_t n = table_len(spec->options) + table_len(spec->globals);
     o->slots = arena_array(a, n + 1, sizeof *o->slots);
+    o->warnings = arena_array(a, n + 1, sizeof *o->warnings);
     o->args = arena_array(a, (size_t)argc + 1, sizeof *o->args);
     add_slots(o, spec->options);
     add_slots(o, spec->globals);
@@ -413,6 +457,11 @@ int option_parse(const struct option_spec *spec, struct arena *a, int argc, cons
     o->used = (size_t)p.at;
     *ret = o;
     return 0;
+}
+
+const char *const *options_warnings(const struct options *o)
+{
+    return o->warnings;
 }
 
 /* --- getters --- */

@@ -50,12 +50,13 @@ enum option_kind {
 };
 
 enum option_flag {
-    OPTION_REPEAT = 1u << 0,    /* may be given several times: a list; for a flag, a count */
-    OPTION_NEGATABLE = 1u << 1, /* --no-name exists; OPTION_FLAG only */
-    OPTION_HIDDEN = 1u << 2,    /* works, but is in no help, completion or page */
-    OPTION_BARE = 1u << 3,      /* OPTION_PAIR: the value may be missing */
-    OPTION_POSITIVE = 1u << 4,  /* OPTION_DURATION: zero is refused */
-    OPTION_LAST = 1u << 5,      /* --help: parsing ends here, what follows is not looked at */
+    OPTION_REPEAT = 1u << 0,     /* may be given several times: a list; for a flag, a count */
+    OPTION_NEGATABLE = 1u << 1,  /* --no-name exists; OPTION_FLAG only */
+    OPTION_HIDDEN = 1u << 2,     /* works, but is in no help, completion or page */
+    OPTION_BARE = 1u << 3,       /* OPTION_PAIR: the value may be missing */
+    OPTION_POSITIVE = 1u << 4,   /* OPTION_DURATION: zero is refused */
+    OPTION_LAST = 1u << 5,       /* --help: parsing ends here, what follows is not looked at */
+    OPTION_DEPRECATED = 1u << 6, /* each use is a warning; help: "use --other"; also hide it */
 };
 
 /* What a shell offers as value. FROM_KIND: files for OPTION_PATH, the words for OPTION_ENUM. */
@@ -81,6 +82,9 @@ struct option {
     int64_t min, max;              /* OPTION_INT: range, unless both are 0 */
     unsigned flags;                /* enum option_flag */
     enum option_complete complete; /* what a shell offers */
+    /* Earlier forms: still accepted for one release, with a warning; in no help or completion. */
+    const char *old_name; /* NULL: none */
+    char old_letter;      /* 0: none */
 };
 
 struct positional {
@@ -123,6 +127,9 @@ const char *options_arg(const struct options *o, size_t i); /* NULL when there a
 const char *const *options_args(const struct options *o);   /* NULL-terminated */
 const char *const *options_rest(const struct options *o);   /* after "--"; NULL if there was none */
 size_t options_used(const struct options *o);               /* arguments looked at */
+
+/* Warnings about earlier forms that were given: "-f is deprecated: use --force". NULL-terminated. */
+const char *const *options_warnings(const struct options *o);
 
 /* "NAME=VALUE" taken apart; false when there is no '=': *ret_value is then empty. */
 bool option_pair(const char *text, struct str *ret_name, struct str *ret_value);

@@ -77,7 +77,7 @@ static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
     { "max-input-tokens", 0, OPTION_INT, .value = "N", .help = "at most N tokens in", .min = 1, .max = INT64_MAX }, \
     { "max-output-tokens", 0, OPTION_INT, .value = "N", .help = "at most N tokens out", .min = 1, .max = INT64_MAX }, \
     { "max-usd", 0, OPTION_STRING, .value = "AMOUNT", .help = "at most so many dollars, by the price table" }, \
-    { "upstream", 0, OPTION_STRING, .value = "URL", .help = "where the gateway sends model requests", \
+    { "upstream", 'u', OPTION_STRING, .value = "URL", .help = "where the gateway sends model requests", \
       .section = "Gateway" }, \
     { "script", 0, OPTION_PATH, .value = "FILE", .help = "a scripted model instead" }, \
     { "cassette", 0, OPTION_PATH, .value = "FILE", .help = "a recording instead" }, \
@@ -121,7 +121,7 @@ static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
 
 const struct option request_options[] = {
     REQUEST_OPTIONS
-    { "force", 'f', OPTION_FLAG, .help = "archive what is in the output directory", .section = "Record" },
+    { "force", 0, OPTION_FLAG, .old_letter = 'f', .help = "archive what is in the output directory", .section = "Record" },
     { "keep-home", 0, OPTION_FLAG, .help = "keep the agent's private HOME after the run" },
     { 0 },
 };

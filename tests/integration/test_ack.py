@@ -99,31 +99,31 @@ class Ack(harness.Case):
 
     def test_any_number_of_profile_directories(self):
         many = [word for i in range(400) for word in ("--adapter-dir", self.make_dir(f"profiles{i}"))]
-        done = self.ack("-a", "api-direct", "-s", "test_returns_text_response", *many)
+        done = self.ack("-a", "api-direct", "--scenario", "test_returns_text_response", *many)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_passes(self):
-        report = self.report("-a", "api-direct", "-s", "test_returns_text_response", "-s", "test_tool_result*")
+        report = self.report("-a", "api-direct", "--scenario", "test_returns_text_response", "--scenario", "test_tool_result*")
         self.assertEqual([(v["scenario"], v["status"]) for v in report["verdicts"]],
                          [("test_returns_text_response", "passed"), ("test_tool_result_is_correct", "passed")])
         self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
 
     def test_text(self):
-        done = self.ack("-a", "api-direct", "-s", "test_returns_text_response")
+        done = self.ack("-a", "api-direct", "--scenario", "test_returns_text_response")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"(?m)^api-direct +\S+ +1/1$")
         self.assertRegex(done.stdout, r"(?m)^1 passed in ")
         self.assertRegex(done.stderr, r"(?m)^passed +api-direct +test_returns_text_response ")
 
     def test_skips_say_why(self):
-        report = self.report("-a", "api-direct", "-a", "qwen", "-s", "test_native_tool*", PATH="/nonexistent")
+        report = self.report("-a", "api-direct", "-a", "qwen", "--scenario", "test_native_tool*", PATH="/nonexistent")
         first, second = report["verdicts"]
         self.assertEqual((first["status"], first["why"]),
                          ("skipped", ["native_tools: there is no harness that could have tools of its own"]))
         self.assertEqual((second["status"], second["why"]), ("skipped", ["not in PATH: qwen"]))
 
     def test_adapters_by_environment(self):
-        chosen = ["-s", "test_native_tool_emits_tool_invoked"]
+        chosen = ["--scenario", "test_native_tool_emits_tool_invoked"]
         report = self.report(*chosen, ACK_ADAPTERS="api-direct, codex", PATH="/nonexistent")
         self.assertEqual([a["name"] for a in report["adapters"]], ["api-direct", "codex"])
         report = self.report(*chosen, ACK_ADAPTERS="", PATH="/nonexistent")
@@ -132,7 +132,7 @@ class Ack(harness.Case):
         self.assertFalse({"command", "contract", "acp"} & set(names))
 
     def test_shuffle(self):
-        chosen = ["-a", "api-direct", "-a", "qwen", "--jobs", "1", "-s", "test_native_tool*", "-s", "test_workspace_*", "-s", "test_sandbox_*"]  # all are skipped
+        chosen = ["-a", "api-direct", "-a", "qwen", "--jobs", "1", "--scenario", "test_native_tool*", "--scenario", "test_workspace_*", "--scenario", "test_sandbox_*"]  # all are skipped
         names = lambda seed: [tuple(line.split()[1:3]) for line in
                               self.ack(*chosen, *seed, PATH="/nonexistent").stderr.splitlines() if line.startswith("skipped")]
         table = names([])
@@ -151,7 +151,7 @@ class Ack(harness.Case):
               - {name: says_good_day, summary: It greets., capability: text_response, base: polite, expect: [{text: Good day.}]}
               - {name: says_good_night, summary: It does not., capability: text_response, base: polite, expect: [{text: Good night.}]}
             """))
-        chosen = ["--scenario-file", "mine.yaml", "-s", "says_*"]
+        chosen = ["--scenario-file", "mine.yaml", "--scenario", "says_*"]
         report = self.report("-a", "api-direct", *chosen)
         self.assertEqual([(v["scenario"], v["status"]) for v in report["verdicts"]],
                          [("says_good_day", "passed"), ("says_good_night", "failed")])
@@ -159,7 +159,7 @@ class Ack(harness.Case):
 
     def test_model_by_environment(self):
         variables = {"CODEX_APP_SERVER_TEST_MODEL": "m1", "ACK_MODEL_API_DIRECT": "m2", "ACK_MODEL_CODEX": "no"}
-        report = self.report("-a", "codex", "-a", "api-direct", "-a", "qwen", "-s", "test_native_tool_emits*",
+        report = self.report("-a", "codex", "-a", "api-direct", "-a", "qwen", "--scenario", "test_native_tool_emits*",
                              PATH="/nonexistent", **variables)
         self.assertEqual([a["model"] for a in report["adapters"]], ["m1", "m2", None])
 
@@ -167,7 +167,7 @@ class Ack(harness.Case):
 
     def test_failure_is_told_and_kept(self):
         liar = self.add_liar()
-        done = self.ack(*liar, "-s", "test_returns_text_response", "--json", "r.json", "--junit", "r.xml", "--html", "r.html")
+        done = self.ack(*liar, "--scenario", "test_returns_text_response", "--json", "r.json", "--junit", "r.xml", "--html", "r.html")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("something else", " ".join(done.stdout.split()))
         self.assertNotIn("\033", done.stdout + done.stderr)
@@ -191,7 +191,7 @@ class Ack(harness.Case):
                     "  - {adapter: 'l*', scenario: test_returns_text_response, reason: it lies}\n"
                     "  - {adapter: api-direct, scenario: test_returns_text_response, reason: wrong}\n"
                     "  - {adapter: liar, scenario: 'all_*', reason: not asked for}\n")
-        arguments = ["--expected-failures", "known.yaml", "-s", "test_returns_text_response"]
+        arguments = ["--expected-failures", "known.yaml", "--scenario", "test_returns_text_response"]
         report = self.report(*liar, *arguments)
         self.assertEqual(report["verdicts"][0]["status"], "expected")
         self.assertEqual(len(report["unmatched"]), 2)
@@ -217,11 +217,11 @@ class Ack(harness.Case):
         self.assertIn("known.yaml:2:5: *, test_gone: there is no such scenario", page)
 
     def test_keep_and_dir(self):
-        told = self.ack("-a", "api-direct", "-s", "test_returns_text_response", "--dir", "mine", "--keep").stdout
+        told = self.ack("-a", "api-direct", "--scenario", "test_returns_text_response", "--output", "mine", "--keep").stdout
         self.assertEqual(told.splitlines()[-1], "kept in " + os.path.join(self.dir, "mine"))
         self.assertNotIn("kept", self.quick("--keep").stdout)
         self.assertTrue(os.listdir(os.path.join(self.dir, "mine/api-direct/test_returns_text_response")))
-        again = self.ack("-a", "api-direct", "-s", "test_returns_text_response", "--dir", "mine")
+        again = self.ack("-a", "api-direct", "--scenario", "test_returns_text_response", "--output", "mine")
         self.assertEqual(again.returncode, 73)
         self.assertIn("is not empty", again.stderr)
 
@@ -272,13 +272,13 @@ class Ack(harness.Case):
     def test_version_that_fails(self):
         liar = self.add_liar()
         self.write("bin/liar", "#!/bin/sh\necho 'node: not found <&>' >&2\nexit 127\n", 0o755)
-        verdict = self.report(*liar, "-s", "test_returns_text_response")["verdicts"][0]
+        verdict = self.report(*liar, "--scenario", "test_returns_text_response")["verdicts"][0]
         self.assertEqual(verdict["status"], "skipped")
         self.assertRegex(verdict["why"][0], r"liar --version' ends with status 127: node: not found <&>$")
 
     # --- where reports go ---
 
-    QUICK = ["-a", "qwen", "-s", "test_native_tool_emits*"]  # skipped at once: PATH is empty
+    QUICK = ["-a", "qwen", "--scenario", "test_native_tool_emits*"]  # skipped at once: PATH is empty
 
     def quick(self, *arguments):
         return self.ack(*self.QUICK, *arguments, PATH="/nonexistent")
@@ -418,8 +418,8 @@ class Ack(harness.Case):
         profile = subprocess.run([harness.CINCH, "adapters", "show", adapter], env=self.env, capture_output=True, text=True, check=True).stdout
         with open(os.path.join(self.make_dir("live"), adapter + ".yaml"), "w", encoding="utf-8") as f:
             f.write(profile.replace("https://api.anthropic.com", url))
-        chosen = [word for name in scenarios for word in ("-s", name)]
-        return self.report("--mode", "live", "--adapter-dir", "live", "-a", adapter, *chosen,
+        chosen = [word for name in scenarios for word in ("--scenario", name)]
+        return self.report("--live", "--adapter-dir", "live", "-a", adapter, *chosen,
                            ANTHROPIC_API_KEY="live-key", **environment)
 
     LIVE = ["test_returns_text_response", "test_bridged_tool_is_called", "test_tool_result_is_correct",
@@ -444,7 +444,7 @@ class Ack(harness.Case):
         self.assertEqual(found["test_invalid_tool_params_returns_error"]["why"], ["holds for a scripted model only"])
 
     def test_live_needs_a_key(self):
-        report = self.report("--mode", "live", "-a", "api-direct", "-s", "test_returns_text_response")
+        report = self.report("--live", "-a", "api-direct", "--scenario", "test_returns_text_response")
         self.assertEqual(report["verdicts"][0]["why"], ["ANTHROPIC_API_KEY is not set: a real model needs it"])
 
     # --- the manual ---
@@ -513,7 +513,7 @@ class Ack(harness.Case):
                 (65, "long.yaml: more than", ["-a", "api-direct", "--expected-failures", "long.yaml"], {}),
                 (66, "loop.yaml", ["-a", "api-direct", "--expected-failures", "loop.yaml"], {}),
                 (66, "loop.yaml", ["--list", "--scenario-file", "loop.yaml"], {}),
-                (73, "bad.yaml' is not a directory", ["-a", "api-direct", "--dir", "bad.yaml"], {}),
+                (73, "bad.yaml' is not a directory", ["-a", "api-direct", "--output", "bad.yaml"], {}),
                 (64, "--timeout must be at least 2 s", ["-a", "api-direct", "--timeout", "1"], {}),
                 (64, "ACK_TIMEOUT must be at least 2 s", ["-a", "api-direct"], {"ACK_TIMEOUT": "0.5"}),
                 (64, "ACK_ADAPTERS: there is no name in ' ,'", [], {"ACK_ADAPTERS": " ,"}),
@@ -522,7 +522,7 @@ class Ack(harness.Case):
                 (65, "nested too deep", ["--list", "--scenario-file", "deep.yaml"], {}),
                 (65, "large.yaml", ["--list", "--scenario-file", "large.yaml"], {}),
                 (65, "too many values", ["--list", "--scenario-file", "laughs.yaml"], {}),
-                (64, "no scenario for 'test_nothing'", ["-s", "test_nothing"], {}),
+                (64, "no scenario for 'test_nothing'", ["--scenario", "test_nothing"], {}),
                 (64, "no scenario for 'telepathy'", ["--capability", "telepathy"], {}),
                 (64, "no scenario fits", ["--tier", "1", "--capability", "transcript"], {}),
                 (64, "ACK_TIMEOUT", ["-a", "api-direct"], {"ACK_TIMEOUT": "soon"}),

@@ -275,9 +275,9 @@ class Mutation(harness.Case):
             environment["CINCH"] = self.path("bin", "spoil-" + word)
             os.symlink("spoil.py", environment["CINCH"])
         arguments = ["--adapter-dir", self.path("profiles", fault), "-a", adapter, "--jobs", str(jobs), "--format", "json",
-                     "--dir", self.path("trials", fault), "--timeout", str(TIMEOUTS.get(fault, 60))]
+                     "--output", self.path("trials", fault), "--timeout", str(TIMEOUTS.get(fault, 60))]
         for s in scenarios:
-            arguments += ["-s", s]
+            arguments += ["--scenario", s]
         arguments += more
         done = self.kit(*arguments, **environment)
         self.assertIn(done.returncode, (0, 1), done.stderr)

@@ -75,7 +75,7 @@ class Programs(Third):
 
     def test_interrupted_while_the_contract_is_tried(self):
         slow = self.script("slow", f'case "$*" in *--probe*) exec {self.copy("honest")} "$@";; esac\nsleep 1000\n')
-        ack = subprocess.Popen([harness.CINCH, "ack", "--adapter-exec", slow, "--read", self.path("programs"), "-s", "contract_*"],
+        ack = subprocess.Popen([harness.CINCH, "ack", "--adapter-exec", slow, "--read", self.path("programs"), "--scenario", "contract_*"],
                                env=self.env, cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         harness.wait_until(lambda: glob.glob(self.env["TMPDIR"] + "/cinch-ack-*/*/contract/runs/*"), "the first run")
         ack.terminate()
@@ -105,7 +105,7 @@ class Programs(Third):
         for mode in ("honest", "no-summary", "wrong-exit", "leaks-file", "no-probe"):
             with self.subTest(mode):
                 report = self.report("--adapter-exec", self.adapter(mode), "--secret", "ADAPTER_KEY", "--read",
-                                     test_image.ADAPTER, "-s", "contract_*", "-t", "60")
+                                     test_image.ADAPTER, "--scenario", "contract_*", "-t", "60")
                 failed = self.of(report, "failed")
                 self.assertEqual(set(failed), {"contract_" + name for name in test_image.FAULTS[mode]}, failed)
                 self.assertTrue(all(failed.values()), "a failure without a reason")
@@ -120,7 +120,7 @@ class Programs(Third):
     def test_reports(self):
         """A failed check is like any failed scenario: kept, in all reports, and may be expected."""
         options = ["--adapter-exec", self.adapter("no-summary"), "--secret", "ADAPTER_KEY", "--read", test_image.ADAPTER,
-                   "-s", "contract_*"]
+                   "--scenario", "contract_*"]
         done = self.ack(*options, "--junit", "r.xml", "--html", "r.html", "--json", "r.json")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("contract_required_outputs", done.stdout)
@@ -147,7 +147,7 @@ printf '{"status":"completed","outcome":"success","duration":"1s","artifacts":[]
         for code, words, arguments in [
                 (69, "no-such-adapter", ["--adapter-exec", "./no-such-adapter"]),
                 (65, "telepathy", ["--adapter-exec", unknown]),
-                (64, "--adapter-exec or --adapter-image", ["-a", "api-direct", "-s", "contract_*"]),
+                (64, "--adapter-exec or --adapter-image", ["-a", "api-direct", "--scenario", "contract_*"]),
                 (64, "--command", ["-a", "api-direct", "--command", "x"]),
                 (64, "--command", ["-a", "acp", "--command", " "]),
         ]:
@@ -164,9 +164,9 @@ class Command(Third):
         agent, why = harness.real("claude-acp")
         if agent is None:
             self.skipTest(why)
-        report = self.report("-a", "acp", "--command", agent, "-j", "2", "-s", "test_returns_text_response",
-                             "-s", "test_bridged_tool_is_called", "-s", "test_transcript_contains_*",
-                             "-s", "test_skill_knowledge_available")
+        report = self.report("-a", "acp", "--command", agent, "-j", "2", "--scenario", "test_returns_text_response",
+                             "--scenario", "test_bridged_tool_is_called", "--scenario", "test_transcript_contains_*",
+                             "--scenario", "test_skill_knowledge_available")
         self.assertEqual(self.of(report, "failed"), {})
         self.assertEqual(set(self.of(report, "passed")),
                          {"test_returns_text_response", "test_bridged_tool_is_called", "test_transcript_contains_user_message",
@@ -174,9 +174,9 @@ class Command(Third):
         self.assertIn("where an agent looks for skills", self.of(report, "skipped")["test_skill_knowledge_available"])
 
     def test_no_command(self):
-        why = self.of(self.report("-a", "acp", "-s", "test_returns_text_response"), "skipped")
+        why = self.of(self.report("-a", "acp", "--scenario", "test_returns_text_response"), "skipped")
         self.assertIn("--command", why["test_returns_text_response"])
-        why = self.of(self.report("-a", "acp", "--command", "no-such-agent --acp", "-s", "test_returns_text_response"), "skipped")
+        why = self.of(self.report("-a", "acp", "--command", "no-such-agent --acp", "--scenario", "test_returns_text_response"), "skipped")
         self.assertIn("no-such-agent", why["test_returns_text_response"])
 
 

@@ -31,7 +31,7 @@ def body(text, **more):
 
 class Case(gateway.Case):
     def record(self, *texts, name="c.cassette", script=SCRIPT):
-        g = self.gateway("--script", self.write("s.yaml", script), "--record", self.path(name), "--no-retries")
+        g = self.gateway("--script", self.write("s.yaml", script), "--record-to", self.path(name), "--no-retries")
         answers = [self.ask(g, text) for text in texts]
         self.stop(g)
         return answers
@@ -116,7 +116,7 @@ class Replays(Case):
 
     def test_killed_while_recording(self):
         g = self.gateway("--script", self.write("s.yaml", SCRIPT + "  - {when: {text: x}, say: x}\n"),
-                         "--record", self.path("c.cassette"))
+                         "--record-to", self.path("c.cassette"))
         first = [self.ask(g, "hi"), self.ask(g, "ho")]
         harness.wait_until(lambda: len(self.lines()) >= 11, "two exchanges in the file")
         g.process.send_signal(signal.SIGKILL)
@@ -127,14 +127,14 @@ class Replays(Case):
 
     def test_never_over_another(self):
         self.record("hi")
-        r = self.cinch("gateway", "--script", self.path("s.yaml"), "--record", self.path("c.cassette"))
+        r = self.cinch("gateway", "--script", self.path("s.yaml"), "--record-to", self.path("c.cassette"))
         self.assert_failed(r, 73, "is there already")
 
 
 class Contents(Case):
     def test_no_credential_and_valid_lines(self):
         up = self.upstream(Provider)
-        g = self.gateway("--upstream", f"anthropic={up.url},format=anthropic,key=PROVIDER_KEY", "--record",
+        g = self.gateway("--upstream", f"anthropic={up.url},format=anthropic,key=PROVIDER_KEY", "--record-to",
                          self.path("c.cassette"), env={"PROVIDER_KEY": KEY})
         self.assertEqual(self.ask(g, "my key is " + SHAPED)[0], 200)
         self.stop(g)

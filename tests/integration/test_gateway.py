@@ -525,7 +525,7 @@ class Life(gateway.Case):
         self.assertIn(path, r.stderr.decode())
 
     def test_variables_for_an_agent(self):
-        g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--env", "command")
+        g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--print-env", "command")
         env = g.told["env"]
         self.assertEqual(env["ANTHROPIC_BASE_URL"], g.url)
         self.assertEqual(env["OPENAI_BASE_URL"], g.url + "/v1")
@@ -543,20 +543,20 @@ class Life(gateway.Case):
             if "{gateway_url}" not in shown:
                 continue
             with self.subTest(adapter):
-                g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--env", adapter)
+                g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--print-env", adapter)
                 env = {k: v for k, v in g.told["env"].items() if not k.startswith("CINCH_")}
                 self.assertIn(g.url, json.dumps([env, g.told.get("files")]))
                 self.stop(g)
 
     def test_an_agent_that_is_led_by_a_file(self):
-        g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--env", "opencode")
+        g = self.gateway("--upstream", "a=http://127.0.0.1:9", "--print-env", "opencode")
         provider = g.told["files"]["config"]["provider"]["cinch"]
         self.assertEqual(provider["options"], {"baseURL": g.url + "/v1", "apiKey": "{env:OPENAI_API_KEY}"})
         self.assertEqual(g.told["env"]["OPENAI_API_KEY"], g.token)
         self.assertEqual(provider["models"]["default"]["id"], "default")  # no task, so no model of one
         self.stop(g)
         for adapter, words in (("opencode", '#         "baseURL": "http://127.0.0.1:'), ("codex", "# [model_providers")):
-            process = subprocess.Popen([harness.CINCH, "gateway", "--upstream", "a=http://127.0.0.1:9", "--env", adapter],
+            process = subprocess.Popen([harness.CINCH, "gateway", "--upstream", "a=http://127.0.0.1:9", "--print-env", adapter],
                                        env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
             self.addCleanup(self.reap, process)
             text = ""

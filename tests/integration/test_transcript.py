@@ -111,19 +111,19 @@ class Faults(Case):
 
     def test_expectation_that_no_check_looks_at(self):
         """Not silently: it would look as if the tool had been called."""
-        for options, check in ((("-c", "sequence", "-t", "shout"), "causal_order"), (("-c", "envelope", "-a", "codex"), "adapter_label"),
-                               (("-c", "causal_order", "-a", "codex", "-t", "shout"), "adapter_label")):
+        for options, check in ((("--only", "sequence", "--tool", "shout"), "causal_order"), (("--only", "envelope", "-a", "codex"), "adapter_label"),
+                               (("--only", "causal_order", "-a", "codex", "--tool", "shout"), "adapter_label")):
             with self.subTest(options):
                 self.assert_failed(self.check(*options, self.r.output), 64, "--check " + check)
-        self.assertEqual(self.check("-c", "causal_order", "-t", "shout", self.r.output).code, 0)
-        self.assertEqual(self.check("-c", "causal_order", "-t", "nosuch", self.r.output).code, 1)
-        self.assertEqual(self.check("-c", "sequence", "-c", "adapter_label", "-a", "codex", self.r.output).code, 1)
+        self.assertEqual(self.check("--only", "causal_order", "--tool", "shout", self.r.output).code, 0)
+        self.assertEqual(self.check("--only", "causal_order", "--tool", "nosuch", self.r.output).code, 1)
+        self.assertEqual(self.check("--only", "sequence", "--only", "adapter_label", "-a", "codex", self.r.output).code, 1)
 
     def test_each_check_finds_its_fault(self):
         kinds = [line.get("entry_type", line["event"]) for line in self.lines]
         self.assertEqual(kinds[:6], ["transcript.start", "user_message", "thinking", "assistant_message", "tool_use",
                                      "tool_result"])
-        only = ("--check",)
+        only = ("--only",)
         self.expect(self.lines)
         self.expect(self.changed(3, source=None), "transcript.jsonl:3: envelope: 'source' is missing",
                     options=(*only, "envelope"))
@@ -155,8 +155,8 @@ class Faults(Case):
             done = self.check(path)
             self.assertEqual(done.code, code, path)
             self.assertEqual(done.stdout, b"")
-        self.assertEqual(self.check("--check", "order", self.r.output).code, 64)
-        self.assertEqual(self.check("--check", "bundle", self.r.path("transcript.jsonl")).code, 64)
+        self.assertEqual(self.check("--only", "order", self.r.output).code, 64)
+        self.assertEqual(self.check("--only", "bundle", self.r.path("transcript.jsonl")).code, 64)
 
     def test_show_is_agent_log(self):
         done = self.cinch("transcript", "show", self.r.output)

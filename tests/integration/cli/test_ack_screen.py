@@ -23,7 +23,7 @@ class Screen(harness.Case):
         self.mine = self.write("mine.yaml", MINE)
 
     def ack(self, columns, **environment):
-        code, raw = on_terminal(["ack", "-a", "api-direct", "--scenario-file", self.mine, "-s", "says_*", "-j", "1"],
+        code, raw = on_terminal(["ack", "-a", "api-direct", "--scenario-file", self.mine, "--scenario", "says_*", "-j", "1"],
                                 {**self.env, **environment}, columns)
         self.assertEqual(code, 1, raw)
         return raw.decode()

@@ -78,6 +78,9 @@ static void check_unique(const struct option *a, const struct option *b, const c
             if (o != a) {
                 CHECK(strcmp(a->name, o->name) != 0, where, a->name);
                 CHECK(a->letter == 0 || a->letter != o->letter, where, a->name);
+                CHECK(a->old_letter == 0 || a->old_letter != o->letter, where, a->name);
+                CHECK(a->old_letter == 0 || a->old_letter != o->old_letter, where, a->name);
+                CHECK(a->old_name == NULL || strcmp(a->old_name, o->name) != 0, where, a->name);
             }
         }
     }
@@ -91,6 +94,31 @@ static void check_options(const struct command *c)
     check_unique(c->options, command_globals(), c->name);
     if (c->options != NULL) {
         check_unique(c->options, c->options, c->name);
+    }
+}
+
+/* docs/adr/0012-command-map.md: a letter means the same option in every command. */
+static void check_letters(const struct command *c, const char *names[128])
+{
+    for (const struct option *o = c->options; o != NULL && o->name != NULL; o++) {
+        unsigned letter = (unsigned char)o->letter;
+        if (letter != 0 && names[letter] != NULL) {
+            CHECK(strcmp(names[letter], o->name) == 0, c->name, o->name);
+        }
+        names[letter] = o->name;
+        CHECK(o->old_letter == 0 || isalpha((unsigned char)o->old_letter), c->name, o->name);
+        CHECK(o->old_name == NULL || is_plain(o->old_name), c->name, o->name);
+    }
+}
+
+static void test_letters(void **state)
+{
+    const char *names[128] = { NULL };
+    for (const struct option *o = command_globals(); o->name != NULL; o++) {
+        names[(unsigned char)o->letter] = o->name;
+    }
+    for (const struct command *const *c = command_all(); *c != NULL; c++) {
+        check_letters(*c, names);
     }
 }
 
@@ -209,8 +237,11 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_commands),  cmocka_unit_test(test_overview_is_one_screen),
-        cmocka_unit_test(test_pages_fit), cmocka_unit_test(test_every_exit_status_is_explained),
+        cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_letters),
+        cmocka_unit_test(test_overview_is_one_screen),
+        cmocka_unit_test(test_pages_fit),
+        cmocka_unit_test(test_every_exit_status_is_explained),
         cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

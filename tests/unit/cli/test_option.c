@@ -27,9 +27,12 @@ static const struct option options[] = {
     { "env", 'e', OPTION_PAIR, .value = "NAME[=VALUE]", .help = "h",
       .flags = OPTION_REPEAT | OPTION_BARE },
     { "set", 0, OPTION_PAIR, .value = "KEY=VALUE", .help = "h", .flags = OPTION_REPEAT },
-    { "force", 'f', OPTION_FLAG, .help = "h" },
+    { "force", 'f', OPTION_FLAG, .help = "h", .old_name = "overwrite", .old_letter = 'O' },
     { "tools", 0, OPTION_FLAG, .help = "h", .flags = OPTION_NEGATABLE },
     { "secret-door", 0, OPTION_FLAG, .help = "h", .flags = OPTION_HIDDEN },
+    { "limit", 0, OPTION_INT, .value = "N", .help = "h", .old_letter = 'L' },
+    { "style", 0, OPTION_STRING, .value = "S", .help = "use --shape",
+      .flags = OPTION_HIDDEN | OPTION_DEPRECATED },
     { 0 },
 };
 
@@ -300,6 +303,32 @@ static void test_suggest(void **state)
     assert_null(option_suggest("frobnicate", words));
 }
 
+static void test_earlier_forms_warn(void **state)
+{
+    struct fixture *f = *state;
+    const struct {
+        const char *const *argv;
+        const char *option, *warning;
+    } cases[] = {
+        { ARGS("-O"), "force", "-O is deprecated: use --force" },
+        { ARGS("-vO"), "force", "-O is deprecated: use --force" },
+        { ARGS("--overwrite"), "force", "--overwrite is deprecated: use --force" },
+        { ARGS("-L5"), "limit", "-L is deprecated: use --limit" },
+        { ARGS("-L", "5"), "limit", "-L is deprecated: use --limit" },
+        { ARGS("--style", "x"), "style", "--style is deprecated: use --shape" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        parse(f, cases[i].argv);
+        assert_true(options_given(f->o, cases[i].option));
+        assert_string_equal(options_warnings(f->o)[0], cases[i].warning);
+        assert_null(options_warnings(f->o)[1]);
+    }
+    parse(f, ARGS("--force", "--limit=5", "-v"));
+    assert_null(options_warnings(f->o)[0]);
+    refuse(f, ARGS("-O", "--force"), "--force is given twice");
+    refuse(f, ARGS("-L"), "--limit needs a value: N");
+}
+
 static void test_text(void **state)
 {
     char out[OPTION_TEXT_LEN];
@@ -322,6 +351,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_positionals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_long_input_keeps_advice, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_earlier_forms_warn, setup, teardown),
         cmocka_unit_test(test_suggest),
         cmocka_unit_test(test_text),
     };
