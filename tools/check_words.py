@@ -30,7 +30,7 @@ RETIRED = {
     r"(?:is|are|was|were|be|been) told": "reported, printed, recorded",
     r"whoever": "a process or caller that",
     r"(?:no|some)body(?:'s)?": "no program, another process, a person",
-    r"is none(?! of\b)": "is missing, is not valid",
+    r"(?<!there\s)is none(?! of\b)": "is missing, is not valid",
     r"be had": "be available",
     r"(?:comes?|came) of it": "results from it",
     r"of its makers": "of the vendor",

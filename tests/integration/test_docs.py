@@ -388,6 +388,14 @@ class Guides(unittest.TestCase):
                 self.assertLessEqual(fence.group(4).count("\n"), 16)
                 self.assertRegex(text, r"(?m)^## (Reference|Read on)$")
 
+    def test_the_name_of_a_file_is_visible(self):
+        for name in PAGES:
+            page = read(name)
+            for match in re.finditer(r"<!-- test: file (\S+) -->\n```\w+\n(.*\n.*)", page):
+                before = COMMENT.sub("", page[: match.start()]).rstrip().split("\n\n")[-1]
+                with self.subTest(f"{name}: {match.group(1)}"):
+                    self.assertIn(match.group(1), before + match.group(2))
+
     def test_code_is_fenced(self):
         """Indented code would not be run."""
         for name in PAGES:

@@ -419,7 +419,7 @@ class RetiredPhrases(Tree):
         self.assert_complains("words", "README.md:4: 'is told' is retired (docs/glossary.md): reported")
 
     def test_ordinary_english_and_code(self):
-        self.append("README.md", "It is none of these. He told us. `nobody` is a user.\n\n```\nnobody is told\n```\n"
+        self.append("README.md", "It is none of these. If there is none, fine. He told us. `nobody` is a user.\n\n```\nnobody is told\n```\n"
                     "See [this](nobody.md).\n")
         self.assert_silent("words")
 
