@@ -6,10 +6,10 @@
 export PREFIX DESTDIR JOBS WERROR
 DURATION ?= 60
 
-.PHONY: help setup build demo test check lint bench fuzz install format tidy clean
+.PHONY: help setup build demo test check lint bench fuzz escape-kernels install format tidy clean
 
 help: ## show this list
-	@awk -F ': ## ' '/^[a-z]+: ## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ': ## ' '/^[a-z-]+: ## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 setup: ## install the Debian packages that are missing
 	@scripts/setup
@@ -42,6 +42,11 @@ bench: ## figures against the bare program, same machine, same run
 fuzz: ## fuzz each target for DURATION (60) seconds, or only TARGET
 	@scripts/setup build test
 	@scripts/fuzz $(DURATION) $(TARGET)
+
+escape-kernels: ## the escape suite on Debian's kernels 5.10 and 6.1, in QEMU; not part of test
+	@scripts/setup build kernels
+	@scripts/build
+	@scripts/escape-kernels
 
 install: ## install under PREFIX (/usr/local), below DESTDIR if given
 	@scripts/setup build

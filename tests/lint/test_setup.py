@@ -86,6 +86,13 @@ class Setup(unittest.TestCase):
     def test_nothing_missing_asks_nobody(self):
         self.assertEqual(self.run_setup("build", installed=BUILD), (0, "", ""))
 
+    def test_kernels_are_installed_only_when_named(self):
+        others = packages("build", "test", "lint", "bench")
+        self.assertEqual(self.run_setup(installed=others), (0, "", ""))
+        code, said, calls = self.run_setup("kernels", installed=others, offered=packages("kernels"))
+        self.assertEqual(code, 0, said)
+        self.assertRegex(calls, r"install -y .*\bqemu-system-x86\b")
+
     def test_unknown_group(self):
         code, said, calls = self.run_setup("everything")
         self.assertEqual((code, calls), (64, ""))
