@@ -60,7 +60,10 @@ static void add_paths(struct mounts *m, const char *const *paths, bool write)
 /* Git outside shall never run what was planted inside. */
 static void protect_git(struct run *run, struct mounts *m)
 {
-    static const char *const names[] = { ".git/hooks", ".git/config" };
+    static const char *const names[] = {
+        ".git/hooks",     ".git/config",          ".git/config.worktree",
+        ".git/commondir", ".git/info/attributes", ".git/objects/info/alternates",
+    };
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const char *from =
             arena_printf(run->arena, "%s/%s", workspace_dir(run->workspace), names[i]);

@@ -143,6 +143,7 @@ static int open_workspace(struct run *run, const char *source, bool overlay, con
         .kind = kind_of(s->view.mode),
         .ref = s->view.ref,
         .dir = arena_printf(run->arena, "%s/%s", run->record.dir.path, PRIVATE_NAME),
+        .pin = run->confine.policy.mode != SANDBOX_OFF || image_wanted(run),
         .overlay = overlay,
         .why_not = why_not,
         .marks = sandbox_userxattr() ? NODE_MARKS_USER : NODE_MARKS_TRUSTED,
@@ -318,6 +319,14 @@ static void tell_changes(struct run *run, const struct diff_result *d)
         const char *why = json_cstring(json_get(json_item(d->left_out, 0), "why"), "?");
         run_warn(run, "%zu changed file%s not in diff.patch ('%s': %s%s)", large,
                  large == 1 ? " is" : "s are", path, why, large > 1 ? ", …" : "");
+    }
+    size_t made = json_len(d->new_repositories);
+    if (made > 0) {
+        run_warn(run,
+                 "the agent made %zu git %s that git will obey there: look at .git/config before "
+                 "you run git ('%s'%s)",
+                 made, made == 1 ? "repository" : "repositories",
+                 json_cstring(json_item(d->new_repositories, 0), "?"), made > 1 ? ", …" : "");
     }
     if (changed > 0) {
         run_warn(run, "%zu file%s changed in '%s' while the agent worked on %s too (%s%s)", changed,

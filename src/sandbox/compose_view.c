@@ -13,7 +13,11 @@
 #include "base/arena.h"
 #include "sandbox/compose_priv.h"
 
-static const char *const protect_default[] = { ".git/hooks", ".git/config", NULL };
+/* Files and directories of a git directory that decide what git executes, or where it looks for
+ * that. */
+static const char *const git_parts[] = {
+    "hooks", "config", "config.worktree", "commondir", "info/attributes", "objects/info/alternates",
+};
 
 static void draft_namespaces(struct draft *d)
 {
@@ -84,50 +88,88 @@ static void draft_pin(struct draft *d, const char *path, uint32_t flags)
     d->rc = d->rc < 0 ? d->rc : plan_add_paths(d->b, PLAN_OP_BIND, &p, path, path, d->e);
 }
 
-/* The directory above `name` is pinned, too: else it could be moved away as a whole, and another
- * put in its place. Only real directories: a link or a file leads outside anyway. Returns whether
- * there is anything to protect. */
-static bool draft_protect_above(struct draft *d, const char *source, const char *name, char *done)
+/* As it is outside: in the tree itself, or in one of the layers of an overlay. */
+static bool stat_in_view(struct draft *d, const char *name, struct stat *st)
+{
+    const struct sandbox_view *v = d->c->view;
+    struct arena *a = d->c->arena;
+    if (v->bind != NULL) {
+        return lstat(arena_printf(a, "%s/%s", v->bind, name), st) == 0;
+    }
+    return lstat(arena_printf(a, "%s/upper/%s", v->layer, name), st) == 0 ||
+           lstat(arena_printf(a, "%s/%s", v->lower[0], name), st) == 0;
+}
+
+static void pin_read_only(struct draft *d, const char *name, uint32_t flags)
+{
+    draft_pin(d, arena_printf(d->c->arena, "%s/%s", d->c->view->path, name), flags);
+}
+
+/* A directory whose content may change, but which cannot be moved away as a whole. */
+static void hold(struct draft *d, const char *name)
+{
+    pin_read_only(d, name, d->c->policy->mode == SANDBOX_READ_ONLY ? 0 : PLAN_WRITABLE);
+}
+
+static void hold_if_there(struct draft *d, const char *git_dir, const char *part)
 {
     struct stat st;
-    const char *slash = strrchr(name, '/');
-    if (slash == NULL || (size_t)(slash - name) >= NAME_MAX) {
-        return slash == NULL;
+    const char *name = arena_printf(d->c->arena, "%s/%s", git_dir, part);
+    if (d->c->view->bind != NULL && stat_in_view(d, name, &st) && S_ISDIR(st.st_mode)) {
+        hold(d, name);
     }
-    struct str above = str_n(name, (size_t)(slash - name));
-    const char *outside = arena_printf(d->c->arena, "%s/%.*s", source, STR_ARG(above));
-    if (lstat(outside, &st) != 0 || !S_ISDIR(st.st_mode)) {
-        return false;
+}
+
+static void protect_part(struct draft *d, const char *git_dir, const char *part)
+{
+    struct stat st;
+    struct arena *a = d->c->arena;
+    const char *name = arena_printf(a, "%s/%s", git_dir, part);
+    bool missing = !stat_in_view(d, name, &st);
+    /* Into an overlay an empty directory can be put, which is as good as none. */
+    bool make = missing && d->c->view->bind == NULL && strcmp(part, "hooks") == 0;
+    if (missing && !make) {
+        return;
     }
-    if (!str_eqc(above, done)) {
-        uint32_t writable = d->c->policy->mode == SANDBOX_READ_ONLY ? 0 : PLAN_WRITABLE;
-        (void)snprintf(done, NAME_MAX, "%.*s", STR_ARG(above));
-        draft_pin(d, arena_printf(d->c->arena, "%s/%s", d->c->view->path, done), writable);
+    for (const char *p = strchr(part, '/'); p != NULL; p = strchr(p + 1, '/')) {
+        hold(d, arena_printf(a, "%s/%.*s", git_dir, (int)(p - part), part));
     }
-    return true;
+    pin_read_only(d, name, make ? PLAN_MAKE_DIR : 0);
+}
+
+/* Only real directories and files: a link leads outside anyway. A mount hides those below it that
+ * were made earlier, so directories come before what they contain. */
+static void protect_git_dir(struct draft *d, const char *git_dir)
+{
+    struct stat st;
+    if (!stat_in_view(d, git_dir, &st)) {
+        return;
+    }
+    if (S_ISREG(st.st_mode)) { /* it names the git directory */
+        pin_read_only(d, git_dir, 0);
+    } else if (S_ISDIR(st.st_mode)) {
+        hold(d, git_dir);
+        hold_if_there(d, git_dir, "modules");
+        hold_if_there(d, git_dir, "worktrees");
+        for (size_t i = 0; i < ARRAY_LEN(git_parts); i++) {
+            protect_part(d, git_dir, git_parts[i]);
+        }
+    }
 }
 
 void draft_protect(struct draft *d)
 {
+    static const char *const usual[] = { ".git", NULL };
     const struct sandbox_view *v = d->c->view;
-    const char *const *list = d->c->policy->protect;
-    char done[NAME_MAX] = "";
     if (v == NULL) {
         return;
     }
-    const char *source = v->bind != NULL ? v->bind : v->lower[0];
-    for (list = list == NULL ? protect_default : list; *list != NULL; list++) {
-        struct stat st;
-        if (!draft_protect_above(d, source, *list, done)) {
-            continue;
-        }
-        bool missing = lstat(arena_printf(d->c->arena, "%s/%s", source, *list), &st) != 0;
-        /* Into an overlay an empty directory can be put, which is as good as none. */
-        bool make = missing && v->bind == NULL && str_ends(str_of(*list), STR("hooks"));
-        if (!missing || make) {
-            draft_pin(d, arena_printf(d->c->arena, "%s/%s", v->path, *list),
-                      make ? PLAN_MAKE_DIR : 0);
-        }
+    const char *const *list = v->git_dirs == NULL ? usual : v->git_dirs;
+    for (; *list != NULL; list++) {
+        protect_git_dir(d, *list);
+    }
+    for (list = v->read_only; list != NULL && *list != NULL; list++) {
+        pin_read_only(d, *list, 0);
     }
 }
 

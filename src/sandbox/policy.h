@@ -64,8 +64,6 @@ struct sandbox_policy {
     const char *const *read;  /* also readable, where they are outside */
     const char *const *write; /* also writable; changes are real and at once */
     const char *const *deny;  /* below something readable, and yet not there */
-    /* Below the workspace: readable, not writable. NULL: ".git/hooks" and ".git/config". */
-    const char *const *protect;
 
     enum sandbox_net net;
     uint64_t memory; /* bytes; 0: no bound */

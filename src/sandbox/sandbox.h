@@ -78,9 +78,13 @@ struct sandbox_view {
     const char *path;         /* where it is inside; NULL: there is no workspace */
     const char *bind;         /* this directory itself, … */
     const char *const *lower; /* … or an overlay over these (topmost first, NULL-terminated) … */
-    const char *layer;   /* … that writes to upper/ (with work/ beside it) in this directory */
-    bool is_volatile;    /* of the overlay: never sync */
-    const char *scratch; /* layers of transactions that shall be on disk; NULL: none */
+    const char *layer; /* … that writes to upper/ (with work/ beside it) in this directory */
+    /* Git directories, or .git files, below it, outer ones first: what decides in them which
+     * programs git runs cannot be changed. NULL: ".git". */
+    const char *const *git_dirs;
+    const char *const *read_only; /* paths below it that cannot be changed at all; or NULL */
+    bool is_volatile;             /* of the overlay: never sync */
+    const char *scratch;          /* layers of transactions that shall be on disk; NULL: none */
 };
 
 /* What was asked for, and what came of it. */

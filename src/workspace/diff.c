@@ -114,6 +114,7 @@ int diff_make(struct arena *a, const struct diff_opts *o, struct diff_result *re
         .left_out = json_array(a),
         .source_changed = json_array(a),
         .nested = json_array(a),
+        .new_repositories = json_array(a),
     };
     int r = make(&d);
     side_done(&d.before);

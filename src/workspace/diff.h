@@ -50,8 +50,10 @@ struct diff_result {
     struct json *left_out;       /* [{path, why, bytes}] */
     struct json *source_changed; /* [path]: changed in the user's tree meanwhile, and here */
     struct json *nested;         /* [{path, patch}]: patch is a file in nested_dir */
-    int64_t large;               /* files left out for their size: they are changes all the same */
-    int64_t ignored;             /* entries left out by ignore rules */
+    struct json
+        *new_repositories; /* [path]: made by the agent in a tree that it works on directly */
+    int64_t large;         /* files left out for their size: they are changes all the same */
+    int64_t ignored;       /* entries left out by ignore rules */
 };
 
 int diff_make(struct arena *a, const struct diff_opts *o, struct diff_result *ret,

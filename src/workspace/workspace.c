@@ -59,6 +59,7 @@ int workspace_save(const struct workspace *w, struct err *e)
     json_setc(a, o, "created_ns", json_integer(a, w->created));
     json_setc(a, o, "marks", json_integer(a, w->marks));
     json_setc(a, o, "hidden", json_copy(a, w->hidden));
+    json_setc(a, o, "placeholders", json_copy(a, w->placeholders));
     int r = json_write(o, JSON_PRETTY, &text, e);
     return r < 0 ? r : file_write_atomic(w->dir_fd, "workspace.json", buf_str(&text), 0600, e);
 }
@@ -230,6 +231,15 @@ static int make_view(struct workspace *w, struct err *e)
     return r < 0 || !w->layered ? r : workspace_graft_git(w, e);
 }
 
+static const char *const *strings_of(struct workspace *w, const struct json *list)
+{
+    const char **items = arena_array(w->arena, json_len(list) + 1, sizeof *items);
+    for (size_t i = 0; i < json_len(list); i++) {
+        items[i] = json_cstring(json_item(list, i), "");
+    }
+    return items;
+}
+
 static void fill_view(struct workspace *w)
 {
     if (w->layered) {
@@ -239,7 +249,10 @@ static void fill_view(struct workspace *w)
                                           .layer = workspace_place(w, "layer"),
                                           .is_volatile = true };
     } else {
-        w->view = (struct sandbox_view) { .path = w->path, .bind = w->tree };
+        w->view = (struct sandbox_view) { .path = w->path,
+                                          .bind = w->tree,
+                                          .git_dirs = strings_of(w, w->git_dirs),
+                                          .read_only = strings_of(w, w->pinned) };
     }
     w->view.scratch = w->dir;
 }
@@ -254,6 +267,9 @@ static struct workspace *make(const char *dir)
     w->dir_fd = w->base_fd = w->tree_fd = -1;
     w->hidden = json_array(w->arena);
     w->nested = json_array(w->arena);
+    w->git_dirs = json_array(w->arena);
+    w->pinned = json_array(w->arena);
+    w->placeholders = json_array(w->arena);
     return w;
 }
 
@@ -297,8 +313,8 @@ static int set_up(struct workspace *w, const struct workspace_opts *o, struct er
     int r = choose(w, o, e);
     r = r < 0 ? r : make_view(w, e);
     if (r == 0) {
+        r = o->pin && !w->layered ? workspace_pin(w, e) : workspace_save(w, e);
         fill_view(w);
-        r = workspace_save(w, e);
     }
     return r;
 }
@@ -352,6 +368,9 @@ static int read_back(struct workspace *w, const struct json *o, struct err *e)
                : marks == NODE_MARKS_TRUSTED ? NODE_MARKS_TRUSTED
                                              : NODE_MARKS_NONE;
     w->hidden = json_is(json_get(o, "hidden"), JSON_ARRAY) ? json_get(o, "hidden") : w->hidden;
+    if (json_is(json_get(o, "placeholders"), JSON_ARRAY)) {
+        w->placeholders = json_get(o, "placeholders");
+    }
     w->layered = file_is_dir(w->dir_fd, "layer/upper");
     find_repo(w);
     if (w->within != NULL) {
@@ -398,6 +417,10 @@ struct workspace *workspace_close(struct workspace *w, bool keep)
 {
     if (w == NULL) {
         return NULL;
+    }
+    if (json_len(w->placeholders) > 0 && (keep || w->kind == WORKSPACE_IN_PLACE)) {
+        workspace_unpin(w);
+        (void)!workspace_save(w, NULL);
     }
     if (!keep) {
         (void)!file_remove_tree(AT_FDCWD, w->dir, NULL);

@@ -51,6 +51,8 @@ struct workspace_opts {
     enum workspace_kind kind;
     const char *ref;       /* a commit, branch or tag of the source's repository; NULL: as it is */
     const char *dir;       /* private, absolute, must not exist yet; the view's layers go here */
+    bool pin;              /* the sandbox or the container keeps the agent from changing what git
+                              executes: see sandbox_view.git_dirs */
     bool overlay;          /* somebody will mount it: see workspace_view() */
     const char *why_not;   /* for the record, where that cannot be */
     enum node_marks marks; /* of that overlay */

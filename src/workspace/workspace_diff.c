@@ -83,5 +83,9 @@ int workspace_diff(struct workspace *w, struct arena *a, const struct workspace_
         r = workspace_name_contents(w, e);
         opts.base_commit = w->baseline_commit;
     }
-    return r < 0 ? r : diff_make(a, &opts, ret, e);
+    r = r < 0 ? r : diff_make(a, &opts, ret, e);
+    if (r == 0) {
+        workspace_note_new_repositories(w, &d, a, ret->new_repositories);
+    }
+    return r;
 }

@@ -29,9 +29,11 @@ struct workspace {
     const char *why_not; /* it is no overlay; NULL: it is, or was not meant to be */
     int64_t created;
     bool has_repo;
+    bool had_git;   /* the tree had a .git when it was pinned */
     bool has_files; /* the tree had something in it; set by workspace_note_baseline() */
     struct repo repo;
-    struct json *hidden; /* list of paths */
+    struct json *hidden;                           /* list of paths */
+    struct json *git_dirs, *pinned, *placeholders; /* see workspace_pins.c */
     struct json *nested; /* paths of repositories within a tree that is worked on directly */
     struct tree_stats copied;
     const char *lowers[2];
@@ -46,6 +48,14 @@ int workspace_note_baseline(struct workspace *w, struct err *e) MUST_USE;
 
 /* base and base_fd: the commit of ref, or HEAD, in a repository of its own. */
 int workspace_checkout(struct workspace *w, struct err *e) MUST_USE;
+/* Of a tree that is worked on directly: which git directories there are, and what the sandbox needs
+ * to pin the files in them that decide what git executes. workspace_unpin() removes what was made
+ * for that. */
+int workspace_pin(struct workspace *w, struct err *e) MUST_USE;
+void workspace_unpin(struct workspace *w);
+/* Directories that have become repositories since, of which nothing is pinned. */
+void workspace_note_new_repositories(const struct workspace *w, const struct delta *d,
+                                     struct arena *a, struct json *list);
 /* The directory of the repository's objects; of a foreign one, our copy that workspace_checkout()
  * made. */
 const char *workspace_objects(const struct workspace *w);

@@ -323,10 +323,11 @@ class Configured(Case):
         self.git(self.workspace, "add", "-A")
         self.git(self.workspace, "commit", "-qm", "second")
         r = self.run_agent("sed -i s/^25$/other/ a")
+        self.write("ws/a", "".join(f"{i}\n" for i in range(-30, 30)).replace("\n22\n", "\nchanged\n"))
+        self.git(self.workspace, "commit", "-qam", "third")
         self.configure(self.own, f'[merge "x"]\n\tdriver = {self.program()}\n')
-        self.write("ws/a", "".join(f"{i}\n" for i in range(-30, 28)).replace("22\n", "changed\n"))
         self.give(self.workspace, self.uid)
-        self.apply(r, "--check")
+        self.assertEqual(self.apply(r, "--check").returncode, 1)
         self.apply(r)
         self.assert_nothing_ran()
 
@@ -437,6 +438,175 @@ class Configured(Case):
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
 class ConfiguredForUser(Configured):
+    uid = USER
+
+
+class Planted(Case):
+    """What an agent writes into .git of a tree that stays: in place, and in a copy that is kept."""
+
+    # Each makes git run a program at the next `git status`, if it can be written.
+    CONFIG = 'mkdir -p {x}; cp -r {git}/objects {git}/refs {git}/HEAD {x}/; (cat {git}/config; echo "[core]"; ' \
+             'echo "fsmonitor = \\"{program}; false\\"") > {x}/config'
+
+    def setUp(self):
+        super().setUp()
+        self.repo()
+        self.own = os.path.join(self.workspace, ".git")
+
+    def attempts(self, git_dir=".git"):
+        x = self.path("x")
+        os.makedirs(x, exist_ok=True)
+        os.chmod(x, 0o777)
+        make = self.CONFIG.format(x="x.d", git=git_dir, program=self.program())
+        up = "../" * (git_dir.count("/") + 1)
+        return {
+            "commondir": f"{make}; echo {up}x.d > {git_dir}/commondir",
+            "commondir moved into place": f"{make}; echo {up}x.d > c; mv c {git_dir}/commondir",
+            "commondir removed first": f"{make}; rm -f {git_dir}/commondir; echo {up}x.d > {git_dir}/commondir",
+            "config": f"printf '[core]\\nfsmonitor = {self.program()}' >> {git_dir}/config",
+            "config.worktree": f"printf '[core]\\nfsmonitor = {self.program()}' > {git_dir}/config.worktree",
+            "hooks": f"mkdir -p {git_dir}/hooks; cp {self.program()} {git_dir}/hooks/post-index-change",
+            "hooks replaced": f"mv {git_dir}/hooks {git_dir}/h; mkdir {git_dir}/hooks; cp {self.program()} {git_dir}/hooks/post-index-change",
+            "attributes": f"mkdir -p {git_dir}/info; echo '* filter=global' > {git_dir}/info/attributes",
+            "info replaced": f"mv {git_dir}/info {git_dir}/i; mkdir {git_dir}/info; echo '* filter=global' > {git_dir}/info/attributes",
+            "alternates": f"mkdir -p {git_dir}/objects/info; echo /etc > {git_dir}/objects/info/alternates",
+            "objects replaced": f"mv {git_dir}/objects {git_dir}/o; mkdir -p {git_dir}/objects/info; echo /etc > {git_dir}/objects/info/alternates",
+            "all of it": f"mv {git_dir} {git_dir}2",
+        }
+
+    def snapshot(self, git_dir):
+        """What decides in a git directory; None for what is not there."""
+        found = {}
+        for name in ("commondir", "config", "config.worktree", "info/attributes", "objects/info/alternates"):
+            path = os.path.join(git_dir, name)
+            found[name] = None
+            if os.path.lexists(path):
+                with open(path, "rb") as f:
+                    found[name] = f.read()
+        found["hooks"] = sorted(os.listdir(os.path.join(git_dir, "hooks"))) if os.path.isdir(os.path.join(git_dir, "hooks")) else None
+        return found
+
+    def check(self, git_dir=".git", workspace=None):
+        workspace = workspace or self.workspace
+        for mode in ("in-place", "copy"):
+            for name, script in self.attempts(git_dir).items():
+                with self.subTest(mode=mode, attempt=name):
+                    before = self.snapshot(os.path.join(workspace, git_dir))
+                    r = self.run_agent(f"({script}) || true; echo new > n", "--workspace-mode", mode, "--keep-workspace", "keep",
+                                       workspace=workspace)
+                    self.assertEqual(r.code, 0, r.stderr)
+                    tree = workspace if mode == "in-place" else r.path("work", "tree")
+                    self.assertEqual(self.snapshot(os.path.join(tree, git_dir)), before)
+                    self.call("git", "-C", tree, "status")
+                    self.call("git", "-C", os.path.join(tree, os.path.dirname(git_dir)), "status")
+                    self.assert_nothing_ran()
+                    subprocess.run(["rm", "-rf", os.path.join(workspace, "x.d")], check=True)
+
+    def test_a_repository(self):
+        self.check()
+
+    def test_without_hooks_and_info(self):
+        for name in ("hooks", "info", "objects/info"):
+            shutil.rmtree(os.path.join(self.own, name))
+        self.check()
+
+    def test_a_nested_repository(self):
+        self.repo("ws/nested")
+        self.git(self.workspace, "add", "nested")
+        self.git(self.workspace, "commit", "-qm", "nested")
+        self.check("nested/.git")
+
+    def test_a_submodule(self):
+        """Its git directory is in the one of the repository, its .git is a file."""
+        other = self.repo("other")
+        self.git(self.workspace, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "libs/sub")
+        self.git(self.workspace, "commit", "-qm", "second")
+        self.check(".git/modules/libs/sub")
+        pointer = os.path.join(self.workspace, "libs/sub/.git")
+        with open(pointer, encoding="utf-8") as f:
+            before = f.read()
+        for script in ("echo gitdir: /tmp > libs/sub/.git", "mv libs/sub/.git x", "rm libs/sub/.git", "mv .git/modules x",
+                       "mv .git/modules/libs .git/modules/l"):
+            r = self.run_agent(f"! ({script})", "--workspace-mode", "in-place")
+            self.assertEqual(r.code, 0, r.stderr)
+            with open(pointer, encoding="utf-8") as f:
+                self.assertEqual(f.read(), before)
+
+    def test_other_worktrees(self):
+        """A worktree elsewhere reads its part of the git directory."""
+        self.git(self.workspace, "worktree", "add", "-q", self.path("tree2"))
+        name = os.path.join(self.own, "worktrees", "tree2", "commondir")
+        with open(name, encoding="utf-8") as f:
+            before = f.read()
+        for script in ("echo /tmp > .git/worktrees/tree2/commondir", "mv .git/worktrees/tree2 .git/worktrees/t",
+                       "mv .git/worktrees .git/w"):
+            r = self.run_agent(f"! ({script})", "--workspace-mode", "in-place")
+            self.assertEqual(r.code, 0, r.stderr)
+            with open(name, encoding="utf-8") as f:
+                self.assertEqual(f.read(), before)
+        # One that the agent makes works as ever.
+        r = self.run_agent("git worktree add -q wt && cd wt && git status", "--workspace-mode", "in-place")
+        self.assertEqual(r.code, 0, r.stderr)
+
+    def test_a_worktree_in_place(self):
+        tree = self.path("tree2")
+        self.git(self.workspace, "worktree", "add", "-q", tree)
+        with open(os.path.join(tree, ".git"), encoding="utf-8") as f:
+            before = f.read()
+        for script in ("echo gitdir: /tmp > .git", "mv .git x", "rm .git"):
+            r = self.run_agent(f"! ({script})", "--workspace-mode", "in-place", workspace=tree)
+            self.assertEqual(r.code, 0, r.stderr)
+        with open(os.path.join(tree, ".git"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), before)
+
+    def test_git_works_for_the_agent(self):
+        """Commits, branches, packs, stashes, worktrees; nothing is left in .git that was not there."""
+        script = """
+            git config --get user.name || export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t
+            echo two >> a; git add -A; git commit -qm x; git checkout -qb other; git mv a c; git commit -qm y
+            echo z >> c; git stash -q; git stash pop -q; git gc -q; git repack -qad; git commit-graph write
+            echo rule > .git/info/exclude; test "$(git rev-list --count HEAD)" = 3; git fsck --no-progress; git status"""
+        for mode in ("in-place", "copy", "clone", "overlay"):
+            with self.subTest(mode=mode):
+                self.git(self.workspace, "checkout", "-qf", "main")
+                self.git(self.workspace, "reset", "-q", "--hard", "main")
+                before = sorted(os.listdir(self.own))
+                r = self.run_agent(script if mode != "in-place" else "git status; git log", "--workspace-mode", mode)
+                self.assertEqual(r.code, 0, r.stderr)
+                self.assertEqual(sorted(os.listdir(self.own)), before)
+        r = self.run_agent(script, "--workspace-mode", "in-place")
+        self.assertEqual(r.code, 0, r.stderr)
+        self.assertEqual(self.git(self.workspace, "rev-parse", "--abbrev-ref", "HEAD").stdout, "other\n")
+        self.assertEqual(self.git(self.workspace, "rev-parse", "--git-common-dir").stdout, ".git\n")
+
+    def test_a_repository_that_the_agent_makes(self):
+        """It cannot be pinned; the user is warned."""
+        r = self.run_agent("git init -q sub", "--workspace-mode", "in-place")
+        self.assertEqual(r.code, 0, r.stderr)
+        self.assertTrue([x for x in r.manifest["warnings"] if "'sub'" in x and ".git/config" in x], r.manifest["warnings"])
+        r = self.run_agent("git status", "--workspace-mode", "in-place")
+        self.assertEqual(r.manifest["warnings"], [])
+
+    def test_killed(self):
+        """What was made for the pins goes when the run is recovered."""
+        before = self.snapshot(self.own)
+        output = self.new_output()
+        process = subprocess.Popen([harness.CINCH, "run", "--env", "CINCH_TEST_MARK", "-w", self.workspace, "-o", output,
+                                    "--workspace-mode", "in-place", "--", "sh", "-c", "touch begun; exec sleep 600"],
+                                   env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   **({} if self.uid == os.geteuid() else {"user": self.uid, "group": self.uid, "extra_groups": []}))
+        harness.wait_until(lambda: os.path.exists(os.path.join(self.workspace, "begun")), "the agent")
+        process.kill()
+        process.wait()
+        harness.wait_until(lambda: not harness.marked(self.mark), "the end of the agent")
+        self.git(self.workspace, "status")
+        done = self.call(harness.CINCH, "recover", output)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.snapshot(self.own), before)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
+class PlantedForUser(Planted):
     uid = USER
 
 
