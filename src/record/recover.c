@@ -270,9 +270,12 @@ static int append_lines(struct leftovers *l, const struct rundir *d, const struc
 static int close_record(struct leftovers *l, const struct rundir *d, struct recover_report *ret,
                         struct err *e)
 {
-    sweep(d, ".");
-    sweep(d, "logs");
-    sweep(d, "evidence");
+    static const char *const places[] = {
+        ".", "logs", "evidence", "evidence/nested", "session", "savepoints", "work",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        sweep(d, places[i]);
+    }
     int r = rundir_complete(d, e);
     if (r == 0) {
         r = leftovers_gather(l, d, e);

@@ -17,6 +17,7 @@
 #include "run/holon.h"
 #include "run/image.h"
 #include "run/run_session.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/sandbox.h"
 #include "workspace/txn.h"
 #include "workspace/workspace.h"
@@ -196,9 +197,11 @@ static void complete(void *arg, const struct rundir *d)
 
 int run_recover(const char *dir, enum reason *ret_reason, struct err *e)
 {
-    struct recover_report report;
+    char absolute[PATH_MAX]; /* mounts are made by paths that must not depend on where we are */
+    struct recover_report report = { .result = RECOVER_NO_RECORD };
     struct recover_port port = { complete, NULL };
-    int r = recover_run_with(dir, &port, &report, e);
+    int r = path_absolute(dir, absolute, sizeof absolute, e);
+    r = r < 0 ? r : recover_run_with(absolute, &port, &report, e);
     if (ret_reason != NULL) {
         *ret_reason = r == 0 && report.result == RECOVER_CLOSED ? report.reason : REASON_NONE;
     }
@@ -215,19 +218,20 @@ int run_recover(const char *dir, enum reason *ret_reason, struct err *e)
         return ERR(e, ERR_EXISTS, "the run in '%s' is still going on (pid %d)", dir,
                    (int)report.pid);
     case RECOVER_FINISHED:
-        return replay(dir, e); /* if that was interrupted */
+        return replay(absolute, e); /* if that was interrupted */
     case RECOVER_CLOSED:
         break;
     }
+    cgroup_sweep();
     /* The workspace stays for a look, whatever was asked for: it is all there is of the agent's
      * work. What was only needed while it was looked at goes. */
     static const char *const leftovers[] = { "home", "work/scratch", "work/copies", HOLON_INPUT,
                                              IMAGE_DOOR };
-    r = replay(dir, e);
+    r = replay(absolute, e);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(leftovers); i++) {
         char path[PATH_MAX];
-        r = path_join(dir, leftovers[i], path, sizeof path, e);
+        r = path_join(absolute, leftovers[i], path, sizeof path, e);
         r = r < 0 ? r : file_remove_tree(AT_FDCWD, path, e);
     }
-    return r < 0 ? r : drop_setid(dir, e);
+    return r < 0 ? r : drop_setid(absolute, e);
 }

@@ -326,3 +326,35 @@ struct cgroup *cgroup_free(struct cgroup *g)
     free(g);
     return NULL;
 }
+
+static void sweep_upwards(const char *root, char own[PATH_MAX])
+{
+    for (;;) {
+        char dir[PATH_MAX + 64];
+        (void)snprintf(dir, sizeof dir, "%s%s", root, strcmp(own, "/") == 0 ? "" : own);
+        sweep(dir);
+        char *slash = strrchr(own, '/');
+        if (slash == NULL || own[1] == '\0') {
+            return;
+        }
+        slash[slash == own ? 1 : 0] = '\0';
+    }
+}
+
+void cgroup_sweep(void)
+{
+    static const char *const trees[][2] = {
+        { "", V2_ROOT },           { "", HYBRID_ROOT },         { "memory", V2_ROOT "/memory" },
+        { "cpu", V2_ROOT "/cpu" }, { "pids", V2_ROOT "/pids" },
+    };
+    CLEANUP(buf) struct buf table = BUF_INIT(65536);
+    if (file_read(AT_FDCWD, "/proc/self/cgroup", 65536, &table, NULL) < 0) {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(trees); i++) {
+        char own[PATH_MAX];
+        if (own_group(buf_str(&table), trees[i][0], own)) {
+            sweep_upwards(trees[i][1], own);
+        }
+    }
+}

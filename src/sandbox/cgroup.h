@@ -28,4 +28,7 @@ size_t cgroup_fds(const struct cgroup *g, int *fds, size_t max);
 int cgroup_freeze(struct cgroup *g, bool frozen, struct err *e) MUST_USE;
 /* Kills what is inside, if anything is, and removes the groups; waits up to a second for that. */
 void cgroup_remove(struct cgroup *g);
+/* Removes the empty groups of killed cinches, as the next run would, where this process may make
+ * groups itself: in its own group and those above it. */
+void cgroup_sweep(void);
 struct cgroup *cgroup_free(struct cgroup *g); /* removes too; accepts NULL, returns NULL */

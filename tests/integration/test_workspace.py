@@ -127,6 +127,56 @@ class Original(Base):
             return f.read().rsplit(")", 1)[1].split()[0] == "T"
 
 
+class Recover(Base):
+    """What a killed run leaves is found by any path to it, and nothing stays behind."""
+
+    def killed(self, *options):
+        """A run with an open savepoint whose cinch was killed while the agent worked."""
+        process, r = self.start("--savepoint", "turn", *options, "--", "sh", "-ec", EDIT + "; touch ready; sleep 60")
+        harness.wait_until(lambda: os.path.exists(r.path("work", "layer", "upper", "ready")), "the agent")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        harness.wait_until(lambda: not harness.marked(self.mark), "the end of the agent")
+        self.assertTrue(r.exists("work", "savepoint"))
+        return process.pid, r
+
+    def test_relative_paths(self):
+        for command in ("recover", "clean"):
+            for where, prefix in ((self.dir, ""), (self.dir, "./"), (self.make_dir("a/b"), "../../")):
+                with self.subTest(command=command, prefix=prefix):
+                    _, r = self.killed()
+                    done = self.cinch(command, prefix + os.path.basename(r.output), cwd=where)
+                    self.assertEqual(done.code, 0, done.stderr)
+                    self.assert_valid(r)
+                    self.assert_untouched()
+                    self.assertEqual(r.exists("work"), command == "recover")
+                    # A second time there is nothing to do, by the other kind of path too.
+                    self.assertEqual(self.cinch("recover", r.output).code, 0)
+
+    def groups(self, pid):
+        found = []
+        for base, dirs, _ in os.walk("/sys/fs/cgroup"):
+            found += [os.path.join(base, d) for d in dirs if d.startswith(f"cinch-{pid}-")]
+        return found
+
+    def test_control_groups(self):
+        pid, r = self.killed("--memory", "2G", "--pids", "100")
+        if not self.groups(pid):
+            self.skipTest("no control group can be made here")
+        self.assertEqual(self.cinch("recover", r.output).code, 0)
+        self.assertEqual(self.groups(pid), [])
+
+    def test_half_written_files(self):
+        _, r = self.killed()
+        run_id = r.state["run_id"]
+        for name in ("session/before.jsonl", "savepoints/turn-1.json", "work/workspace.json", "state.json", "evidence/x"):
+            self.write(os.path.join(r.output, f"{name}.{run_id}.tmp"), "{")
+        self.assertEqual(self.cinch("recover", r.output).code, 0)
+        left = [f for _, _, files in os.walk(r.output) for f in files if f.endswith(".tmp")]
+        self.assertEqual(left, [])
+        self.assert_valid(r)
+
+
 class Views(Base):
     def test_in_place_is_in_place(self):
         r = self.agent(EDIT, "--workspace-mode", "in-place")
