@@ -226,7 +226,7 @@ bool control_status_ok(const struct control_status *s)
         return s->id != 0 && (s->exit.signaled == 0 || s->exit.signaled == 1) &&
                s->exit.value >= 0 && s->exit.value <= 255;
     case CONTROL_STATUS_CPU:
-        return s->cpu.ns >= 0 && s->cpu.processes >= 0;
+        return s->cpu.ns >= 0 && s->cpu.processes >= 0 && s->cpu.memory >= 0;
     case CONTROL_STATUS_EMPTY:
     case CONTROL_STATUS_READY:
         return true;

@@ -95,6 +95,7 @@ struct control_exit {
 struct control_cpu {
     int64_t ns;        /* CPU time of the tree: the living and the ones already reaped */
     int64_t processes; /* living ones */
+    int64_t memory;    /* bytes in use of their own, without what they share with files */
 };
 
 struct control_finished {

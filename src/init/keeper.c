@@ -250,14 +250,16 @@ static void answer_cpu(struct keeper *k)
 {
     struct control_status s;
     struct err why;
-    size_t living;
+    struct tree_use use;
     memset(&s, 0, sizeof s);
     s.type = CONTROL_STATUS_CPU;
-    if (tree_cpu(&s.cpu.ns, &living, &why) < 0) {
+    if (tree_cpu(&use, &why) < 0) {
         tell_error(k, CONTROL_STATUS_ERROR, 0, &why);
         return;
     }
-    s.cpu.processes = (int64_t)living;
+    s.cpu.ns = use.cpu_ns;
+    s.cpu.processes = (int64_t)use.living;
+    s.cpu.memory = use.memory;
     tell(k, &s);
 }
 

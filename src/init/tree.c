@@ -300,15 +300,36 @@ int tree_children_slowly(struct tree_pids *l, const struct tree_filter *f, struc
     return rc;
 }
 
-int tree_cpu(int64_t *ret_ns, size_t *ret_living, struct err *e)
+/* "size resident shared …", in pages. */
+static int64_t memory_of(pid_t pid)
+{
+    char path[64];
+    char text[256];
+    size_t len;
+    uint64_t pages[3];
+    (void)snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    if (!read_small(path, text, sizeof text, &len)) {
+        return 0; /* gone meanwhile */
+    }
+    const char *at = text;
+    for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
+        if (!next_number(&at, text + len, &pages[i])) {
+            return 0;
+        }
+    }
+    return pages[1] > pages[2] ? (int64_t)(pages[1] - pages[2]) * sysconf(_SC_PAGESIZE) : 0;
+}
+
+int tree_cpu(struct tree_use *ret, struct err *e)
 {
     struct tree t = TREE_INIT;
     int rc = tree_walk(&t, NULL, e);
     uint64_t ticks = 0;
-    size_t living = 0;
+    *ret = (struct tree_use) { 0 };
     for (size_t i = 0; i < t.n; i++) {
         ticks += t.procs[i].cpu_ticks;
-        living += t.procs[i].living;
+        ret->living += t.procs[i].living;
+        ret->memory += t.procs[i].living ? memory_of(t.procs[i].pid) : 0;
     }
     tree_done(&t);
     if (rc < 0) {
@@ -318,7 +339,6 @@ int tree_cpu(int64_t *ret_ns, size_t *ret_living, struct err *e)
     (void)getrusage(RUSAGE_CHILDREN, &gone);
     int64_t reaped = ((int64_t)gone.ru_utime.tv_sec + gone.ru_stime.tv_sec) * 1000000000 +
                      ((int64_t)gone.ru_utime.tv_usec + gone.ru_stime.tv_usec) * 1000;
-    *ret_ns = reaped + (int64_t)ticks * (1000000000 / sysconf(_SC_CLK_TCK));
-    *ret_living = living;
+    ret->cpu_ns = reaped + (int64_t)ticks * (1000000000 / sysconf(_SC_CLK_TCK));
     return 0;
 }

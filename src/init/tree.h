@@ -91,10 +91,17 @@ int tree_kill_round(const struct tree_filter *f, size_t *ret_living, struct err 
 int tree_reap(const struct tree_filter *f, void (*on_dead)(void *arg, pid_t pid, int status),
               bool *ret_certain, struct err *e) MUST_USE;
 
+/* What a tree uses. */
+struct tree_use {
+    int64_t cpu_ns;
+    int64_t memory; /* bytes of all living, without pages that are shared or of files */
+    size_t living;
+};
+
 /* CPU nanoseconds of all living descendants and of all that the caller has waited for. The sum may
  * also fall (a process whose parent ignores SIGCHLD takes its time with it); any change is a sign
  * of life. */
-int tree_cpu(int64_t *ret_ns, size_t *ret_living, struct err *e) MUST_USE;
+int tree_cpu(struct tree_use *ret, struct err *e) MUST_USE;
 
 /* One process; false when it is gone. */
 bool tree_read(pid_t pid, struct tree_proc *ret);

@@ -252,6 +252,7 @@ static void on_status(struct proc *p, const struct control_status *s)
     case CONTROL_STATUS_CPU:
         p->cpu_pending = false;
         p->cpu = s->cpu.ns;
+        p->memory = s->cpu.memory;
         if (p->port.on_cpu != NULL) {
             p->port.on_cpu(p->port.arg, p->cpu);
         }
@@ -510,6 +511,11 @@ void proc_refresh_cpu(struct proc *p)
 nsec proc_cpu(const struct proc *p)
 {
     return p->cpu;
+}
+
+int64_t proc_memory(const struct proc *p)
+{
+    return p->memory;
 }
 
 const struct proc_result *proc_result(const struct proc *p)

@@ -171,6 +171,8 @@ void proc_close_stdin(struct proc *p);
  * that differs from the one before means that something in the tree has worked. */
 void proc_refresh_cpu(struct proc *p);
 nsec proc_cpu(const struct proc *p);
+/* Bytes that the tree used at the same moment, without what its processes share with files. */
+int64_t proc_memory(const struct proc *p);
 
 const struct proc_result *proc_result(const struct proc *p);
 const char *proc_state_name(const struct proc *p);

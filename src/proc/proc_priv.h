@@ -47,6 +47,7 @@ struct proc {
     bool finished;    /* cinch-init has said so */
     bool cpu_pending; /* one question at a time */
     nsec cpu;
+    int64_t memory;
     struct proc_result result;
 };
 

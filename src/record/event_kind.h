@@ -37,6 +37,7 @@ enum event_level {
     X(EVENT_PROCESS_DEADLINE, "process.deadline", EVENT_WARNING, "cinch.proc", "kind:s limit_ms:i")    \
     X(EVENT_PROCESS_SIGNAL, "process.signal", EVENT_INFO, "cinch.proc", "signal:s target:s why:s")     \
     X(EVENT_PROCESS_LEAKED, "process.leaked", EVENT_WARNING, "cinch.proc", "count:i")                  \
+    X(EVENT_PROCESS_OOM, "process.oom", EVENT_WARNING, "cinch.proc", "count:i limit_bytes:i")          \
     X(EVENT_RECORD_LOSS, "record.loss", EVENT_ERROR, "cinch.record", "file:s error:s")                 \
     X(EVENT_RECORD_TOO_LONG, "record.too_long", EVENT_WARNING, "cinch.record", "event:s")              \
     X(EVENT_PROMPT_RENDER_START, "prompt.render.start", EVENT_DEBUG, "cinch.prompt",                   \

@@ -326,3 +326,11 @@ void events_leaked(struct events *ev, int count)
     const char *message = arena_printf(ev->arena, "%d processes outlived the harness", count);
     event_send(ev, EVENT_PROCESS_LEAKED, message, c);
 }
+
+void events_oom(struct events *ev, int64_t count, int64_t limit_bytes)
+{
+    struct json *c = event_context(ev);
+    event_int(ev, c, "count", count);
+    event_int(ev, c, "limit_bytes", limit_bytes);
+    event_send(ev, EVENT_PROCESS_OOM, "the run reached its memory limit", c);
+}

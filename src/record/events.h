@@ -119,6 +119,8 @@ void events_savepoint_taken(struct events *ev, int64_t turn, int64_t entries, in
                             nsec took);
 void events_savepoint_restored(struct events *ev, const struct event_savepoint *s);
 void events_leaked(struct events *ev, int count);
+/* Processes that were killed because the run reached its bound of memory. */
+void events_oom(struct events *ev, int64_t count, int64_t limit_bytes);
 
 /* --- the prompt (WINK's telemetry) --- */
 

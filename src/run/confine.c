@@ -120,6 +120,7 @@ int confine_admit(struct run *run, struct err *e)
         .deny = paths_of(run, s->deny, NULL),
         .net = net_of(s->net),
         .memory = (uint64_t)s->memory,
+        .memory_default = s->memory > 0 ? 0 : memory_default(),
         .pids = (uint64_t)s->pids,
         .cpus = s->cpus,
         .allow_nested = of->nested,

@@ -87,14 +87,30 @@ static void on_idle(void *arg)
     proc_refresh_cpu(x->proc);
 }
 
+/* Without a control group; see memory.h. What is beyond the bound gets no grace. */
+static void check_memory(struct run *run)
+{
+    char text[RUN_MESSAGE_MAX];
+    if (run->exec.proc != NULL && run->cause.reason == REASON_NONE &&
+        memory_exceeded(run, proc_memory(run->exec.proc), text, sizeof text)) {
+        run_fail(run, REASON_FAILURE, "%s", text);
+        stop(run, "memory");
+        proc_kill(run->exec.proc);
+    }
+}
+
 static void on_cpu(void *arg, nsec cpu)
 {
     struct run *run = arg;
     struct execution *x = &run->exec;
-    if (cpu - x->seen_cpu > LOOK / WORK_SHARE) {
-        run_beat(run); /* no reason to wait longer for output: that has its own period */
+    check_memory(run);
+    if (x->asked_life) {
+        if (cpu - x->seen_cpu > LOOK / WORK_SHARE) {
+            run_beat(run); /* no reason to wait longer for output: that has its own period */
+        }
+        x->seen_cpu = cpu;
+        x->asked_life = false;
     }
-    x->seen_cpu = cpu;
     if (!x->asked_cpu || x->ended != 0 || run->cause.reason != REASON_NONE) {
         return;
     }
@@ -118,6 +134,7 @@ static void look_for_life(struct run *run)
     if (tools_busy(run)) {
         run_alive(run);
     } else if (run->exec.proc != NULL) {
+        run->exec.asked_life = true;
         proc_refresh_cpu(run->exec.proc);
     }
 }
@@ -139,6 +156,8 @@ static void on_heartbeat(void *arg)
         run->exec.last_look = now;
         look_for_life(run);
         check_disk(run);
+    } else if (run->memory.polled && run->exec.proc != NULL) {
+        proc_refresh_cpu(run->exec.proc);
     }
     if (now - run->exec.last_beat >= BEAT_OF_STATE) {
         record_beat(&run->record);
@@ -402,6 +421,7 @@ static void start(struct run *run)
 {
     struct execution *x = &run->exec;
     struct err e;
+    memory_begin(run);
     if (run->cause.reason == REASON_NONE) {
         offer_tools(run);
         int r = turn_begin(run, &e);
@@ -419,6 +439,7 @@ static void start(struct run *run)
 
 static void end_turns(struct run *run)
 {
+    memory_end(run);
     turns_close(run);
     run_phase_done(run);
 }

@@ -135,6 +135,7 @@ int phase_parse(struct run *run, struct err *e)
     auth_judge(run);
     disk_look(run);
     disk_judge(run);
+    memory_judge(run);
     tell_call(run);
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "run/definition.h"
 #include "run/disk.h"
 #include "run/environment.h"
+#include "run/memory.h"
 #include "run/run.h"
 #include "run/run_tools.h"
 #include "run/secrets.h"
@@ -115,6 +116,7 @@ struct execution {
     nsec seen_cpu;        /* at the last look */
     nsec last_look;       /* for signs of life */
     nsec last_beat;       /* of state.json */
+    bool asked_life;      /* the answer about CPU time tells whether it works */
     bool asked_cpu;       /* the idle deadline waits for an answer about CPU time */
     struct engine_exit exit;
     struct {
@@ -173,6 +175,7 @@ struct run {
     enum answer_flag no_changes;
     struct execution exec;
     struct run_disk disk;
+    struct run_memory memory;
     struct agent_report report;
     struct answer answer;
     struct runtime_probe *probe; /* of a skill's dependencies; NULL: none is going on */

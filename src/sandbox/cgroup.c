@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,7 +39,8 @@ struct group {
 struct cgroup {
     struct group groups[GROUPS_MAX];
     size_t n;
-    int v2; /* index of the group that can freeze and kill; -1: none */
+    int v2;     /* index of the group that can freeze and kill; -1: none */
+    int memory; /* of the group that bounds memory; -1: none */
 };
 
 static int write_in(const char *dir, const char *name, const char *text)
@@ -132,21 +134,57 @@ static void undo(struct cgroup *g, size_t from)
 
 /* --- version 2 --- */
 
+/* Was nothing asked for? Then only what costs next to nothing is done. */
+static bool is_default(const struct sandbox_policy *p)
+{
+    return p->memory == 0 && p->cpus <= 0 && p->pids == 0;
+}
+
+static uint64_t memory_of(const struct sandbox_policy *p)
+{
+    return p->memory > 0 ? p->memory : p->memory_default;
+}
+
+/* Root may write everywhere; what is delegated bears a mark of systemd's. */
+static bool is_delegated(const char *dir)
+{
+    char mark[2] = "";
+    return geteuid() != 0 ||
+           (getxattr(dir, "user.delegate", mark, sizeof mark) == 1 && mark[0] == '1') ||
+           (getxattr(dir, "trusted.delegate", mark, sizeof mark) == 1 && mark[0] == '1');
+}
+
+static bool has_memory(const char *dir)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(4096);
+    char path[PATH_MAX + 64];
+    (void)snprintf(path, sizeof path, "%s/cgroup.subtree_control", dir);
+    return file_read(AT_FDCWD, path, 4096, &text, NULL) == 0 &&
+           str_find(buf_str(&text), STR("memory")) < text.len;
+}
+
 /* One directory that may be the parent: is what the policy needs there? */
 static bool try_v2(struct cgroup *g, const char *dir, const struct sandbox_policy *p)
 {
     if (access(dir, W_OK) != 0) {
         return false;
     }
-    /* Refused where processes are in it; then it has to be on already. */
-    (void)write_in(dir, "cgroup.subtree_control", "+memory +pids +cpu");
+    /* Nobody asked for a default, so it changes no group that is not ours. */
+    if (is_default(p)) {
+        if (!is_delegated(dir) || !has_memory(dir)) {
+            return false;
+        }
+    } else { /* refused where processes are in it; then it has to be on already */
+        (void)write_in(dir, "cgroup.subtree_control", "+memory +pids +cpu");
+    }
     size_t before = g->n;
     if (make(g, dir, NULL) < 0) {
         undo(g, before);
         return false;
     }
     const struct group *x = &g->groups[before];
-    if ((p->memory > 0 && !has_file(x, "memory.max")) || (p->cpus > 0 && !has_file(x, "cpu.max"))) {
+    if (((p->memory > 0 || is_default(p)) && !has_file(x, "memory.max")) ||
+        (p->cpus > 0 && !has_file(x, "cpu.max"))) {
         undo(g, before);
         return false;
     }
@@ -158,10 +196,10 @@ static void limit_v2(struct cgroup *g, const struct sandbox_policy *p, uint32_t 
 {
     char text[64];
     const char *dir = g->groups[g->v2].path;
-    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)p->memory);
-    if (p->memory > 0 && write_in(dir, "memory.max", text) == 0) {
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)memory_of(p));
+    if (memory_of(p) > 0 && write_in(dir, "memory.max", text) == 0) {
         (void)write_in(dir, "memory.swap.max", "0");
-        (void)write_in(dir, "memory.oom.group", "1");
+        g->memory = g->v2;
         *done |= 1u << SANDBOX_MEMORY;
     }
     (void)snprintf(text, sizeof text, "%lld 100000", (long long)(p->cpus * 100000));
@@ -228,6 +266,7 @@ static void open_hybrid(struct cgroup *g, const struct sandbox_policy *p, struct
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)p->memory);
     if (p->memory > 0 && limit_v1(g, table, "memory", "memory.limit_in_bytes", text)) {
         (void)write_in(g->groups[g->n - 1].path, "memory.memsw.limit_in_bytes", text);
+        g->memory = (int)g->n - 1;
         *done |= 1u << SANDBOX_MEMORY;
     }
     (void)snprintf(text, sizeof text, "%lld", (long long)(p->cpus * 100000));
@@ -254,24 +293,30 @@ int cgroup_open(const struct sandbox_policy *p, struct cgroup **ret, struct sand
                 struct err *e)
 {
     *ret = NULL;
-    if (p->memory == 0 && p->cpus <= 0 && p->pids == 0) {
+    report->memory = 0;
+    bool wanted = !is_default(p) || p->memory_default > 0;
+    bool v2 = wanted && file_exists(AT_FDCWD, V2_ROOT "/cgroup.controllers");
+    if (is_default(p) && !v2) {
         return 0;
     }
     CLEANUP(buf) struct buf table = BUF_INIT(65536);
     uint32_t done = 0;
     struct cgroup *g = xcalloc(1, sizeof *g);
-    g->v2 = -1;
+    g->v2 = g->memory = -1;
     if (file_read(AT_FDCWD, "/proc/self/cgroup", 65536, &table, e) == 0) {
-        if (file_exists(AT_FDCWD, V2_ROOT "/cgroup.controllers")) {
+        if (v2) {
             open_v2(g, p, buf_str(&table), &done);
         } else {
             open_hybrid(g, p, buf_str(&table), &done);
         }
     }
-    if (p->memory > 0 && (done & (1u << SANDBOX_MEMORY)) == 0) {
+    if ((done & (1u << SANDBOX_MEMORY)) != 0) {
+        report->memory = memory_of(p);
+        report->requested |= 1u << SANDBOX_MEMORY;
+    } else if (p->memory > 0) {
         loss_note(report, SANDBOX_MEMORY,
-                  "no writable control group with the memory controller; each process is bounded, "
-                  "their sum is not");
+                  "no writable control group with the memory controller; the memory in use is only "
+                  "looked at ten times a second");
     }
     if (p->cpus > 0 && (done & (1u << SANDBOX_CPUS)) == 0) {
         loss_note(report, SANDBOX_CPUS, "no writable control group with the cpu controller");
@@ -287,6 +332,31 @@ size_t cgroup_fds(const struct cgroup *g, int *fds, size_t max)
         fds[i] = g->groups[i].procs;
     }
     return n;
+}
+
+int64_t cgroup_parse_oom(struct str text)
+{
+    while (text.len > 0) {
+        struct str line = str_split(&text, '\n');
+        struct str name = str_split(&line, ' ');
+        int64_t n;
+        if (str_eqc(name, "oom_kill") && str_to_i64(line, &n)) {
+            return n;
+        }
+    }
+    return -1;
+}
+
+int64_t cgroup_oom_kills(const struct cgroup *g)
+{
+    if (g == NULL || g->memory < 0 || (size_t)g->memory >= g->n) {
+        return -1;
+    }
+    CLEANUP(buf) struct buf text = BUF_INIT(4096);
+    char path[PATH_MAX + 64];
+    const char *file = g->memory == g->v2 ? "memory.events" : "memory.oom_control";
+    (void)snprintf(path, sizeof path, "%s/%s", g->groups[g->memory].path, file);
+    return file_read(AT_FDCWD, path, 4096, &text, NULL) < 0 ? -1 : cgroup_parse_oom(buf_str(&text));
 }
 
 int cgroup_freeze(struct cgroup *g, bool frozen, struct err *e)

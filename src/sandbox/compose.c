@@ -384,9 +384,8 @@ static void draft_limits(struct draft *d)
     const struct sandbox_policy *p = d->c->policy;
     draft_limit(d, RLIMIT_CORE, 0);
     draft_limit(d, RLIMIT_NPROC, p->pids == 0 ? SANDBOX_PIDS_DEFAULT : p->pids);
-    if (p->memory > 0) {
-        draft_limit(d, RLIMIT_DATA, p->memory); /* of each process */
-    }
+    /* None for memory: RLIMIT_DATA counts what is reserved, of which JavaScript engines and garbage
+     * collectors take far more than they use. */
 }
 
 /* Rights by version of Landlock: 1 knows the first 13; then refer, truncate, device ioctl. */

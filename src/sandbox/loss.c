@@ -136,6 +136,8 @@ struct json *sandbox_report_json(struct arena *a, const struct sandbox_report *r
     json_setc(a, o, "requested", words(a, r->requested));
     json_setc(a, o, "enforced", words(a, r->enforced));
     json_setc(a, o, "lost", lost);
+    json_setc(a, o, "memory_bytes",
+              r->memory == 0 ? json_null(a) : json_integer(a, (int64_t)r->memory));
     json_setc(a, o, "plan_sha256", json_cstr(a, r->plan_sha256[0] == '\0' ? NULL : r->plan_sha256));
     return o;
 }

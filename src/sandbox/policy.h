@@ -67,9 +67,12 @@ struct sandbox_policy {
 
     enum sandbox_net net;
     uint64_t memory; /* bytes; 0: no bound */
-    uint64_t pids;   /* 0: SANDBOX_PIDS_DEFAULT */
-    double cpus;     /* processors, 1.5 is one and a half; 0: no bound */
-    uint64_t tmp;    /* bytes of /tmp and the like together; 0: SANDBOX_TMP_DEFAULT */
+    /* The bound where `memory` is 0: in place only where a delegated control group of version 2 is
+     * at hand, and no guarantee otherwise. 0: none. */
+    uint64_t memory_default;
+    uint64_t pids; /* 0: SANDBOX_PIDS_DEFAULT */
+    double cpus;   /* processors, 1.5 is one and a half; 0: no bound */
+    uint64_t tmp;  /* bytes of /tmp and the like together; 0: SANDBOX_TMP_DEFAULT */
 
     /* For a harness that brings a sandbox of its own: user namespaces, mounts and ptrace of its own
      * children are allowed inside, and Landlock is left to it. */

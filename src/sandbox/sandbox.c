@@ -609,6 +609,11 @@ int64_t sandbox_strays(const struct sandbox *s)
     return s->holder == NULL || child_exited(s->holder) ? -1 : strays_count(child_pid(s->holder));
 }
 
+int64_t sandbox_oom_kills(const struct sandbox *s)
+{
+    return cgroup_oom_kills(s->cgroup);
+}
+
 bool sandbox_ready(const struct sandbox *s)
 {
     return s->state == READY;

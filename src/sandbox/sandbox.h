@@ -100,6 +100,7 @@ struct sandbox_report {
     uint32_t enforced;
     struct sandbox_loss lost[SANDBOX_GUARANTEE_MAX];
     size_t n_lost;
+    uint64_t memory;      /* bytes: the bound that a control group keeps; 0: none */
     char plan_sha256[65]; /* of what cinch-init was told, view and entry */
 };
 
@@ -152,6 +153,9 @@ struct proc_place sandbox_place(struct sandbox *s, const char *layer);
 /* How often programs inside tried to reach what has no way there, while the network is none or
  * goes through the proxy; 0 where it is open, -1 when it is not known. */
 int64_t sandbox_strays(const struct sandbox *s);
+
+/* Processes inside that were killed because the bound of memory was reached; -1: not known. */
+int64_t sandbox_oom_kills(const struct sandbox *s);
 
 bool sandbox_ready(const struct sandbox *s);
 /* Is any program inside, or on its way? */

@@ -95,5 +95,101 @@ class OrdinaryUserDisk(Disk):
     uid = 65534
 
 
+EAT = "import sys, time; x = bytearray(int(sys.argv[1]) << 20); print(len(x), flush=True); time.sleep(float(sys.argv[2]))"
+
+
+def eat(mib, seconds=0):
+    return f"/usr/bin/python3 -c '{EAT}' {mib} {seconds}"
+
+
+class Memory(Box):
+    """With a control group, which root has here."""
+
+    def limited(self, text, *options, memory="100M"):
+        r = self.sh(text, "--memory", memory, *options)
+        if r.code == 69:
+            self.skipTest("no writable control group: " + r.manifest["error"])
+        self.assertIn("memory", r.manifest["sandbox"]["enforced"])
+        return r
+
+    def warnings(self, r):
+        return [w for w in r.manifest["warnings"] if "out of memory" in w]
+
+    def test_an_agent_that_is_killed(self):
+        r = self.limited("exec " + eat(300))
+        self.assertEqual((r.code, r.reason), (1, "failure"))
+        self.assertIn("out of memory (1 killed, limit 100 MiB): the agent was killed by signal 9", r.manifest["error"])
+        self.assertEqual(len(self.warnings(r)), 1)
+        (event,) = r.events("process.oom")
+        self.assertEqual(event["context"], {"count": 1, "limit_bytes": 100 * MIB})
+
+    def test_a_child_is_killed_and_the_agent_succeeds(self):
+        r = self.limited(f"{eat(300)}; {eat(300)}; {eat(10)}; exit 0")
+        self.assertEqual((r.code, r.reason), (0, "success"))
+        (text,) = self.warnings(r)
+        self.assertIn("2 processes of the run were killed", text)
+        self.assertIn("sandbox.memory", text)
+        self.assertEqual(r.events("process.oom")[0]["context"]["count"], 2)
+
+    def test_a_child_is_killed_and_the_agent_fails(self):
+        r = self.limited(f"{eat(300)} || exit 3")
+        self.assertEqual((r.code, r.reason), (1, "failure"))
+        self.assertIn("the agent exited with 3", r.manifest["error"])
+        self.assertIn("out of memory", r.manifest["error"])
+
+    def test_below_the_limit_nothing_is_said(self):
+        r = self.limited(eat(20))
+        self.assertEqual((r.code, r.reason), (0, "success"))
+        self.assertEqual((self.warnings(r), r.events("process.oom")), ([], []))
+
+    def test_reserved_memory_does_not_count(self):
+        text = "import mmap; m = mmap.mmap(-1, 8 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000); print(len(m))"
+        r = self.limited(f"/usr/bin/python3 -c '{text}'")
+        self.assertEqual((r.code, r.bytes("stdout.log")), (0, b"8589934592\n"), r.bytes("stderr.log"))
+
+    def test_claude_code_starts(self):
+        r = self.run_box([self.real("claude-code"), "--version"], "--memory", "300M")
+        if r.code == 69:
+            self.skipTest("no writable control group: " + r.manifest["error"])
+        self.assertEqual(r.code, 0, r.bytes("stderr.log"))
+        self.assertIn(b"Claude Code", r.bytes("stdout.log"))
+
+
+class MemoryWithoutGroups(Box):
+    """The memory in use is looked at, and what cannot be promised is named."""
+
+    def test_without_a_sandbox(self):
+        r = self.sh(eat(300, 1000), "--memory", "100M", "--sandbox", "off")
+        self.assertEqual((r.code, r.reason), (1, "failure"))
+        self.assertIn("out of memory: the agent used", r.manifest["error"])
+        self.assertIn("may use 100 MiB", r.manifest["error"])
+        self.assertEqual(r.events("process.oom")[0]["context"], {"count": 0, "limit_bytes": 100 * MIB})
+        self.assertIn("no control group limits the memory of the run", r.manifest["warnings"][0])
+
+    def test_the_sum_of_a_tree(self):
+        r = self.sh(f"{eat(40, 1000)} & {eat(40, 1000)} & {eat(40, 1000)} & wait", "--memory", "100M", "--sandbox", "off")
+        self.assertIn("out of memory", r.manifest["error"])
+
+    def test_below_the_limit(self):
+        r = self.sh(eat(20, 0.5), "--memory", "200M", "--sandbox", "off")
+        self.assertEqual((r.code, r.reason), (0, "success"))
+
+
+@unittest.skipUnless(ROOT, "needs root to become another user")
+class OrdinaryUserMemoryWithoutGroups(MemoryWithoutGroups):
+    uid = 65534
+
+    def test_in_a_sandbox(self):
+        r = self.sh("true", "--memory", "100M")
+        if r.code == 0:
+            self.skipTest("this user has control groups")
+        self.assertEqual((r.code, r.reason), (69, "unavailable"))
+        self.assertIn("only looked at ten times a second", r.manifest["error"])
+        r = self.sh(eat(300, 1000), "--memory", "100M", "--allow-degraded")
+        self.assertEqual((r.code, r.reason), (1, "failure"))
+        self.assertIn("out of memory: the agent used", r.manifest["error"])
+        self.assertNotIn("memory", r.manifest["sandbox"]["enforced"])
+
+
 if __name__ == "__main__":
     harness.main()
