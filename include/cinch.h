@@ -31,7 +31,8 @@
  *    SIGINT, SIGTERM and SIGHUP are handled while the run lasts, stay unblocked in the calling
  *    thread, and have their default action afterwards.
  *  - Descriptors: a closed 0, 1 or 2 is opened on /dev/null and stays open. All others are
- *    close-on-exec and closed when cinch_run() returns, except for a pipe that libuv opens once.
+ *    close-on-exec and closed when cinch_run() returns, except for a pipe that libuv opens once and
+ *    the program cinch-init, which stays the same when its file is replaced.
  *  - Children: the programs of a run are supervised by helper processes (cinch-init), which are
  *    children of your process, each in a session of its own. The library waits for them by pid and
  *    never waits for, signals or adopts another child of yours: it does not make the process a

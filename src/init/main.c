@@ -54,6 +54,7 @@ static int set_up(struct err *e)
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
         return ERR_SYS(e, "become a child subreaper");
     }
+    (void)prctl(PR_SET_NAME, "cinch-init"); /* it may have been executed by a descriptor */
     ignore_signals();
     (void)setsid(); /* fails when posix_spawn() did it already */
     if (close_range(CONTROL_FD + 1, ~0u, 0) != 0 || fcntl(CONTROL_FD, F_SETFD, FD_CLOEXEC) != 0) {

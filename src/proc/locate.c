@@ -4,6 +4,8 @@
  */
 #include "proc/locate.h"
 
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +64,47 @@ int locate_init(char out[PATH_MAX], struct err *e)
     return ERR(e, ERR_UNAVAILABLE,
                "cinch-init is neither near '%s' nor in '%s'; reinstall cinch or set CINCH_INIT",
                have_dir ? dir : "?", CINCH_LIBEXECDIR);
+}
+
+/* The helper that this process uses, from its first use on. */
+static struct {
+    pthread_mutex_t lock;
+    int fd;               /* -1: none yet */
+    char given[PATH_MAX]; /* CINCH_INIT at that time; "": it was not set */
+} kept = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+
+/* A script is opened once more by its interpreter, when the descriptor is closed already. */
+static int open_program(const char *path)
+{
+    char start[2] = "";
+    CLEANUP(fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 || pread(fd, start, 2, 0) != 2 || memcmp(start, "#!", 2) == 0 ? -1 : TAKE_FD(fd);
+}
+
+static bool name_kept(char out[PATH_MAX])
+{
+    (void)snprintf(out, PATH_MAX, "/proc/self/fd/%d", kept.fd);
+    return kept.fd >= 0 && usable(out);
+}
+
+int locate_init_kept(char out[PATH_MAX], struct err *e)
+{
+    const char *env = getenv("CINCH_INIT");
+    const char *given = env == NULL || strlen(env) >= PATH_MAX ? "" : env;
+    (void)pthread_mutex_lock(&kept.lock);
+    bool same = kept.fd >= 0 && strcmp(kept.given, given) == 0;
+    int rc = same && name_kept(out) ? 0 : locate_init(out, e);
+    if (rc == 0 && !same) {
+        char path[PATH_MAX];
+        cleanup_fd(&kept.fd);
+        kept.fd = open_program(out);
+        (void)snprintf(kept.given, sizeof kept.given, "%s", given);
+        if (name_kept(path)) {
+            memcpy(out, path, sizeof path);
+        }
+    }
+    (void)pthread_mutex_unlock(&kept.lock);
+    return rc;
 }
 
 int locate_cinch(char out[PATH_MAX], struct err *e)

@@ -14,6 +14,11 @@
 
 /* ERR_UNAVAILABLE with all places tried when there is none. */
 int locate_init(char out[PATH_MAX], struct err *e) MUST_USE;
+/* The same, to be executed: a path that stays the same program as long as this process lives, also
+ * when the file is replaced or removed. The first call opens it, and it stays open (close-on-exec);
+ * another value of CINCH_INIT is another program. Where there is no /proc, or the helper is a
+ * script, it is the plain path. */
+int locate_init_kept(char out[PATH_MAX], struct err *e) MUST_USE;
 /* The program `cinch` itself: $CINCH, or what is running now if it is called so. ERR_UNAVAILABLE in
  * a program that only uses the library. */
 int locate_cinch(char out[PATH_MAX], struct err *e) MUST_USE;

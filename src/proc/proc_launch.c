@@ -231,7 +231,7 @@ int proc_launch(struct proc *p, const struct proc_opts *o, struct err *e)
 {
     char init[PATH_MAX];
     CLEANUP(ends) struct ends x = { { -1, -1, -1 }, { -1, -1, -1 }, { -1, -1 }, -1 };
-    int rc = o->init == NULL && !p->placed ? locate_init(init, e) : 0;
+    int rc = o->init == NULL && !p->placed ? locate_init_kept(init, e) : 0;
     rc = rc < 0 ? rc : make_plan(o, &x.plan, e);
     rc = rc < 0 ? rc : make_ends(o, &x, e);
     rc = rc < 0 ? rc : give_ends(o, &x, e);

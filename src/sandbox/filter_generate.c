@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,6 +35,9 @@ enum {
 
 /* Arguments that the kernel takes as 32 bits: what stands above them does not count. */
 #define LOW 0xffffffffu
+
+/* Of ioprio_set(2), which libc does not declare. */
+enum { IO_PROCESS = 1, IO_USER = 3 };
 
 /* Newer than the library. */
 #define NR_FCHMODAT2      452
@@ -205,6 +209,34 @@ static void refuse_typing(scmp_filter_ctx f)
     refuse(f, EPERM, SCMP_SYS(ioctl), 1, &console);
 }
 
+/* The first process of the namespace is our keeper, which has the user of the programs: limits,
+ * priorities and processors of it are not theirs to set. */
+static void refuse_keeper(scmp_filter_ctx f)
+{
+    static const int calls[] = {
+        SCMP_SYS(sched_setaffinity),
+        SCMP_SYS(sched_setscheduler),
+        SCMP_SYS(sched_setparam),
+        SCMP_SYS(sched_setattr),
+    };
+    const struct scmp_arg_cmp first = SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, LOW, 1);
+    const struct scmp_arg_cmp limits[] = { first, SCMP_CMP64(2, SCMP_CMP_NE, 0) };
+    refuse(f, EPERM, SCMP_SYS(prlimit64), 2, limits); /* looking at them is allowed */
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        refuse(f, EPERM, calls[i], 1, &first);
+    }
+    const struct scmp_arg_cmp user[] = { SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, LOW, PRIO_USER) };
+    const struct scmp_arg_cmp process[] = { SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, LOW, PRIO_PROCESS),
+                                            SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, LOW, 1) };
+    refuse(f, EPERM, SCMP_SYS(setpriority), 1, user);
+    refuse(f, EPERM, SCMP_SYS(setpriority), 2, process);
+    const struct scmp_arg_cmp io_user[] = { SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, LOW, IO_USER) };
+    const struct scmp_arg_cmp io_process[] = { SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, LOW, IO_PROCESS),
+                                               SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, LOW, 1) };
+    refuse(f, EPERM, SCMP_SYS(ioprio_set), 1, io_user);
+    refuse(f, EPERM, SCMP_SYS(ioprio_set), 2, io_process);
+}
+
 static void refuse_nesting(scmp_filter_ctx f)
 {
     refuse_bits(f, SCMP_SYS(unshare), 0, CLONE_NEWUSER);
@@ -229,6 +261,7 @@ static int export(unsigned kind)
     refuse_sockets(f);
     refuse_setid_files(f, (kind & SETGID) != 0);
     refuse_typing(f);
+    refuse_keeper(f);
     if ((kind & NESTED) == 0) {
         refuse_nesting(f);
     }

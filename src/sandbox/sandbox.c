@@ -495,7 +495,7 @@ int sandbox_start(struct loop *l, const struct sandbox_opts *o, struct sandbox *
     for (size_t i = 0; i < MEMBERS_MAX; i++) {
         s->members[i].control = -1;
     }
-    int rc = o->init != NULL ? 0 : locate_init(s->init, e);
+    int rc = o->init != NULL ? 0 : locate_init_kept(s->init, e);
     if (o->init != NULL) {
         (void)snprintf(s->init, sizeof s->init, "%s", o->init);
     }

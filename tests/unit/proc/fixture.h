@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/macro.h"
 #include "io/loop.h"
+#include "proc/locate.h"
 #include "proc/orphans.h"
 #include "proc/proc.h"
 
@@ -105,6 +106,9 @@ static inline void fixture_init(struct fixture *f)
     buf_init(&f->out[1], BUF_TEXT);
     assert_int_equal(loop_new(&f->loop, &e), 0);
     assert_int_equal(orphans_new(&f->orphans, &e), 0);
+    /* Its first use opens the helper for good. */
+    char init[PATH_MAX];
+    (void)!locate_init_kept(init, NULL);
 }
 
 /* Path of a test program. */
