@@ -44,7 +44,7 @@ bool proc_sweep_round(struct proc *p)
         return p->gone; /* the kernel takes the others along */
     }
     if (p->orphans == NULL) {
-        p->result.abandoned = p->result.started;
+        p->result.abandoned = true; /* a program may have killed it before it reported the start */
         return proc_keeper_gone(p);
     }
     struct tree_filter f = { is_own, p };
