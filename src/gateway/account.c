@@ -70,33 +70,13 @@ bool account_refused_above(const struct http_fields *fields)
     return fields != NULL && http_find(fields, REFUSAL_FIELD) != NULL;
 }
 
-struct llm_usage account_usage(const struct exchange_view *x, const struct filter_done *d,
-                               int64_t most, bool *ret_estimated)
-{
-    enum { BYTES_PER_TOKEN = 3 }; /* of an answer with its frames: rather too many tokens */
-    struct llm_usage u = d->usage;
-    *ret_estimated = false;
-    if (!d->served || d->status >= 400) {
-        return u;
-    }
-    if (u.input < 0 && u.cache_read < 0 && u.cache_write < 0) {
-        u.input = x->estimate;
-        *ret_estimated = true;
-    }
-    if (u.output < 0 || (!d->complete && u.output == 0)) {
-        int64_t guess = (int64_t)(d->bytes_out / BYTES_PER_TOKEN);
-        u.output = most > 0 && guess > most ? most : guess;
-        *ret_estimated = true;
-    }
-    return u;
-}
-
 /* --- the budget --- */
 
 /* The size of a body is a rough measure: an image is long and costs little. And an answer must have
  * room for the thoughts that the request asks for. Both are looked up only when the request does
  * not simply fit: it costs reading the whole of it. */
-static void look_closer(const struct exchange_view *x, struct budget_ask *ask)
+static void look_closer(const struct account *acc, const struct exchange_view *x,
+                        struct budget_ask *ask)
 {
     CLEANUP(arena) struct arena *a = arena_new();
     struct llm_request request;
@@ -105,7 +85,8 @@ static void look_closer(const struct exchange_view *x, struct budget_ask *ask)
     }
     int64_t tokens = llm_estimate_tokens(&request);
     int64_t thoughts = x->client.format == LLM_ANTHROPIC ? request.reasoning.budget : 0;
-    ask->input = tokens > 0 && tokens < ask->input ? tokens : ask->input;
+    bool smaller = tokens > 0 && tokens < ask->input && !acc->opts.prompt_bytes;
+    ask->input = smaller ? tokens : ask->input;
     ask->floor = thoughts > 0 && thoughts < INT64_MAX ? thoughts + 1 : 0;
 }
 
@@ -117,25 +98,59 @@ static bool asks_long_cache(const struct account *acc, const struct exchange_vie
            str_find(body, STR("\"1h\"")) < body.len;
 }
 
+/* What the filter knows of one exchange. */
+struct reservation {
+    struct budget_ask ask;
+    struct price_entry dearest; /* that `ask` may point to */
+    struct budget_claim claim;
+    struct meter_reserved lost; /* charged for attempts that were sent and never answered */
+};
+
+static bool limits_usage(const struct account *acc)
+{
+    const struct budget_limits *l = &acc->opts.limits;
+    return l->input > 0 || l->output > 0 || l->total > 0 || l->cost > 0;
+}
+
+static struct budget_ask ask_of(struct account *acc, const struct exchange_view *x,
+                                struct price_entry *dearest)
+{
+    struct price_match match = { 0 };
+    struct budget_ask ask = { .input = acc->opts.prompt_bytes ? (int64_t)x->body_len : x->estimate,
+                              .output = x->max_output,
+                              .choices = x->choices };
+    if (price_recall(&acc->memo, acc->opts.prices, x->upstream_model, &match)) {
+        *dearest = *match.entry;
+        if (asks_long_cache(acc, x)) {
+            dearest->base.cache_write = dearest->base.cache_write_long;
+            dearest->high.cache_write = dearest->high.cache_write_long;
+        }
+        ask.price = dearest;
+    }
+    return ask;
+}
+
 static enum budget_verdict reserve(struct account *acc, const struct exchange_view *x,
-                                   struct budget_claim *ret)
+                                   struct reservation *r)
 {
     nsec now = account_now(acc);
-    struct price_match match = { 0 };
-    struct price_entry dearest;
-    struct budget_ask ask = { .input = x->estimate, .output = x->max_output };
-    if (price_recall(&acc->memo, acc->opts.prices, x->upstream_model, &match)) {
-        dearest = *match.entry;
-        if (asks_long_cache(acc, x)) {
-            dearest.base.cache_write = dearest.base.cache_write_long;
-            dearest.high.cache_write = dearest.high.cache_write_long;
-        }
-        ask.price = &dearest;
+    r->ask = ask_of(acc, x, &r->dearest);
+    if (!budget_fits(&acc->budget, &r->ask, now)) {
+        look_closer(acc, x, &r->ask);
     }
-    if (!budget_fits(&acc->budget, &ask, now)) {
-        look_closer(x, &ask);
-    }
-    return budget_reserve(&acc->budget, &ask, now, ret);
+    return budget_reserve(&acc->budget, &r->ask, now, &r->claim);
+}
+
+/* For another attempt: the request cannot be cut down any more. */
+static enum budget_verdict reserve_again(struct account *acc, struct reservation *r)
+{
+    struct budget_ask ask = r->ask;
+    int64_t output = r->claim.output;
+    ask.again = true;
+    ask.output = ask.floor = output;
+    enum budget_verdict verdict = budget_reserve(&acc->budget, &ask, account_now(acc), &r->claim);
+    r->claim.output = output; /* for the next time, should this have to wait */
+    return verdict;
 }
 
 static void refuse(struct account *acc, const struct exchange_view *x, enum budget_kind why,
@@ -154,35 +169,211 @@ static void refuse(struct account *acc, const struct exchange_view *x, enum budg
     }
 }
 
-static void on_request(void *arg, const struct exchange_view *x, void **slot,
-                       struct filter_answer *ret)
+/* What no limit can hold: nobody would ever know what it cost. */
+static const char *why_unmeterable(const struct exchange_view *x)
 {
-    struct account *acc = arg;
-    struct budget_claim claim;
-    if (!account_is_call(x) || *slot != NULL) {
-        return;
+    if (x->background) {
+        return "A response in the background reports no usage, so it cannot be held to the budget "
+               "of this run. Send the request without 'background'.";
     }
-    switch (reserve(acc, x, &claim)) {
+    if (x->choices < 0) {
+        return "The number of responses (n, best_of, candidateCount) is not a whole number above "
+               "0, so the request cannot be held to the budget of this run.";
+    }
+    return NULL;
+}
+
+static bool refuse_unmeterable(const struct account *acc, const struct exchange_view *x,
+                               struct filter_answer *ret)
+{
+    const char *why = limits_usage(acc) ? why_unmeterable(x) : NULL;
+    if (why != NULL) {
+        ret->verdict = FILTER_REFUSE;
+        ret->error = (struct llm_error) { .kind = LLM_ERR_INVALID,
+                                          .status = REFUSAL_STATUS,
+                                          .message = str_of(why) };
+    }
+    return why != NULL;
+}
+
+static void answer_verdict(struct account *acc, const struct exchange_view *x,
+                           enum budget_verdict verdict, enum budget_kind why,
+                           struct filter_answer *ret)
+{
+    switch (verdict) {
     case BUDGET_REFUSED:
-        refuse(acc, x, claim.why, ret);
+        refuse(acc, x, why, ret);
         break;
     case BUDGET_WAIT:
         ret->verdict = FILTER_WAIT;
         ret->delay = FILTER_WHEN_FREE;
         break;
     case BUDGET_GRANTED:
-        ret->max_output = claim.cut ? claim.output : 0;
-        *slot = xmalloc(sizeof claim);
-        *(struct budget_claim *)*slot = claim;
         break;
     }
+}
+
+static void on_request(void *arg, const struct exchange_view *x, void **slot,
+                       struct filter_answer *ret)
+{
+    struct account *acc = arg;
+    struct reservation r = { 0 };
+    if (!account_is_call(x) || *slot != NULL || refuse_unmeterable(acc, x, ret)) {
+        return;
+    }
+    enum budget_verdict verdict = reserve(acc, x, &r);
+    answer_verdict(acc, x, verdict, r.claim.why, ret);
+    if (verdict == BUDGET_GRANTED) {
+        struct reservation *kept = xmalloc(sizeof *kept);
+        *kept = r;
+        kept->ask.price = r.ask.price == NULL ? NULL : &kept->dearest;
+        *slot = kept;
+        ret->max_output = r.claim.cut ? r.claim.output : 0;
+    }
+}
+
+static void on_attempt(void *arg, const struct exchange_view *x, void **slot,
+                       struct filter_answer *ret)
+{
+    struct account *acc = arg;
+    struct reservation *r = *slot;
+    if (r != NULL && !r->claim.open) {
+        enum budget_verdict verdict = reserve_again(acc, r);
+        answer_verdict(acc, x, verdict, r->claim.why, ret);
+    }
+}
+
+/* --- charging --- */
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static int64_t prompt_of(const struct llm_usage *u)
+{
+    struct llm_usage prompt = *u;
+    prompt.output = 0;
+    return llm_usage_total(&prompt);
+}
+
+static bool reports_prompt(const struct llm_usage *u)
+{
+    return u->input >= 0 || u->cache_read >= 0 || u->cache_write >= 0;
+}
+
+/* A response with its frames has rather less tokens than this. */
+static int64_t tokens_seen(const struct filter_done *d)
+{
+    enum { BYTES_PER_TOKEN = 3 };
+    return (int64_t)((d->received > d->bytes_out ? d->received : d->bytes_out) / BYTES_PER_TOKEN);
+}
+
+static int64_t cost_of(struct account *acc, const struct exchange_view *x,
+                       const struct llm_usage *u)
+{
+    struct price_match match;
+    bool priced = price_recall(&acc->memo, acc->opts.prices, x->upstream_model, &match);
+    return priced ? price_cost(match.entry, u) : 0;
+}
+
+/* All that was reserved, and never less than is known to be used. */
+static void charge_reservation(struct account *acc, const struct exchange_view *x,
+                               const struct reservation *r, const struct filter_done *d,
+                               struct account_bill *ret)
+{
+    const int64_t *amount = r->claim.amount;
+    int64_t prompt = prompt_of(&d->usage);
+    ret->estimated = true;
+    ret->usage = d->usage;
+    ret->usage.output = -1;
+    ret->usage.reasoning = -1;
+    ret->reserved.input = most(amount[BUDGET_INPUT] - prompt, 0);
+    ret->reserved.output = most(most(amount[BUDGET_OUTPUT], d->usage.output), 0);
+    ret->reserved.cost =
+        most(amount[BUDGET_COST], cost_of(acc, x, &d->usage)) - cost_of(acc, x, &ret->usage);
+}
+
+/* Nothing is limited, and nobody said how much the response could be. */
+static void estimate(const struct exchange_view *x, const struct filter_done *d,
+                     struct account_bill *ret)
+{
+    int64_t seen = tokens_seen(d);
+    seen = x->max_output > 0 && seen > x->max_output ? x->max_output : seen;
+    ret->usage = d->usage;
+    ret->usage.input = reports_prompt(&d->usage) ? d->usage.input : x->estimate;
+    ret->usage.output = most(seen, d->usage.output);
+    ret->estimated = true;
+}
+
+static struct account_bill bill_of(struct account *acc, const struct exchange_view *x,
+                                   const struct reservation *r, const struct filter_done *d)
+{
+    struct account_bill bill = { .usage = LLM_USAGE_NONE };
+    bool answered = d->answered >= 200 && d->answered < 300 && !d->rejected;
+    bool lost = d->answered == 0 && d->sent && (d->cancelled || limits_usage(acc));
+    if (!answered && !lost) {
+        bill.usage = d->usage;
+    } else if (d->ended && d->usage.output >= 0) {
+        bill.usage = d->usage;
+        if (!reports_prompt(&bill.usage)) {
+            bill.usage.input = r->claim.amount[BUDGET_INPUT];
+            bill.estimated = true;
+        }
+    } else if (limits_usage(acc) || (!d->ended && r->ask.output > 0)) {
+        charge_reservation(acc, x, r, d, &bill);
+    } else {
+        estimate(x, d, &bill);
+    }
+    return bill;
+}
+
+static void settle(struct account *acc, const struct exchange_view *x, struct reservation *r,
+                   const struct account_bill *bill)
+{
+    struct llm_usage total = bill->usage;
+    total.input = plus(most(total.input, 0), bill->reserved.input);
+    total.output = plus(most(total.output, 0), bill->reserved.output);
+    budget_settle(&acc->budget, &r->claim, &total,
+                  plus(cost_of(acc, x, &bill->usage), bill->reserved.cost));
+}
+
+static void add_lost(struct meter_reserved *to, const struct meter_reserved *lost)
+{
+    to->input = plus(to->input, lost->input);
+    to->output = plus(to->output, lost->output);
+    to->cost = plus(to->cost, lost->cost);
+}
+
+/* The request left and no answer came: it may be worked on, and be billed. */
+static void charge_lost(struct account *acc, const struct exchange_view *x, struct reservation *r)
+{
+    struct account_bill bill = { 0 };
+    const struct filter_done nothing = { .usage = LLM_USAGE_NONE };
+    charge_reservation(acc, x, r, &nothing, &bill);
+    settle(acc, x, r, &bill);
+    add_lost(&r->lost, &bill.reserved);
 }
 
 static void on_answer(void *arg, const struct exchange_view *x, void **slot,
                       const struct filter_outcome *o, struct filter_answer *ret)
 {
     struct account *acc = arg;
-    if (*slot == NULL || !account_refused_above(o->fields)) {
+    struct reservation *r = *slot;
+    if (r == NULL) {
+        return;
+    }
+    if (o->error != NULL && o->sent && limits_usage(acc)) {
+        charge_lost(acc, x, r);
+        return;
+    }
+    if (!account_refused_above(o->fields)) {
         return;
     }
     const struct str *reason = http_find(o->fields, REFUSAL_FIELD);
@@ -197,20 +388,24 @@ static void on_done(void *arg, const struct exchange_view *x, void **slot,
                     const struct filter_done *d)
 {
     struct account *acc = arg;
-    struct budget_claim *claim = *slot;
-    struct price_match match;
-    bool estimated;
-    if (claim == NULL) {
+    struct reservation *r = *slot;
+    acc->billed = 0;
+    if (r == NULL) {
         return;
     }
     if (d->attempts == 0) {
-        budget_release(&acc->budget, claim);
+        budget_release(&acc->budget, &r->claim);
     } else {
-        struct llm_usage u = account_usage(x, d, claim->output, &estimated);
-        bool priced = price_recall(&acc->memo, acc->opts.prices, x->upstream_model, &match);
-        budget_settle(&acc->budget, claim, &u, priced ? price_cost(match.entry, &u) : 0);
+        acc->bill = (struct account_bill) { .usage = LLM_USAGE_NONE };
+        if (r->claim.open) {
+            acc->bill = bill_of(acc, x, r, d);
+            settle(acc, x, r, &acc->bill);
+        }
+        add_lost(&acc->bill.reserved, &r->lost);
+        acc->bill.estimated = acc->bill.estimated || r->lost.input > 0;
+        acc->billed = x->id;
     }
-    free(claim);
+    free(r);
     *slot = NULL;
 }
 
@@ -219,6 +414,7 @@ struct filter account_budget_filter(struct account *acc)
     return (struct filter) { .name = "budget",
                              .arg = acc,
                              .on_request = on_request,
+                             .on_attempt = on_attempt,
                              .on_answer = on_answer,
                              .on_done = on_done };
 }

@@ -11,9 +11,21 @@
  *
  * Only model calls are held to the budget; lists of models and token counts pass.
  *
- * An answer that tells no usage (a stream of an OpenAI-compatible server that was not asked for
- * it, or one that broke) is counted by estimate: its prompt by the size of the request, its output
- * by the bytes that came, never more than was reserved. Such calls are marked.
+ * What a call is charged:
+ *   its response was read to the end and reports usage   that usage
+ *   the upstream refused it, or never got all of it      nothing
+ *   anything else                                        all that was reserved for it
+ * The last is what remains when a response breaks off, when a client left and the rest could not be
+ * read, or when there is no usage in it: models bill thoughts that nobody sees, so what was seen
+ * says too little. An attempt that got lost after it was sent is charged so, too, and the next one
+ * needs a reservation of its own. Charges that were not reported are marked as estimated.
+ *
+ * Without a limit on tokens or dollars a response without usage is estimated: its prompt by the
+ * size of the request, its output by the bytes that came; and so is one that broke off, if the
+ * request names no limit for its output.
+ *
+ * Requests that cannot be metered at all (a response in the background) are refused where tokens or
+ * dollars are limited.
  *
  * A refusal by a gateway above this one (X-Cinch-Reason) is a refusal here: it is passed on as it
  * is, never tried again, and both meters have seen what was used before.
@@ -60,6 +72,7 @@ struct account_port {
 
 struct account_opts {
     struct budget_limits limits;
+    bool prompt_bytes; /* reserve one token for each byte of a request: never too low for text */
     struct throttle_policy throttle;  /* of each upstream */
     const struct price_table *prices; /* borrowed; NULL: none */
     struct account_port port;

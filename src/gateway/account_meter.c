@@ -31,7 +31,13 @@ static void on_done(void *arg, const struct exchange_view *x, void **slot,
         .side = x->side,
     };
     call.metered.side = call.side != NULL;
-    call.metered.usage = account_usage(x, d, x->max_output, &call.metered.estimated);
+    if (acc->billed == x->id) {
+        call.metered.usage = acc->bill.usage;
+        call.metered.reserved = acc->bill.reserved;
+        call.metered.estimated = acc->bill.estimated;
+    } else { /* without the budget before it, only what was reported is known */
+        call.metered.usage = d->usage;
+    }
     call.cost = meter_add(acc->meter, &call.metered);
     if (acc->opts.port.on_call != NULL) {
         acc->opts.port.on_call(acc->opts.port.arg, x, &call);

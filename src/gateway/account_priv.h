@@ -10,6 +10,13 @@
 /* Routes have few upstreams; further ones share the last place. */
 enum { ACCOUNT_UPSTREAMS_MAX = 32 };
 
+/* What a call is charged; see account.h. */
+struct account_bill {
+    struct llm_usage usage; /* as reported */
+    struct meter_reserved reserved;
+    bool estimated;
+};
+
 struct account {
     struct account_opts opts;
     struct budget budget;
@@ -22,14 +29,12 @@ struct account {
     size_t n_gates;
     uint64_t random; /* state of the jitter's generator */
     enum account_trouble trouble;
+    uint64_t billed; /* the exchange that `bill` is of: the budget settles, then the meter counts */
+    struct account_bill bill;
     char text[REFUSAL_TEXT]; /* of the last refusal: outlives the callback */
 };
 
 nsec account_now(const struct account *acc);
 bool account_is_call(const struct exchange_view *x); /* does the budget count it? */
-/* What the wire told; where it told nothing of an answer, an estimate: *ret_estimated. `most` is
- * what the output cannot exceed; 0: not known. */
-struct llm_usage account_usage(const struct exchange_view *x, const struct filter_done *d,
-                               int64_t most, bool *ret_estimated);
 /* Did a gateway above refuse? */
 bool account_refused_above(const struct http_fields *fields);

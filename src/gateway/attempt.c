@@ -15,6 +15,9 @@
 
 /* An answer of an error is shown to the filters with this much of its body. */
 #define GATHER_MAX ((size_t)64 << 10)
+/* Of a response whose client left. A token takes some 200 bytes of a stream. */
+#define DRAIN_BYTES ((size_t)32 << 20)
+#define DRAIN_TIME  (600 * NSEC_PER_SEC)
 /* Who waits for others is asked again after this, come what may. */
 #define WAIT_MAX (2 * NSEC_PER_SEC)
 
@@ -38,8 +41,26 @@ static void refuse_err(struct exchange *x, const struct err *e)
 static void on_timer(void *arg)
 {
     struct exchange *x = arg;
+    if (x->c == NULL) {
+        exchange_finish(x, false);
+        return;
+    }
     attempt_cancel(x); /* out of the list, if it is in there */
     go_on(x);
+}
+
+static bool arm_timer(struct exchange *x, nsec delay, struct err *e)
+{
+    if (x->timer == NULL && timer_new(x->g->loop, on_timer, x, &x->timer, e) < 0) {
+        return false;
+    }
+    timer_arm(x->timer, clock_now() + delay);
+    return true;
+}
+
+bool attempt_drain(struct exchange *x)
+{
+    return arm_timer(x, DRAIN_TIME, NULL);
 }
 
 static void unlink_waiting(struct exchange *x)
@@ -59,7 +80,7 @@ static void wait_for(struct exchange *x, nsec delay)
 {
     struct err e;
     x->state = EXCHANGE_FILTERS;
-    if (x->timer == NULL && timer_new(x->g->loop, on_timer, x, &x->timer, &e) < 0) {
+    if (!arm_timer(x, delay < 0 ? WAIT_MAX : delay, &e)) {
         refuse_err(x, &e);
         return;
     }
@@ -70,9 +91,7 @@ static void wait_for(struct exchange *x, nsec delay)
         }
         *at = x;
         x->is_waiting = true;
-        delay = WAIT_MAX;
     }
-    timer_arm(x->timer, clock_now() + delay);
 }
 
 void attempt_wake(struct exchange *x)
@@ -109,6 +128,7 @@ static void on_failed_attempt(struct exchange *x, const struct filter *f,
                            .delay = delay,
                        });
     attempt_cancel(x);
+    x->sent = false;
     x->next_filter = 0;
     gateway_wake(x->g);
     wait_for(x, delay);
@@ -122,6 +142,7 @@ static bool judge(struct exchange *x, const struct upstream_error *error)
         .fields = error == NULL ? &x->answer_fields : NULL,
         .body = buf_str(&x->gathered),
         .error = error,
+        .sent = error != NULL && x->sent,
     };
     for (size_t i = 0; i < x->passed; i++) {
         const struct filter *f = &x->g->opts.filters[i];
@@ -173,9 +194,11 @@ static void on_head(void *arg, int status, const struct http_fields *fields)
     struct exchange *x = arg;
     x->status = status;
     copy_fields(x, fields);
-    if (status >= 400) {
+    if (x->c == NULL && status >= 400) {
+        exchange_finish(x, false);
+    } else if (status >= 400) {
         x->state = EXCHANGE_GATHERING;
-    } else if (judge(x, NULL)) {
+    } else if (x->c == NULL || judge(x, NULL)) {
         deliver_head(x);
     }
 }
@@ -183,6 +206,11 @@ static void on_head(void *arg, int status, const struct http_fields *fields)
 static void on_data(void *arg, struct str bytes)
 {
     struct exchange *x = arg;
+    x->done.received += bytes.len;
+    if (x->c == NULL && (x->drained += bytes.len) > DRAIN_BYTES) {
+        exchange_finish(x, false); /* no model writes that much */
+        return;
+    }
     mask_feed(&x->mask, bytes);
 }
 
@@ -210,6 +238,7 @@ static void on_end(void *arg)
 {
     struct exchange *x = arg;
     x->call = NULL;
+    x->answer_over = true;
     mask_end(&x->mask);
     if (x->state == EXCHANGE_GATHERING) {
         if (!judge(x, NULL)) {
@@ -250,7 +279,9 @@ static void on_error(void *arg, const struct upstream_error *error)
     x->g->metrics.upstream_errors++;
     LOG_DEBUG("gateway", "upstream_error", LOG_STR("upstream", x->upstream->name),
               LOG_STR("why", error->message));
-    if (x->state == EXCHANGE_ANSWERING) {
+    if (x->c == NULL) {
+        exchange_finish(x, false);
+    } else if (x->state == EXCHANGE_ANSWERING) {
         if (x->translation != NULL) {
             translate_cut(x);
         } else {
@@ -314,6 +345,7 @@ static void call_upstream(struct exchange *x)
         return;
     }
     x->sent = false;
+    x->status = 0;
     mask_done(&x->mask);
     mask_init(&x->mask, secret_of(x), on_clean, x);
     x->state = EXCHANGE_CALLING;
@@ -466,7 +498,12 @@ static int prepare(struct exchange *x, struct err *e)
     x->view.estimate = (int64_t)(x->body_len / 3) + 1;
     x->request.exchange = x->view.id;
     x->g->metrics.translated += same ? 0 : 1;
-    return same ? passthrough_prepare(x, e) : translate_prepare(x, e);
+    int rc = same ? passthrough_prepare(x, e) : translate_prepare(x, e);
+    x->view.body_len = x->request.body.len > x->body_len ? x->request.body.len : x->body_len;
+    /* A translation asks for one response, and for one that it gets. */
+    x->view.choices = same ? x->scan.choices : 1;
+    x->view.background = same && x->scan.background;
+    return rc;
 }
 
 /* True when the gateway answers by itself. */

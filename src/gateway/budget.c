@@ -28,6 +28,17 @@ static int64_t plus(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+static int64_t choices_of(const struct budget_ask *ask)
+{
+    return ask->choices > 1 ? ask->choices : 1;
+}
+
 static int64_t said(int64_t n)
 {
     return n < 0 ? 0 : n;
@@ -73,8 +84,8 @@ static int64_t room(const struct budget *b, enum budget_kind k, bool all)
     return used >= b->limit[k] ? 0 : b->limit[k] - used;
 }
 
-/* The largest output that fits all limits beside the prompt; negative: not even the prompt does,
- * and *why says which limit is in the way. */
+/* The largest output of each response that fits all limits beside the prompt; negative: not even
+ * the prompt does, and *why says which limit is in the way. */
 static int64_t output_room(const struct budget *b, const struct budget_ask *ask, bool all,
                            enum budget_kind *why)
 {
@@ -102,7 +113,7 @@ static int64_t output_room(const struct budget *b, const struct budget_ask *ask,
             best = buys;
         }
     }
-    return best;
+    return best < 0 ? best : best / choices_of(ask);
 }
 
 /* Below this a call is not worth making; a request that wants less itself is served. */
@@ -119,7 +130,7 @@ static enum budget_kind must_refuse(const struct budget *b, const struct budget_
         return BUDGET_TIME;
     }
     /* A call stays a call, however it ends: there is nothing to wait for. */
-    if (room(b, BUDGET_CALLS, false) == 0) {
+    if (!ask->again && room(b, BUDGET_CALLS, false) == 0) {
         return BUDGET_CALLS;
     }
     if (b->limit[BUDGET_COST] > 0 && ask->price == NULL) {
@@ -141,13 +152,14 @@ static void grant(struct budget *b, const struct budget_ask *ask, int64_t fits,
                   struct budget_claim *c)
 {
     int64_t output = wanted(ask, fits);
+    int64_t all = times(output, choices_of(ask));
     c->cut = output < (ask->output > 0 ? ask->output : BUDGET_MODEL_OUTPUT);
     c->output = output;
     c->amount[BUDGET_INPUT] = said(ask->input);
-    c->amount[BUDGET_OUTPUT] = output;
-    c->amount[BUDGET_TOTAL] = plus(said(ask->input), output);
-    c->amount[BUDGET_COST] = ask->price == NULL ? 0 : price_ceiling(ask->price, ask->input, output);
-    c->amount[BUDGET_CALLS] = 1;
+    c->amount[BUDGET_OUTPUT] = all;
+    c->amount[BUDGET_TOTAL] = plus(said(ask->input), all);
+    c->amount[BUDGET_COST] = ask->price == NULL ? 0 : price_ceiling(ask->price, ask->input, all);
+    c->amount[BUDGET_CALLS] = ask->again ? 0 : 1;
     c->open = true;
     for (int k = 0; k < BUDGET_KIND_MAX; k++) {
         b->claimed[k] = plus(b->claimed[k], c->amount[k]);
@@ -202,7 +214,7 @@ void budget_settle(struct budget *b, struct budget_claim *claim, const struct ll
         return;
     }
     unclaim(b, claim);
-    b->spent[BUDGET_CALLS] = plus(b->spent[BUDGET_CALLS], 1);
+    b->spent[BUDGET_CALLS] = plus(b->spent[BUDGET_CALLS], claim->amount[BUDGET_CALLS]);
     if (usage == NULL) {
         return;
     }

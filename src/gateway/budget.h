@@ -21,8 +21,8 @@
  * is not worth a call. A call that names no limit is held to the most that a model writes; when
  * less than that is left it is cut to BUDGET_UNSAID_OUTPUT.
  *
- * A call that fails in flight settles with what was metered, which may be nothing; it stays one
- * call. Usage beyond the claim (an estimate that was too low: images) is counted as it is.
+ * A call that fails in flight stays one call, whatever is charged for it (account.h). Usage beyond
+ * the claim (an estimate that was too low: images) is counted as it is.
  *
  * No clock inside: `now` comes from the caller. One thread.
  */
@@ -74,9 +74,11 @@ struct budget {
 };
 
 struct budget_ask {
-    int64_t input;  /* estimate of the prompt */
-    int64_t output; /* the request's own limit; 0: it names none */
-    int64_t floor;  /* less output than this makes the request invalid (thinking); may be 0 */
+    int64_t input;   /* estimate of the prompt */
+    int64_t output;  /* the request's own limit; 0: it names none */
+    int64_t floor;   /* less output than this makes the request invalid (thinking); may be 0 */
+    int64_t choices; /* responses that it asks for, each of which may be that long; 0: one */
+    bool again;      /* another attempt of a call that was counted before */
     const struct price_entry *price; /* NULL: unknown */
 };
 
@@ -84,7 +86,7 @@ enum budget_verdict { BUDGET_GRANTED, BUDGET_WAIT, BUDGET_REFUSED };
 
 struct budget_claim {
     int64_t amount[BUDGET_KIND_MAX];
-    int64_t output; /* granted */
+    int64_t output; /* granted to each of its responses */
     bool cut;       /* and the request has to be told so: it asked for more, or named no limit */
     bool open;
     enum budget_kind why; /* BUDGET_REFUSED, BUDGET_WAIT */

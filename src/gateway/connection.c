@@ -580,6 +580,22 @@ void connection_free_all(struct gateway *g)
     }
 }
 
+/* Those that carry nothing but model calls, finished or not. */
+void connection_close_models(struct gateway *g)
+{
+    for (struct connection *c = g->connections, *next; c != NULL; c = next) {
+        next = c->next;
+        if (c->exchange == NULL || c->exchange->kind != EXCHANGE_MOUNT) {
+            close_connection(c);
+        }
+    }
+}
+
+struct http *connection_take_parser(struct connection *c)
+{
+    return TAKE_PTR(c->http);
+}
+
 void connection_close_idle(struct gateway *g)
 {
     for (struct connection *c = g->connections, *next; c != NULL; c = next) {

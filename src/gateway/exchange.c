@@ -243,6 +243,7 @@ static void destroy(void *arg)
     struct arena *a = x->arena; /* x lies in it */
     x->translation = translation_free(x->translation);
     x->timer = timer_free(x->timer);
+    x->http = http_free(x->http);
     buf_done(&x->gathered);
     mask_done(&x->mask);
     if (g->n_spare < SPARE_MAX) {
@@ -259,6 +260,8 @@ static void tell_done(struct exchange *x)
     struct filter_done *d = &x->done;
     g->metrics.in_flight -= x->in_flight ? 1 : 0;
     d->status = x->told_status;
+    d->answered = x->status;
+    d->ended = d->ended && !x->failed;
     d->took = clock_now() - x->view.began;
     d->attempts = x->view.attempt;
     d->bytes_in = x->body_len;
@@ -286,12 +289,16 @@ static void retire(struct exchange *x)
     if (x->state == EXCHANGE_OVER) {
         return;
     }
+    x->ending = true;
     if (x->tap != NULL) {
         llm_tap_end(x->tap);
         x->tap = llm_tap_free(x->tap);
     }
     x->state = EXCHANGE_OVER;
+    /* A call that is given up while it is under way may have been sent, whatever we know of it. */
+    x->done.sent = x->status == 0 && (x->sent || (x->call != NULL && !x->upstream->local));
     attempt_cancel(x);
+    gateway_leave_draining(x->g, x);
     tell_done(x);
     x->c = NULL;
     exchange_drop_body(x);
@@ -305,7 +312,14 @@ static void retire(struct exchange *x)
 void exchange_finish(struct exchange *x, bool complete)
 {
     struct connection *c = x->c;
-    if (x->state == EXCHANGE_OVER || (complete && !connection_last(c))) {
+    if (x->state == EXCHANGE_OVER) {
+        return;
+    }
+    if (c == NULL) {
+        retire(x);
+        return;
+    }
+    if (complete && !connection_last(c)) {
         return;
     }
     /* The client has its answer: what is to be counted and written, it need not wait for. */
@@ -323,10 +337,28 @@ void exchange_release(struct exchange *x)
     retire(x);
 }
 
+/* Whether the rest of a response is worth reading without a client: it is billed, and a filter
+ * wants to know how much. */
+static bool is_worth_draining(const struct exchange *x)
+{
+    return !x->g->closing && x->call != NULL && x->passed > 0 && !x->upstream->local &&
+           (x->state == EXCHANGE_CALLING || x->state == EXCHANGE_ANSWERING);
+}
+
 void exchange_abort(struct exchange *x)
 {
     x->done.cancelled = true;
-    retire(x);
+    if (!is_worth_draining(x) || !attempt_drain(x)) {
+        retire(x);
+        return;
+    }
+    x->http = connection_take_parser(x->c);
+    x->c = NULL;
+    if (x->paused) {
+        x->paused = false;
+        x->upstream->ops->pause(x->call, false);
+    }
+    gateway_join_draining(x->g, x);
 }
 
 void exchange_refuse(struct exchange *x, const char *filter, const struct refusal *r)
@@ -336,6 +368,10 @@ void exchange_refuse(struct exchange *x, const char *filter, const struct refusa
     struct refusal told = *r;
     CLEANUP(buf) struct buf message = BUF_INIT(BUF_TEXT);
     if (x->state == EXCHANGE_OVER) {
+        return;
+    }
+    if (c == NULL) {
+        retire(x);
         return;
     }
     buf_add(&message, r->message);
@@ -366,6 +402,9 @@ void exchange_send_head(struct exchange *x, int status, const struct http_fields
                         int64_t length)
 {
     x->state = EXCHANGE_ANSWERING;
+    if (x->c == NULL) {
+        return;
+    }
     x->told_status = status;
     x->done.first_byte = clock_now() - x->view.began;
     connection_head(x->c, status, fields, length);
@@ -373,19 +412,19 @@ void exchange_send_head(struct exchange *x, int status, const struct http_fields
 
 void exchange_send(struct exchange *x, struct str bytes)
 {
-    if (x->state != EXCHANGE_ANSWERING || bytes.len == 0) {
+    if (x->state != EXCHANGE_ANSWERING || bytes.len == 0 || x->c == NULL) {
         return;
     }
     x->done.bytes_out += bytes.len;
     x->g->metrics.bytes_out += bytes.len;
     connection_data(x->c, bytes);
-    for (size_t i = 0; i < x->passed && x->state == EXCHANGE_ANSWERING; i++) {
+    for (size_t i = 0; i < x->passed && x->state == EXCHANGE_ANSWERING && x->c != NULL; i++) {
         const struct filter *f = &x->g->opts.filters[i];
         if (f->on_data != NULL) {
             f->on_data(f->arg, &x->view, &x->slots[i], bytes);
         }
     }
-    if (x->state == EXCHANGE_ANSWERING && x->call != NULL && !x->paused &&
+    if (x->state == EXCHANGE_ANSWERING && x->call != NULL && x->c != NULL && !x->paused &&
         connection_congested(x->c) && x->upstream->ops->pause != NULL) {
         x->paused = true;
         x->upstream->ops->pause(x->call, true);
@@ -400,6 +439,12 @@ void exchange_drained(struct exchange *x)
     }
 }
 
+/* Errors that a provider finds before it generates anything; the others may come after it has. */
+static bool is_rejection(enum llm_error_kind kind)
+{
+    return kind != LLM_ERR_SERVER && kind != LLM_ERR_OVERLOADED && kind != LLM_ERR_TIMEOUT;
+}
+
 void exchange_on_event(void *arg, const struct llm_event *ev)
 {
     struct exchange *x = arg;
@@ -408,6 +453,12 @@ void exchange_on_event(void *arg, const struct llm_event *ev)
     }
     if (ev->kind == LLM_EV_USAGE) {
         llm_usage_update(&x->done.usage, &ev->usage);
+    } else if (ev->kind == LLM_EV_ERROR) {
+        x->failed = true;
+        x->done.rejected = x->done.usage.output <= 0 && is_rejection(ev->error.kind);
+    } else if (ev->kind == LLM_EV_END) {
+        /* some formats have no mark for it but the end of the response itself */
+        x->done.ended = !x->ending || x->answer_over;
     }
     for (size_t i = 0; i < x->passed; i++) {
         const struct filter *f = &x->g->opts.filters[i];
@@ -424,6 +475,7 @@ static void answer_metrics(struct exchange *x)
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
     struct connection *c = x->c;
     x->g->metrics.spilled = x->g->room.spilled;
+    x->g->metrics.draining = x->g->n_draining;
     int rc = metrics_write(&x->g->metrics, x->g->n_connections, &text, NULL);
     x->told_status = rc < 0 ? 500 : 200;
     retire(x);

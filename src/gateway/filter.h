@@ -49,7 +49,10 @@ struct exchange_view {
     struct str upstream_model; /* that the upstream was asked for */
     bool translated;
     int64_t estimate; /* tokens of input, from the size of the body: never too low for plain text */
-    int64_t max_output; /* as the request limits it; 0: it does not */
+    size_t body_len;  /* of the request, as the client sent it or as it goes out: the larger one */
+    int64_t max_output; /* of one response, as the request limits it; 0: it does not */
+    int64_t choices;    /* responses that it asks for; 0: it does not say, -1: it is not clear */
+    bool background;    /* it asks for a response that is read elsewhere */
     nsec began;
     int attempt;      /* from 1 */
     const char *side; /* its kind, of a side request (side.h); known once it was sent */
@@ -78,6 +81,7 @@ struct filter_outcome {
     const struct http_fields *fields;   /* NULL without an answer */
     struct str body;                    /* of an answer with status >= 400: its first 64 KiB */
     const struct upstream_error *error; /* NULL with an answer */
+    bool sent; /* without an answer: the whole request left, so the upstream may work on it */
 };
 
 struct filter_done {
@@ -85,10 +89,15 @@ struct filter_done {
     bool complete;          /* the client got all of it */
     bool cancelled;         /* the client left, or the gateway was closed */
     bool served;            /* an upstream answered (also with an error) */
-    struct llm_usage usage; /* as the wire told; fields are -1 where it did not */
+    int answered;           /* its status in the last attempt; 0: none came */
+    bool sent;              /* the last attempt had no answer, but the whole request left */
+    bool ended;             /* its response was read to the end, also after the client left, … */
+    bool rejected;          /* … or is an error that it reported before it generated anything */
+    struct llm_usage usage; /* as the wire told; fields are -1 where it did not. Final if `ended` */
     struct str answered_by; /* model as the answer names it; may be empty */
     uint64_t bytes_in, bytes_out;
-    nsec first_byte; /* since `began`; -1: none */
+    uint64_t received; /* bytes of the upstream's response, also after the client left */
+    nsec first_byte;   /* since `began`; -1: none */
     nsec took;
     int attempts;
 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "base/macro.h"
 #include "gateway/admit.h"
 #include "gateway/gateway_priv.h"
 #include "io/listener.h"
@@ -155,45 +156,116 @@ static void stop_listening(struct gateway *g)
     }
 }
 
+static bool is_quiet(const struct gateway *g)
+{
+    return g->n_draining == 0 && (g->only_drains || g->n_connections == 0);
+}
+
 static void tell_stopped(void *arg)
 {
     struct gateway *g = arg;
     void (*fn)(void *) = g->on_stopped;
-    g->on_stopped = NULL;
-    if (fn != NULL && g->n_connections == 0) {
+    if (fn != NULL && is_quiet(g)) {
+        g->on_stopped = NULL;
         fn(g->stopped_arg);
+    }
+}
+
+static void check_stopped(struct gateway *g)
+{
+    if (g->stopping && is_quiet(g)) {
+        loop_post(g->loop, tell_stopped, g);
     }
 }
 
 void gateway_connection_over(struct gateway *g)
 {
     g->n_connections--;
-    if (g->stopping && g->n_connections == 0) {
-        loop_post(g->loop, tell_stopped, g);
+    check_stopped(g);
+}
+
+/* --- responses without a client --- */
+
+void gateway_join_draining(struct gateway *g, struct exchange *x)
+{
+    struct exchange **at = &g->draining;
+    while (*at != NULL) {
+        at = &(*at)->next_draining;
+    }
+    *at = x;
+    g->n_draining++;
+    if (g->n_draining > g->opts.limits.connections) {
+        exchange_finish(g->draining, false);
+    }
+}
+
+void gateway_leave_draining(struct gateway *g, struct exchange *x)
+{
+    struct exchange **at = &g->draining;
+    while (*at != NULL && *at != x) {
+        at = &(*at)->next_draining;
+    }
+    if (*at == x) {
+        *at = TAKE_PTR(x->next_draining);
+        g->n_draining--;
+        check_stopped(g);
+    }
+}
+
+static void close_all(struct gateway *g)
+{
+    g->closing = true;
+    connection_free_all(g);
+    while (g->draining != NULL) {
+        exchange_finish(g->draining, false);
     }
 }
 
 static void on_grace_over(void *arg)
 {
-    struct gateway *g = arg;
-    connection_free_all(g);
+    close_all(arg);
 }
 
-void gateway_stop(struct gateway *g, nsec grace, void (*fn)(void *arg), void *arg)
+static void wait_until_quiet(struct gateway *g, nsec limit, void (*fn)(void *arg), void *arg)
 {
     struct err e;
     g->on_stopped = fn;
     g->stopped_arg = arg;
+    g->grace = timer_free(g->grace);
+    if (is_quiet(g)) {
+        loop_post(g->loop, tell_stopped, g);
+    } else if (timer_new(g->loop, on_grace_over, g, &g->grace, &e) == 0) {
+        timer_arm(g->grace, clock_now() + limit);
+    } else {
+        close_all(g);
+    }
+}
+
+void gateway_stop(struct gateway *g, nsec grace, void (*fn)(void *arg), void *arg)
+{
     g->stopping = true;
     stop_listening(g);
     connection_close_idle(g);
-    g->grace = timer_free(g->grace);
-    if (g->n_connections == 0) {
-        loop_post(g->loop, tell_stopped, g);
-    } else if (timer_new(g->loop, on_grace_over, g, &g->grace, &e) == 0) {
-        timer_arm(g->grace, clock_now() + grace);
-    } else {
-        connection_free_all(g);
+    wait_until_quiet(g, grace, fn, arg);
+}
+
+bool gateway_drain(struct gateway *g, nsec limit, void (*fn)(void *arg), void *arg)
+{
+    stop_listening(g);
+    connection_close_models(g);
+    g->stopping = true;
+    g->only_drains = true;
+    if (is_quiet(g)) {
+        return false;
+    }
+    wait_until_quiet(g, limit, fn, arg);
+    return true;
+}
+
+void gateway_give_up(struct gateway *g)
+{
+    if (g->on_stopped != NULL) {
+        close_all(g);
     }
 }
 
@@ -210,7 +282,7 @@ struct gateway *gateway_free(struct gateway *g)
     if (g != NULL) {
         g->on_stopped = NULL;
         stop_listening(g);
-        connection_free_all(g);
+        close_all(g);
         turns_done(&g->turns);
         g->rest = timer_free(g->rest);
         g->grace = timer_free(g->grace);

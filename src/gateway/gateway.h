@@ -8,8 +8,11 @@
  *  2. gateway_open(loop, &opts, &g, e) takes the listeners; the rest is borrowed until the end
  *  3. loop_run(); gateway_events come by the port
  *  4. gateway_stop(g, grace, fn, arg): no new connections, what is under way may finish within the
- *     grace; fn when all is over
+ *     grace; fn when all is over. Or gateway_drain(g, limit, fn, arg), where the clients are gone
  *  5. gateway_free(g) at any time: what is left is cut
+ *
+ * A client that leaves does not end a model call that is under way and that filters count: the
+ * gateway reads the response to its end, so that its usage is known.
  *
  * What is served:
  *   POST /v1/messages, /v1/responses, /v1/chat/completions, /v1beta/models/M:generateContent …
@@ -116,6 +119,12 @@ struct gateway_opts {
 int gateway_open(struct loop *l, const struct gateway_opts *opts, struct gateway **ret,
                  struct err *e) MUST_USE;
 void gateway_stop(struct gateway *g, nsec grace, void (*fn)(void *arg), void *arg);
+/* The clients are gone: no new connections; model calls that are under way are read to their end,
+ * so that their usage is known. True: fn comes when all is over, after `limit` at the latest; what
+ * has not ended then is charged in full. False: nothing is under way, and fn does not come. */
+bool gateway_drain(struct gateway *g, nsec limit, void (*fn)(void *arg), void *arg);
+/* Ends the wait of gateway_stop() or gateway_drain() now. */
+void gateway_give_up(struct gateway *g);
 struct gateway *gateway_free(struct gateway *g); /* accepts NULL, returns NULL */
 
 size_t gateway_connections(const struct gateway *g);

@@ -36,12 +36,15 @@ struct gateway {
     int ports[LISTENERS_MAX];       /* where they listen; 0: not on TCP */
     struct connection *connections; /* a list */
     size_t n_connections;
-    struct exchange *waiting; /* for others to end; a list */
-    struct body_room room;    /* for their bodies, and of all requests under way */
-    struct turns turns;       /* who waits for room */
-    size_t body_bytes;        /* of these bodies, wherever they are */
-    size_t released;          /* bytes of bodies since memory was last given back */
-    struct timer *rest;       /* after the last one: it is given back */
+    struct exchange *waiting;  /* for others to end; a list */
+    struct exchange *draining; /* their clients left; oldest first; a list */
+    size_t n_draining;
+    bool closing;          /* nothing is read to its end any more */
+    struct body_room room; /* for their bodies, and of all requests under way */
+    struct turns turns;    /* who waits for room */
+    size_t body_bytes;     /* of these bodies, wherever they are */
+    size_t released;       /* bytes of bodies since memory was last given back */
+    struct timer *rest;    /* after the last one: it is given back */
     uint64_t last_id;
     struct arena *spare[SPARE_MAX]; /* empty ones, for exchanges to come */
     size_t n_spare;
@@ -49,6 +52,7 @@ struct gateway {
     struct side side;
     bool need_scan; /* routes or filters depend on what stands in a body */
     bool stopping;
+    bool only_drains; /* and waits for no connection */
     struct timer *grace;
     void (*on_stopped)(void *arg);
     void *stopped_arg;
@@ -58,6 +62,10 @@ struct gateway {
 bool gateway_is_at(const struct gateway *g, struct str host, int port);
 void gateway_tell(struct gateway *g, const struct gateway_event *ev);
 void gateway_connection_over(struct gateway *g);
+/* The client of an exchange left, or the exchange is over: it joins or leaves the list of those
+ * whose responses are read to the end all the same, for what they cost. */
+void gateway_join_draining(struct gateway *g, struct exchange *x);
+void gateway_leave_draining(struct gateway *g, struct exchange *x);
 /* A body is gone. */
 void gateway_rest(struct gateway *g);
 /* An attempt or exchange is over: who waited for that is asked again. */
@@ -68,6 +76,8 @@ void gateway_wake(struct gateway *g);
 void connection_start(struct gateway *g, int fd);
 void connection_free_all(struct gateway *g);
 void connection_close_idle(struct gateway *g);
+void connection_close_models(struct gateway *g); /* all but those that a mount is answering */
+struct http *connection_take_parser(struct connection *c); /* with the head that it has read */
 
 /* The answer. `fields` without framing; length -1: not known. After the last of end, cut or refuse
  * the exchange is the connection's no more. */
@@ -128,7 +138,9 @@ struct translation; /* translate.c */
 
 struct exchange {
     struct gateway *g;
-    struct connection *c;
+    struct connection *c; /* NULL: the client left, and the response is read for what it costs */
+    struct http *http;    /* then: the parser that the head is of */
+    struct exchange *next_draining;
     const struct http_head *head; /* of the connection's parser, or … */
     struct http_head bare;        /* … that without our address and the pass before its path */
     bool shown;                   /* the token, by that pass */
@@ -163,7 +175,11 @@ struct exchange {
     struct exchange *next_waiting;
     bool is_waiting;
 
-    int status;                       /* of the upstream */
+    int status;                       /* of the upstream, in this attempt */
+    bool answer_over;                 /* the upstream has said that it is complete */
+    bool ending;                      /* the tap is being closed */
+    bool failed;                      /* the response holds an error */
+    size_t drained;                   /* bytes read since the client left */
     struct http_fields answer_fields; /* in the arena */
     struct mask mask;                 /* all bytes of an answer pass it */
     struct buf gathered;
@@ -199,6 +215,7 @@ void exchange_on_event(void *arg, const struct llm_event *ev); /* of a tap or re
 void attempt_begin(struct exchange *x);
 void attempt_wake(struct exchange *x);
 void attempt_cancel(struct exchange *x);
+bool attempt_drain(struct exchange *x); /* the client left; false: that cannot be bounded in time */
 
 /* passthrough.c: the request for the upstream, and the answer for the client */
 int passthrough_prepare(struct exchange *x, struct err *e);

@@ -70,22 +70,39 @@ static void add(int64_t *to, int64_t n)
     }
 }
 
+static int64_t with_reserved(int64_t reported, int64_t reserved)
+{
+    if (reserved > 0) {
+        reported = reported < 0 ? 0 : reported;
+        add(&reported, reserved);
+    }
+    return reported;
+}
+
+struct llm_usage meter_usage(const struct meter_call *c)
+{
+    struct llm_usage u = c->usage;
+    u.input = with_reserved(u.input, c->reserved.input);
+    u.output = with_reserved(u.output, c->reserved.output);
+    return u;
+}
+
 static void add_call(struct meter_sum *s, const struct meter_call *c, int64_t cost)
 {
-    bool used = c->usage.input > 0 || c->usage.output > 0 || c->usage.cache_read > 0 ||
-                c->usage.cache_write > 0;
+    struct llm_usage u = meter_usage(c);
+    bool used = u.input > 0 || u.output > 0 || u.cache_read > 0 || u.cache_write > 0;
     s->calls++;
     s->failed += c->failed;
     s->side += c->side;
     s->local += c->local;
     s->estimated += c->estimated;
     add(&s->attempts, c->attempts);
-    add(&s->usage.input, c->usage.input);
-    add(&s->usage.output, c->usage.output);
-    add(&s->usage.cache_read, c->usage.cache_read);
-    add(&s->usage.cache_write, c->usage.cache_write);
-    add(&s->usage.reasoning, c->usage.reasoning);
-    add(&s->usage.cache_write_long, c->usage.cache_write_long);
+    add(&s->usage.input, u.input);
+    add(&s->usage.output, u.output);
+    add(&s->usage.cache_read, u.cache_read);
+    add(&s->usage.cache_write, u.cache_write);
+    add(&s->usage.reasoning, u.reasoning);
+    add(&s->usage.cache_write_long, u.cache_write_long);
     add(&s->cost, cost);
     s->unpriced += used && cost < 0;
 }
@@ -97,6 +114,7 @@ int64_t meter_add(struct meter *m, const struct meter_call *call)
     int64_t cost = -1;
     if (price_recall(&m->memo, m->prices, call->model, &match)) {
         cost = price_cost(match.entry, &call->usage);
+        add(&cost, call->reserved.cost);
         row->prices = match.table;
         m->used = m->used == NULL ? match.table : m->used;
     }

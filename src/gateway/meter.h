@@ -8,7 +8,7 @@
  *   for (size_t i = 0; i < meter_rows(m); i++) { const struct meter_row *r = meter_row(m, i); … }
  *
  * Every call counts: those of sub-agents and the side requests of a harness (titles, topics) as
- * well as failed ones, whose usage is what was told before they broke.
+ * well as failed ones (account.h says what they are charged).
  *
  * A sum of money is known only if every call that used tokens has a price: `unpriced` counts those
  * without.
@@ -26,16 +26,23 @@
 
 struct meter;
 
+/* Charged without having been reported: what was reserved for a call, or a part of it. */
+struct meter_reserved {
+    int64_t input, output;
+    int64_t cost; /* pico-dollars */
+};
+
 struct meter_call {
-    struct str model;       /* that the upstream was asked for, or that it said it is */
-    struct str upstream;    /* its name */
-    struct llm_usage usage; /* -1 where nothing was said */
-    bool failed;            /* no complete answer with a status below 400 */
-    bool side;              /* not the conversation itself: a title, a topic, a summary */
-    bool local;             /* answered by a script or a cassette */
-    bool estimated;         /* the answer told no usage, or broke before it did */
-    int attempts;           /* that were made at the upstream; 0: none */
-    nsec first_byte;        /* absolute; 0: none came */
+    struct str model;               /* that the upstream was asked for, or that it said it is */
+    struct str upstream;            /* its name */
+    struct llm_usage usage;         /* -1 where nothing was said */
+    struct meter_reserved reserved; /* beside it */
+    bool failed;                    /* no complete answer with a status below 400 */
+    bool side;                      /* not the conversation itself: a title, a topic, a summary */
+    bool local;                     /* answered by a script or a cassette */
+    bool estimated;                 /* the usage was not reported, or not all of it */
+    int attempts;                   /* that were made at the upstream; 0: none */
+    nsec first_byte;                /* absolute; 0: none came */
 };
 
 struct meter_sum {
@@ -54,6 +61,9 @@ struct meter_row {
     const struct price_table *prices; /* the table that has its price; NULL: none */
     struct meter_sum sum;
 };
+
+/* What a call is charged in all, reported or not. */
+struct llm_usage meter_usage(const struct meter_call *call);
 
 struct meter *meter_new(const struct price_table *prices); /* borrowed; NULL: no prices */
 struct meter *meter_free(struct meter *m);                 /* accepts NULL, returns NULL */

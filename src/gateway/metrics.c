@@ -96,6 +96,8 @@ int metrics_write(const struct metrics *m, size_t connections, struct buf *out, 
         { "connections_total", "counter", "Connections accepted.", m->connections_total },
         { "connections", "gauge", "Connections open.", connections },
         { "calls_in_flight", "gauge", "Model calls under way.", m->in_flight },
+        { "calls_draining", "gauge", "Model calls whose client left, read for their usage.",
+          m->draining },
     };
     int rc = write_requests(m, out, e);
     rc = rc < 0 ? rc : write_tokens(m, out, e);

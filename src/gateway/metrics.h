@@ -26,6 +26,7 @@ struct metrics {
     uint64_t egress, egress_denied;
     uint64_t connections_total;
     uint64_t in_flight;
+    uint64_t draining; /* of them, without a client */
     nsec duration_sum; /* of model calls */
     nsec started;
 };

@@ -66,10 +66,42 @@ static bool note_max(struct cursor *c, struct scan *s)
     return true;
 }
 
+static bool note_choices(struct cursor *c, struct scan *s)
+{
+    size_t from = c->at;
+    int64_t n;
+    if (!cursor_skip_value(c)) {
+        return false;
+    }
+    struct str value = str_slice(c->text, from, c->at);
+    if (str_eqc(value, "null")) {
+        return true;
+    }
+    if (!str_to_i64(value, &n) || n <= 0) {
+        s->choices = -1;
+    } else if (s->choices >= 0 && n > s->choices) {
+        s->choices = n;
+    }
+    return true;
+}
+
 static bool on_config(struct cursor *c, struct str key, struct scan *s)
 {
-    bool matters = str_eqc(key, "maxOutputTokens") || str_eqc(key, "max_output_tokens");
-    return matters ? note_max(c, s) : cursor_skip_value(c);
+    if (str_eqc(key, "maxOutputTokens") || str_eqc(key, "max_output_tokens")) {
+        return note_max(c, s);
+    }
+    bool choices = str_eqc(key, "candidateCount") || str_eqc(key, "candidate_count");
+    return choices ? note_choices(c, s) : cursor_skip_value(c);
+}
+
+/* Anything but an explicit no may be taken for a yes. */
+static bool note_background(struct cursor *c, struct scan *s)
+{
+    size_t from = c->at;
+    bool good = cursor_skip_value(c);
+    struct str value = str_slice(c->text, from, c->at);
+    s->background = s->background || (!str_eqc(value, "false") && !str_eqc(value, "null"));
+    return good;
 }
 
 /* At '[': moves behind the list, and finds its ends on the way, which costs nothing. */
@@ -128,6 +160,12 @@ static bool on_member(struct cursor *c, struct str key, struct scan *s)
         bool good = cursor_skip_value(c);
         s->stream = good && str_eqc(str_slice(c->text, from, c->at), "true");
         return good;
+    }
+    if (str_eqc(key, "n") || str_eqc(key, "best_of")) {
+        return note_choices(c, s);
+    }
+    if (str_eqc(key, "background")) {
+        return note_background(c, s);
     }
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         if (str_eqc(key, limits[i])) {

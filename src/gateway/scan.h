@@ -36,10 +36,13 @@ struct scan {
                                  generationConfig.maxOutputTokens */
     struct scan_place config_at; /* generationConfig, an object */
     bool tools;                  /* some are offered */
-    struct scan_place talk_at;   /* messages, input or contents */
-    size_t first_to;             /* in it: where its second item ends, … */
-    size_t before_from;          /* … where the last but one begins, … */
-    size_t last_from;            /* … and the last; of a text: its beginning */
+    int64_t choices; /* responses generated for this one request: n, best_of, candidateCount, the
+                        largest of them; 0: none is named, -1: not a whole number above 0 */
+    bool background; /* the response is generated later and read elsewhere */
+    struct scan_place talk_at; /* messages, input or contents */
+    size_t first_to;           /* in it: where its second item ends, … */
+    size_t before_from;        /* … where the last but one begins, … */
+    size_t last_from;          /* … and the last; of a text: its beginning */
 };
 
 bool scan_request(struct str body, struct scan *ret);

@@ -182,10 +182,21 @@ static enum upstream_error_kind kind_of(CURLcode code)
     return UPSTREAM_BROKEN;
 }
 
+/* An answer that came before the request was read does not end the reading of it. */
+static bool sent_all(const struct upstream_call *c)
+{
+    curl_off_t n = 0;
+    return c->up->curl.easy_getinfo(c->easy, CURLINFO_SIZE_UPLOAD_T, &n) == CURLE_OK &&
+           (size_t)n >= c->body_len && c->body_len > 0;
+}
+
 static void tell_error(struct upstream_call *c, enum upstream_error_kind kind, const char *message)
 {
     const struct upstream_port port = c->port;
     const struct upstream_error error = { .kind = kind, .retry_after = -1, .message = message };
+    if (!c->head_told && port.on_sent != NULL && sent_all(c)) {
+        port.on_sent(port.arg);
+    }
     end_call(c);
     port.on_error(port.arg, &error);
 }
@@ -326,14 +337,6 @@ static int on_curl_timer(CURLM *multi, long ms, void *arg)
 }
 
 /* --- the answer --- */
-
-/* An answer that came before the request was read does not end the reading of it. */
-static bool sent_all(const struct upstream_call *c)
-{
-    curl_off_t n = 0;
-    return c->up->curl.easy_getinfo(c->easy, CURLINFO_SIZE_UPLOAD_T, &n) == CURLE_OK &&
-           (size_t)n >= c->body_len;
-}
 
 static void tell_head(struct upstream_call *c)
 {

@@ -13,6 +13,7 @@ static void on_call(void *arg, const struct exchange_view *x, const struct accou
 {
     struct run *run = arg;
     const struct meter_call *m = &c->metered;
+    struct llm_usage used = meter_usage(m);
     struct event_model_call ev = {
         .exchange = (int64_t)x->id,
         .format = llm_format_name(x->client.format),
@@ -23,8 +24,8 @@ static void on_call(void *arg, const struct exchange_view *x, const struct accou
         .complete = c->complete,
         .translated = x->translated,
         .side = c->side,
-        .input = m->usage.input,
-        .output = m->usage.output,
+        .input = used.input,
+        .output = used.output,
         .cache_read = m->usage.cache_read,
         .cache_write = m->usage.cache_write,
         .reasoning = m->usage.reasoning,

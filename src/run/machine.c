@@ -251,7 +251,7 @@ static void advance(void *arg)
         next++;
     }
     /* Nothing runs any more, or nothing will: what follows looks at files that nobody changes. */
-    if (next > PHASE_EXECUTE && confine_close(run, run_phase_done)) {
+    if (next > PHASE_EXECUTE && (confine_close(run, run_phase_done) || gateway_wait(run))) {
         return;
     }
     if (next == PHASE_MAX) {
@@ -285,12 +285,14 @@ static void on_signal(void *arg, int signo)
         run_fail(run, REASON_INTERRUPTED, "interrupted by %s", name);
     }
     execute_interrupt(run, run->signal_count > 1);
+    gateway_hurry(run);
 }
 
 void run_cancel(struct run *run)
 {
     run_fail(run, REASON_CANCELLED, "cancelled by whoever started it");
     execute_interrupt(run, false);
+    gateway_hurry(run);
 }
 
 /* nohup(1) wants the run to outlive its terminal. */

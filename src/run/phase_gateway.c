@@ -15,6 +15,9 @@
 #include "run/gateway_run_priv.h"
 #include "run/image.h"
 
+/* How long a run waits for model calls whose clients are gone. */
+#define DRAIN_TIME (30 * NSEC_PER_SEC)
+
 static void on_impatient(void *arg)
 {
     execute_interrupt(arg, false);
@@ -37,6 +40,7 @@ static struct account *open_account(struct run *run)
                     .total = b->tokens_total,
                     .cost = price_pico(b->usd),
                     .calls = b->calls },
+        .prompt_bytes = b->prompt_bytes,
         .throttle = policy,
         .prices = run->gateway->prices,
         .port = gateway_account_port(run),
@@ -256,6 +260,28 @@ static void tell_misses(struct run *run)
             struct err why;
             (void)!record_write_text(&run->record, "evidence/divergence.txt", miss, &why);
         }
+    }
+}
+
+static void on_drained(void *arg)
+{
+    run_phase_done(arg);
+}
+
+bool gateway_wait(struct run *run)
+{
+    struct run_gateway *g = run->gateway;
+    /* Whoever ended the run wants it to end; what is under way is then charged in full. */
+    if (g == NULL || g->gateway == NULL || g->account == NULL || run->signal_count > 0) {
+        return false;
+    }
+    return gateway_drain(g->gateway, DRAIN_TIME, on_drained, run);
+}
+
+void gateway_hurry(struct run *run)
+{
+    if (run->gateway != NULL && run->gateway->gateway != NULL) {
+        gateway_give_up(run->gateway->gateway);
     }
 }
 

@@ -313,6 +313,10 @@ int gateway_environment(struct run *run, const struct placeholders *vars, struct
 /* A configuration file of the harness with the profile's values for the gateway over it. */
 int gateway_file(struct run *run, const char *name, const struct json *tree, struct json **ret,
                  struct err *e);
+/* The agent is gone: waits until model calls that it left under way have been read to their end,
+ * for what they cost. True: run_phase_done() follows. */
+bool gateway_wait(struct run *run);
+void gateway_hurry(struct run *run); /* ends that wait */
 /* Parse: the traffic is over; why the agent failed is known better at the door. */
 void gateway_judge(struct run *run);
 void gateway_fill(const struct run *run, struct summary *s);

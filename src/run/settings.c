@@ -195,6 +195,8 @@ static void read_limits(struct settings *s)
         .tokens_total = json_int(value_at(s, "limits", "tokens_total"), 0),
         .usd = json_real(value_at(s, "limits", "usd"), 0),
         .calls = json_int(value_at(s, "limits", "calls"), 0),
+        .prompt_bytes =
+            str_eqc(str_of(json_cstring(value_at(s, "limits", "prompt_estimate"), "")), "bytes"),
     };
 }
 

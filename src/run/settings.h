@@ -100,7 +100,8 @@ struct sandbox_settings {
 struct budget_settings {
     int64_t tokens_input, tokens_output, tokens_total;
     double usd;
-    int64_t calls; /* of the model */
+    int64_t calls;     /* of the model */
+    bool prompt_bytes; /* reserve a token for each byte of a request */
 };
 
 struct throttle_settings {

@@ -128,7 +128,8 @@ static const struct shape sandbox_shape[] = {
     { "idle", SHAPE_DURATION }, { "grace", SHAPE_DURATION }, { "drain", SHAPE_DURATION }
 static const struct shape limits_shape[] = {
     TIMES, { "tokens_input", SHAPE_INT }, { "tokens_output", SHAPE_INT },
-    { "tokens_total", SHAPE_INT }, { "usd", SHAPE_NUMBER }, { "calls", SHAPE_INT }, { 0 },
+    { "tokens_total", SHAPE_INT }, { "usd", SHAPE_NUMBER }, { "calls", SHAPE_INT },
+    { "prompt_estimate", SHAPE_WORD, .words = "text|bytes" }, { 0 },
 };
 static const struct shape throttle_shape[] = {
     { "max_attempts", SHAPE_INT }, { "base_ms", SHAPE_INT }, { "cap_ms", SHAPE_INT },

@@ -32,6 +32,18 @@ class Fail:
 
 
 @dataclasses.dataclass
+class Work:
+    """An answer of so many tokens, four characters each, that is billed from the moment the request is read: the
+    upstream's own count is Provider.billed. It keeps to the limit of the request, for each of its responses.
+    cut: breaks off after this share of the bytes; before_head: waits for it; midway: waits for it after half."""
+    output: int = 1000
+    cut: float = None
+    before_head: threading.Event = None
+    midway: threading.Event = None
+    silent: bool = False           # reports no usage
+
+
+@dataclasses.dataclass
 class Cut:
     """The head and half an answer, then nothing."""
 
@@ -135,6 +147,17 @@ def format_of(path):
     return {"messages": anthropic, "responses": responses}.get(path.rsplit("/", 1)[-1], chat)
 
 
+def limit_of(body):
+    """Of the output of one response; None: the request names none."""
+    config = body.get("generationConfig", {})
+    return (body.get("max_completion_tokens") or body.get("max_tokens") or body.get("max_output_tokens")
+            or config.get("maxOutputTokens"))
+
+
+def choices_of(body):
+    return max(body.get("n") or 1, body.get("best_of") or 1, body.get("generationConfig", {}).get("candidateCount") or 1)
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -161,8 +184,36 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(b"data: {\n\n")
             self.close_connection = True
+        elif isinstance(step, Work):
+            self.work(step, request)
         else:
             self.say(step, request)
+
+    def work(self, step, request):
+        each = min(step.output, limit_of(request.body) or step.output)
+        # Less than the gateway's estimate, as every tokenizer counts; never more than the prompt has bytes.
+        usage = (len(request.raw) // 4, each * choices_of(request.body))
+        with self.server.owner.lock:
+            self.server.owner.billed.append(usage)
+        if step.before_head is not None:
+            step.before_head.wait(60)
+        whole, stream = format_of(request.path)(Say("word" * each, None if step.silent else usage), request.body)
+        streams = stream is not None and ":generateContent" not in request.path
+        data = stream.encode() if streams else json.dumps(whole).encode()
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream" if streams else "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        end = len(data) if step.cut is None else int(len(data) * step.cut)
+        try:
+            self.wfile.write(data[:end // 2])
+            self.wfile.flush()
+            if step.midway is not None:
+                step.midway.wait(60)
+            self.wfile.write(data[end // 2:end])
+        except OSError:
+            pass
+        self.close_connection = self.close_connection or end < len(data)
 
     def say(self, step, request):
         if step.gate is not None:
@@ -194,6 +245,7 @@ class Provider:
     def __init__(self, *plan):
         self.plan = list(plan) or [Say()]
         self.requests = []
+        self.billed = []  # (input, output) of each Work
         self.lock = threading.Lock()
         self.closing = threading.Event()
         self.server = Server(("127.0.0.1", 0), Handler)
@@ -206,6 +258,11 @@ class Provider:
             self.requests.append(request)
             return self.plan.pop(0) if len(self.plan) > 1 else self.plan[0]
 
+    def spent(self):
+        """What the provider bills: input, output."""
+        with self.lock:
+            return sum(b[0] for b in self.billed), sum(b[1] for b in self.billed)
+
     def __enter__(self):
         return self
 
@@ -214,6 +271,28 @@ class Provider:
         self.server.shutdown()
         self.server.server_close()
 
+
+# A harness that leaves: calls one after the other, each over a connection of its own that it closes after so many bytes
+# of the answer; 0: before the first, None: never. Prints the statuses; 0 where it did not wait for one.
+LEAVER = r'''
+import json, os, socket, sys, urllib.parse
+calls, path, read, body = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3]), json.loads(sys.argv[4])
+at = urllib.parse.urlsplit(os.environ["CINCH_GATEWAY_URL"])
+statuses = []
+for i in range(calls):
+    data = json.dumps(body).encode()
+    with socket.create_connection((at.hostname, at.port), timeout=100) as s:
+        s.sendall((f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {os.environ['CINCH_GATEWAY_TOKEN']}\r\n"
+                   f"Connection: close\r\nContent-Length: {len(data)}\r\n\r\n").encode() + data)
+        got = b""
+        while read is None or len(got) < read:
+            piece = s.recv(min(65536, 65536 if read is None else read - len(got)))
+            if not piece:
+                break
+            got += piece
+    statuses.append(int(got.split(b" ")[1]) if got else 0)
+print(json.dumps({"statuses": statuses, "last": got.decode(errors="replace")[-2000:]}))
+'''
 
 # A harness of a few lines: so many calls, so many at a time; prints the statuses and the last body.
 AGENT = r'''

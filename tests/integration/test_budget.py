@@ -6,7 +6,7 @@ import json
 import threading
 
 import harness
-from provider import AGENT, Provider, Say
+from provider import AGENT, LEAVER, Provider, Say, Work
 
 FILE_TIMEOUT = 600
 
@@ -93,6 +93,134 @@ class Tokens(Case):
         self.assertGreater(used, 16)
         self.assertEqual(r.said["statuses"][-1], 400)
         self.assertEqual(r.code, 78)
+
+
+class Leaving(Case):
+    """Clients and providers that break off: what the provider bills never exceeds the budget, and the record never
+    shows less than what is billed."""
+
+    MESSAGES = {"model": "claude-opus-5", "messages": [{"role": "user", "content": "hello"}]}
+    PATHS = {
+        "anthropic": ("/v1/messages", {**MESSAGES, "max_tokens": 2000}),
+        "chat": ("/v1/chat/completions", {**MESSAGES, "max_tokens": 2000}),
+        "responses": ("/v1/responses", {"model": "claude-opus-5", "input": "hello", "max_output_tokens": 2000}),
+        "gemini": ("/v1beta/models/claude-opus-5:streamGenerateContent?alt=sse",
+                   {"contents": [{"role": "user", "parts": [{"text": "hello"}]}],
+                    "generationConfig": {"maxOutputTokens": 2000}}),
+    }
+
+    def setUp(self):
+        super().setUp()
+        self.leaver = self.write("ws/leaver.py", LEAVER)
+
+    def leave(self, provider, *options, calls=12, read=None, path=None, body=None):
+        r = self.run_command("/usr/bin/python3", self.leaver, str(calls), path, json.dumps(read), json.dumps(body),
+                             options=["--upstream", provider.url, *options])
+        said = r.bytes("stdout.log")
+        r.said = json.loads(said) if said.startswith(b"{") else None
+        return r
+
+    def check(self, r, provider, limit):
+        """The provider's own count is within the limit and within what the record shows."""
+        billed_in, billed_out = provider.spent()
+        wire = r.metrics["ext"]["usage"]["wire"]
+        self.assertLessEqual(billed_out, limit)
+        self.assertLessEqual(billed_out, wire["output"])
+        self.assertLessEqual(billed_in, wire["input"])
+        ledger = json.loads(r.bytes("evidence/ledger.json"))["wire"]
+        self.assertEqual((ledger["input"], ledger["output"]), (wire["input"], wire["output"]))
+
+    def test_streams_that_the_client_cuts(self):
+        """Read to the end all the same: the count is exact."""
+        for name, (path, body) in self.PATHS.items():
+            with self.subTest(format=name), Provider(Work(output=1500)) as p:
+                r = self.leave(p, "--max-output-tokens", "10000", read=4000, path=path,
+                               body={**body, "stream": True, **({"stream_options": {"include_usage": True}}
+                                                               if name == "chat" else {})})
+                self.check(r, p, 10000)
+                self.assertEqual(p.spent()[1], r.metrics["ext"]["usage"]["wire"]["output"])
+                self.assertEqual(r.reason, "budget")
+
+    def test_clients_that_leave_before_the_head(self):
+        with Provider(Work(output=1500)) as p:
+            path, body = self.PATHS["anthropic"]
+            r = self.leave(p, "--max-tokens", "20000", calls=31, read=0, path=path, body=body)
+        self.check(r, p, 20000)
+        self.assertEqual(p.spent()[1], r.metrics["ext"]["usage"]["wire"]["output"])
+
+    def test_streams_that_the_provider_cuts(self):
+        """Nobody knows what was generated: all that was reserved is charged."""
+        for name, (path, body) in self.PATHS.items():
+            with self.subTest(format=name), Provider(Work(output=1500, cut=0.9)) as p:
+                r = self.leave(p, "--max-output-tokens", "10000", path=path, body={**body, "stream": True})
+                self.check(r, p, 10000)
+                self.assertEqual(r.metrics["ext"]["usage"]["wire"]["output"], 10000)
+                self.assertEqual(r.metrics["ext"]["usage"]["wire"]["estimated"], len(p.billed))
+
+    def test_each_response_of_a_request_is_reserved(self):
+        for name, more in (("chat", {"n": 128}), ("chat", {"best_of": 64, "n": 1}),
+                           ("gemini", {"generationConfig": {"maxOutputTokens": 2000, "candidateCount": 8}})):
+            path, body = self.PATHS[name]
+            with self.subTest(format=name), Provider(Work(output=2000)) as p:
+                r = self.leave(p, "--max-tokens", "20000", calls=3, path=path, body={**body, **more})
+                self.check(r, p, 20000)
+        with Provider() as p:
+            path, body = self.PATHS["chat"]
+            r = self.leave(p, "--max-tokens", "20000", calls=1, path=path, body={**body, "n": "many"})
+            self.assertEqual((r.said["statuses"], p.requests), ([400], []))
+
+    def test_a_response_in_the_background(self):
+        path, body = self.PATHS["responses"]
+        with Provider() as p:
+            r = self.leave(p, "--max-tokens", "20000", calls=2, path=path, body={**body, "background": True, "store": True})
+            self.assertEqual((r.said["statuses"], p.requests), ([400, 400], []))
+            self.assertIn("background", r.said["last"])
+            self.assertEqual(r.reason, "success")  # the budget is not used up
+            self.leave(p, calls=1, path=path, body={**body, "background": True})
+            self.assertEqual(len(p.requests), 1)
+
+    def test_a_stream_without_usage(self):
+        """Its text says nothing about hidden thoughts."""
+        path, body = self.PATHS["chat"]
+        with Provider(Work(output=1500, silent=True)) as p:
+            r = self.leave(p, "--max-output-tokens", "10000", path=path, body={**body, "stream": True})
+        self.check(r, p, 10000)
+        self.assertEqual(r.metrics["ext"]["usage"]["wire"]["output"], 10000)
+
+    def leave_under_way(self, provider, *options):
+        """A run whose agent has ended while the provider still works on its call."""
+        path, body = self.PATHS["anthropic"]
+        process, r = self.start("--upstream", provider.url, *options, "--", "/usr/bin/python3", self.leaver, "1", path,
+                                "0", json.dumps(body))
+        harness.wait_until(lambda: provider.billed and self.agent_has_ended(r), "the end of the agent")
+        return process, r
+
+    def agent_has_ended(self, r):
+        try:
+            return any(e["event"] == "process.exited" for e in r.events())
+        except (OSError, ValueError):
+            return False  # it is being written
+
+    def test_the_run_waits_for_what_it_left_under_way(self):
+        gate = threading.Event()
+        with Provider(Work(output=1500, before_head=gate)) as p:
+            process, r = self.leave_under_way(p)
+            self.assertIsNone(process.poll())
+            gate.set()
+            self.finish(process, r)
+        self.assertEqual((r.code, r.reason), (0, "success"))
+        wire = r.metrics["ext"]["usage"]["wire"]
+        self.assertEqual((wire["output"], wire["estimated"]), (1500, 0))
+        self.assertEqual(len(r.events("model.call")), 1)
+
+    def test_a_run_that_is_killed_meanwhile_charges_the_reservation(self):
+        with Provider(Work(output=1500, before_head=threading.Event())) as p:
+            process, r = self.leave_under_way(p)
+            process.terminate()
+            self.finish(process, r)
+        wire = json.loads(r.bytes("evidence/ledger.json"))["wire"]
+        self.assertEqual((wire["output"], wire["estimated"], wire["calls"]), (2000, 1, 1))
+        self.assertGreaterEqual(wire["input"], p.spent()[0])
 
 
 class Dollars(Case):

@@ -66,6 +66,45 @@ class Failing(gateway.Handler):
                              b'"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}')
 
 
+class Patient(gateway.Handler):
+    """The first half of a stream; the second once the client has left."""
+
+    def do_POST(self):
+        self.read_body()
+        up = self.server.upstream
+        events = list(gateway.anthropic_events(["some", "words"]))
+        if up.before_head:
+            up.seen.append(self.path)
+            up.left.wait(harness.PATIENCE)
+        self.start_stream()
+        for data in events[:3]:
+            self.chunk(data)
+        up.left.wait(harness.PATIENCE)
+        for data in events[3:]:
+            self.chunk(data)
+        self.end_stream()
+
+
+def leave_and_be_counted(case, up, g, before_head=False):
+    """A client that leaves in the midst of a stream: the rest is read, and counted."""
+    up.left = threading.Event()
+    up.before_head = before_head
+    c = g.client()
+    c.request("POST", "/v1/messages", json.dumps({**MESSAGE, "stream": True}), {"x-api-key": g.token})
+    if before_head:
+        harness.wait_until(lambda: up.seen, "the request")
+    else:
+        c.getresponse().read(10)
+    c.close()
+    harness.wait_until(lambda: g.metrics()["cinch_calls_draining"] == 1, "the gateway to notice")
+    up.left.set()
+    harness.wait_until(lambda: g.metrics()["cinch_calls_in_flight"] == 0, "the end of the call")
+    m = g.metrics()
+    case.assertEqual(m['cinch_tokens_total{kind="input"}'], 11)
+    case.assertEqual(m['cinch_tokens_total{kind="output"}'], 7)
+    case.assertEqual(m["cinch_calls_draining"], 0)
+
+
 MESSAGE = {"model": "claude-test", "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}
 ODD = (b'{ "model":"claude-test",\n\t"max_tokens" : 1e2, "x-unknown": {"z": [1.0, 1e400, "\\u00e9"]},\n'
        b'"messages":[{"role":"user","content":"\xc3\xa9\\n"}]   }\n')
@@ -318,25 +357,8 @@ class Tls(gateway.Case):
         self.stop(g)
 
     def test_a_client_that_leaves(self):
-        gone = threading.Event()
-
-        class Endless(gateway.Handler):
-            def do_POST(self):
-                self.read_body()
-                self.start_stream()
-                try:
-                    while True:
-                        self.chunk(b"data: more\n\n")
-                        gone.wait(0.01)
-                except OSError:
-                    gone.set()
-
-        _, g = self.start_one(Endless)
-        c = g.client()
-        c.request("POST", "/v1/messages", json.dumps(MESSAGE), {"x-api-key": g.token})
-        c.getresponse().read(10)
-        c.close()
-        self.assertTrue(gone.wait(harness.PATIENCE))
+        up, g = self.start_one(Patient)
+        leave_and_be_counted(self, up, g)
         self.stop(g)
 
 
@@ -591,28 +613,38 @@ class Life(gateway.Case):
         c.close()
         self.ends(g)
 
-    def test_a_client_that_leaves_ends_the_call(self):
-        gone = threading.Event()
+    def test_a_client_that_leaves_is_counted_all_the_same(self):
+        up = self.upstream(Patient)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic")
+        leave_and_be_counted(self, up, g)
+        self.stop(g)
 
+    def test_a_client_that_leaves_before_the_head_is_counted_all_the_same(self):
+        up = self.upstream(Patient)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic")
+        leave_and_be_counted(self, up, g, before_head=True)
+        self.stop(g)
+
+    def test_a_stream_without_end_does_not_keep_the_gateway_from_stopping(self):
         class Endless(gateway.Handler):
             def do_POST(self):
                 self.read_body()
                 self.start_stream()
                 try:
-                    while True:
+                    while not self.server.upstream.gone.wait(0.01):
                         self.chunk(b"data: more\n\n")
-                        gone.wait(0.01)
                 except OSError:
-                    gone.set()
+                    self.server.upstream.gone.set()
 
         up = self.upstream(Endless)
-        g = self.gateway("--upstream", f"a={up.url},format=anthropic")
+        up.gone = threading.Event()
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic", "--grace", "1s")
         c = g.client()
         c.request("POST", "/v1/messages", json.dumps(MESSAGE), {"x-api-key": g.token})
         c.getresponse().read(10)
         c.close()
-        self.assertTrue(gone.wait(harness.PATIENCE))
         self.stop(g)
+        self.assertTrue(up.gone.wait(harness.PATIENCE))
 
 
 def refuses(g):

@@ -129,6 +129,8 @@ static struct filter_answer answer(struct trip *t, int status, struct http_field
 static void finish(struct trip *t, struct filter_done d)
 {
     d.attempts = t->view.attempt;
+    d.answered = d.served ? d.status : 0;
+    d.ended = d.served && d.complete;
     for (int i = 0; i < 3; i++) {
         if (t->filters[i].on_done != NULL) {
             t->filters[i].on_done(t->filters[i].arg, &t->view, &t->slots[i], &d);
@@ -226,27 +228,201 @@ static void an_image_is_not_counted_by_its_bytes(void **state)
     account_free(acc);
 }
 
-static void what_told_no_usage_is_estimated(void **state)
+/* One call that ends so, under these limits. */
+static void make_call(struct told *told, struct budget_limits limits, struct filter_done d,
+                      struct budget *ret_budget)
+{
+    struct account *acc = open_account(told, limits);
+    struct trip t;
+    begin(&t, acc, LLM_CALL_GENERATE);
+    assert_int_equal(ask(&t).verdict, FILTER_PASS);
+    finish(&t, d);
+    *ret_budget = *account_budget(acc);
+    assert_int_equal(ret_budget->claimed[BUDGET_TOTAL], 0);
+    struct llm_usage used = meter_usage(&told->call.metered);
+    const struct meter_sum *sum = meter_sum(account_meter(acc));
+    assert_int_equal(sum->usage.output, used.output < 0 ? 0 : used.output);
+    account_free(acc);
+}
+
+static const struct budget_limits tokens = { .total = 1000 };
+static const struct budget_limits dollars = { .cost = INT64_C(1000000000) };
+
+static void what_reports_no_usage_is_charged_as_reserved(void **state)
+{
+    struct told told = { 0 };
+    struct budget b;
+    make_call(&told, tokens,
+              (struct filter_done) { .status = 200,
+                                     .served = true,
+                                     .complete = true,
+                                     .usage = LLM_USAGE_NONE,
+                                     .bytes_out = 30 },
+              &b);
+    assert_true(told.call.metered.estimated);
+    assert_int_equal(meter_usage(&told.call.metered).input, 100);
+    assert_int_equal(meter_usage(&told.call.metered).output, 50);
+    assert_int_equal(b.spent[BUDGET_TOTAL], 150);
+    /* a stream that broke off: the first event of Anthropic's reports one token of output */
+    make_call(
+        &told, tokens,
+        (struct filter_done) { .status = 200, .served = true, .usage = { 80, 1, 10, -1, -1, -1 } },
+        &b);
+    assert_int_equal(told.call.metered.usage.cache_read, 10);
+    assert_int_equal(b.spent[BUDGET_TOTAL], 150);
+    assert_int_equal(b.spent[BUDGET_OUTPUT], 50);
+    /* more than was reserved is known to be used */
+    make_call(&told, tokens,
+              (struct filter_done) {
+                  .status = 200, .served = true, .usage = { 300, 60, -1, -1, -1, -1 } },
+              &b);
+    assert_int_equal(b.spent[BUDGET_TOTAL], 360);
+    make_call(
+        &told, dollars,
+        (struct filter_done) { .status = 200, .served = true, .usage = { 80, 1, -1, -1, -1, -1 } },
+        &b);
+    assert_int_equal(b.spent[BUDGET_COST], 100 * 1000000 + 50 * 2000000);
+    assert_int_equal(told.call.cost, b.spent[BUDGET_COST]);
+}
+
+static void without_limits_what_was_seen_is_an_estimate(void **state)
+{
+    struct told told = { 0 };
+    struct budget b;
+    const struct budget_limits none = { 0 };
+    make_call(&told, none,
+              (struct filter_done) { .status = 200,
+                                     .served = true,
+                                     .complete = true,
+                                     .usage = LLM_USAGE_NONE,
+                                     .bytes_out = 30 },
+              &b);
+    assert_true(told.call.metered.estimated);
+    assert_int_equal(b.spent[BUDGET_TOTAL], 110);
+    /* but what broke off may have been anything up to its limit */
+    make_call(&told, none,
+              (struct filter_done) { .status = 200, .served = true, .usage = LLM_USAGE_NONE }, &b);
+    assert_int_equal(b.spent[BUDGET_TOTAL], 150);
+}
+
+static void a_client_that_left_and_was_never_answered_is_charged(void **state)
+{
+    struct told told = { 0 };
+    struct budget b;
+    make_call(&told, tokens,
+              (struct filter_done) { .cancelled = true, .sent = true, .usage = LLM_USAGE_NONE },
+              &b);
+    assert_int_equal(b.spent[BUDGET_TOTAL], 150);
+    make_call(&told, tokens, (struct filter_done) { .cancelled = true, .usage = LLM_USAGE_NONE },
+              &b);
+    assert_int_equal(b.spent[BUDGET_TOTAL], 0); /* it never left the gateway */
+    make_call(&told, tokens,
+              (struct filter_done) { .status = 529, .served = true, .usage = LLM_USAGE_NONE }, &b);
+    assert_int_equal(b.spent[BUDGET_TOTAL], 0);
+    make_call(&told, tokens,
+              (struct filter_done) {
+                  .status = 200, .served = true, .rejected = true, .usage = LLM_USAGE_NONE },
+              &b);
+    assert_int_equal(b.spent[BUDGET_TOTAL], 0);
+}
+
+static void each_response_of_a_request_is_reserved(void **state)
 {
     struct told told = { 0 };
     struct account *acc = open_account(&told, (struct budget_limits) { .total = 1000 });
     struct trip t;
     begin(&t, acc, LLM_CALL_GENERATE);
-    (void)ask(&t);
-    finish(&t, (struct filter_done) { .status = 200,
-                                      .served = true,
-                                      .complete = true,
-                                      .usage = LLM_USAGE_NONE,
-                                      .bytes_out = 30 });
-    assert_true(told.call.metered.estimated);
-    assert_int_equal(told.call.metered.usage.input, 100);
-    assert_int_equal(told.call.metered.usage.output, 10);
-    assert_int_equal(account_budget(acc)->spent[BUDGET_TOTAL], 110);
+    t.view.choices = 8;
+    assert_int_equal(ask(&t).verdict, FILTER_PASS);
+    assert_int_equal(account_budget(acc)->claimed[BUDGET_TOTAL], 100 + 8 * 50);
+    finish(&t, (struct filter_done) { .usage = LLM_USAGE_NONE });
     begin(&t, acc, LLM_CALL_GENERATE);
-    (void)ask(&t);
-    finish(&t, (struct filter_done) {
-                   .status = 200, .served = true, .usage = LLM_USAGE_NONE, .bytes_out = 1000000 });
-    assert_int_equal(told.call.metered.usage.output, 50); /* it could not be more */
+    t.view.choices = 40;
+    assert_int_equal(ask(&t).max_output, 900 / 40); /* each is cut down */
+    finish(&t, (struct filter_done) { .usage = LLM_USAGE_NONE });
+    begin(&t, acc, LLM_CALL_GENERATE);
+    t.view.choices = INT64_MAX;
+    assert_int_equal(ask(&t).verdict, FILTER_REFUSE);
+    account_free(acc);
+}
+
+static void what_cannot_be_metered_is_refused(void **state)
+{
+    struct told told = { 0 };
+    struct account *limited = open_account(&told, (struct budget_limits) { .total = 1000 });
+    struct account *free_one = open_account(&told, (struct budget_limits) { .calls = 3 });
+    for (int i = 0; i < 2; i++) {
+        struct trip t;
+        begin(&t, limited, LLM_CALL_GENERATE);
+        t.view.background = i == 0;
+        t.view.choices = i == 0 ? 0 : -1;
+        struct filter_answer a = ask(&t);
+        assert_int_equal(a.verdict, FILTER_REFUSE);
+        assert_int_equal(a.error.status, 400);
+        assert_true(str_find(a.error.message, STR("budget of this run")) < a.error.message.len);
+        begin(&t, free_one, LLM_CALL_GENERATE);
+        t.view.background = true;
+        assert_int_equal(ask(&t).verdict, FILTER_PASS);
+        finish(&t, (struct filter_done) { .usage = LLM_USAGE_NONE });
+    }
+    assert_int_equal(account_trouble(limited), ACCOUNT_FINE); /* the run goes on */
+    account_free(limited);
+    account_free(free_one);
+}
+
+static struct filter_answer lose(struct trip *t, bool sent)
+{
+    struct filter_answer a = { 0 };
+    const struct upstream_error cut = { UPSTREAM_CUT, -1, "gone" };
+    const struct filter_outcome o = { .error = &cut, .sent = sent };
+    for (int i = 0; i < 3 && a.verdict == FILTER_PASS; i++) {
+        if (t->filters[i].on_answer != NULL) {
+            t->filters[i].on_answer(t->filters[i].arg, &t->view, &t->slots[i], &o, &a);
+        }
+    }
+    return a;
+}
+
+static void an_attempt_that_got_lost_is_charged_and_the_next_reserved(void **state)
+{
+    struct told told = { 0 };
+    struct account *acc = open_account(&told, (struct budget_limits) { .total = 400, .calls = 1 });
+    struct trip t;
+    begin(&t, acc, LLM_CALL_GENERATE);
+    assert_int_equal(ask(&t).verdict, FILTER_PASS);
+    assert_int_equal(lose(&t, false).verdict, FILTER_WAIT); /* it never got there */
+    assert_int_equal(account_budget(acc)->spent[BUDGET_TOTAL], 0);
+    assert_int_equal(ask(&t).verdict, FILTER_PASS);
+    assert_int_equal(lose(&t, true).verdict, FILTER_WAIT);
+    assert_int_equal(account_budget(acc)->spent[BUDGET_TOTAL], 150);
+    assert_int_equal(ask(&t).verdict, FILTER_PASS);
+    assert_int_equal(account_budget(acc)->claimed[BUDGET_TOTAL], 150);
+    assert_int_equal(lose(&t, true).verdict, FILTER_WAIT);
+    assert_int_equal(ask(&t).verdict, FILTER_REFUSE); /* no room for a third */
+    finish(&t, (struct filter_done) { .status = 400, .usage = LLM_USAGE_NONE, .complete = true });
+    assert_int_equal(account_budget(acc)->spent[BUDGET_TOTAL], 300);
+    assert_int_equal(account_budget(acc)->spent[BUDGET_CALLS], 1);
+    assert_int_equal(meter_sum(account_meter(acc))->usage.output, 100);
+    assert_int_equal(meter_sum(account_meter(acc))->usage.input, 200);
+    account_free(acc);
+}
+
+static void a_prompt_can_be_reserved_by_its_bytes(void **state)
+{
+    struct account *acc = account_new(&(struct account_opts) { .limits = { .total = 1000 },
+                                                               .throttle = THROTTLE_DEFAULT,
+                                                               .prompt_bytes = true,
+                                                               .now = fixed_now });
+    struct trip t;
+    begin(&t, acc, LLM_CALL_GENERATE);
+    t.view.body_len = 300;
+    assert_int_equal(ask(&t).verdict, FILTER_PASS);
+    assert_int_equal(account_budget(acc)->claimed[BUDGET_TOTAL], 350);
+    finish(&t, (struct filter_done) { .usage = LLM_USAGE_NONE });
+    begin(&t, acc, LLM_CALL_GENERATE);
+    t.view.body_len = 990;
+    t.view.client_body = STR("{\"model\":\"m\",\"max_tokens\":50,\"messages\":[]}");
+    assert_int_equal(ask(&t).verdict, FILTER_REFUSE); /* a closer look does not lower it */
     account_free(acc);
 }
 
@@ -383,7 +559,13 @@ int main(void)
         cmocka_unit_test(a_refusal_says_it_in_the_clients_words),
         cmocka_unit_test(a_request_is_cut_down_but_never_below_its_thoughts),
         cmocka_unit_test(an_image_is_not_counted_by_its_bytes),
-        cmocka_unit_test(what_told_no_usage_is_estimated),
+        cmocka_unit_test(what_reports_no_usage_is_charged_as_reserved),
+        cmocka_unit_test(without_limits_what_was_seen_is_an_estimate),
+        cmocka_unit_test(a_client_that_left_and_was_never_answered_is_charged),
+        cmocka_unit_test(each_response_of_a_request_is_reserved),
+        cmocka_unit_test(what_cannot_be_metered_is_refused),
+        cmocka_unit_test(an_attempt_that_got_lost_is_charged_and_the_next_reserved),
+        cmocka_unit_test(a_prompt_can_be_reserved_by_its_bytes),
         cmocka_unit_test(who_never_left_was_no_call),
         cmocka_unit_test(failures_are_tried_again_and_told),
         cmocka_unit_test(a_refusal_above_is_ours_and_never_tried_again),

@@ -38,6 +38,41 @@ static void test_what_is_found(void **state)
     assert_int_equal(s.max_output, 0);
 }
 
+static int64_t choices_of(const char *body)
+{
+    struct scan s;
+    assert_true(scan_request(str_of(body), &s));
+    return s.choices;
+}
+
+static void test_how_many_responses_and_where(void **state)
+{
+    struct scan s;
+    assert_int_equal(choices_of("{}"), 0);
+    assert_int_equal(choices_of("{\"n\":128}"), 128);
+    assert_int_equal(choices_of("{\"n\":null}"), 0);
+    assert_int_equal(choices_of("{\"best_of\":5,\"n\":2}"), 5);
+    assert_int_equal(choices_of("{\"n\":2,\"n\":9,\"n\":3}"), 9);
+    assert_int_equal(choices_of("{\"generationConfig\":{\"candidateCount\":8}}"), 8);
+    assert_int_equal(choices_of("{\"generation_config\":{\"candidate_count\":8}}"), 8);
+    static const char *const unclear[] = { "{\"n\":0}",
+                                           "{\"n\":-1}",
+                                           "{\"n\":2.0}",
+                                           "{\"n\":1e2}",
+                                           "{\"n\":\"3\"}",
+                                           "{\"n\":[4]}",
+                                           "{\"n\":0,\"best_of\":3}" };
+    for (size_t i = 0; i < ARRAY_LEN(unclear); i++) {
+        assert_int_equal(choices_of(unclear[i]), -1);
+    }
+    assert_true(scan_request(STR("{\"background\":true}"), &s) && s.background);
+    assert_true(scan_request(STR("{\"background\":\"yes\"}"), &s) && s.background);
+    assert_true(scan_request(STR("{\"background\":true,\"background\":false}"), &s));
+    assert_true(s.background);
+    assert_true(scan_request(STR("{\"background\":false}"), &s) && !s.background);
+    assert_true(scan_request(STR("{\"background\":null}"), &s) && !s.background);
+}
+
 static void test_the_ends_of_the_conversation(void **state)
 {
     struct scan s;
@@ -133,6 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_found),
+        cmocka_unit_test(test_how_many_responses_and_where),
         cmocka_unit_test(test_the_ends_of_the_conversation),
         cmocka_unit_test(test_what_two_readers_could_see_differently_is_refused),
         cmocka_unit_test(test_replacing_leaves_the_rest),
