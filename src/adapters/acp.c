@@ -225,6 +225,24 @@ static const char *const *copy_list(struct arena *a, const char *const *list)
     return n == 0 ? NULL : (const char *const *)copy;
 }
 
+/* What keeps the agent from obeying files of the workspace. Without it nothing is started. */
+static int acp_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret,
+                    struct err *e)
+{
+    struct json *unused;
+    int r = expand_tree(a, spec->profile->project.session, &spec->vars, &unused, e);
+    return r < 0 ? err_wrap(e, "adapter '%s': project_config.session", spec->profile->name)
+                 : driver_plan(a, spec, ret, e);
+}
+
+static const struct json *session_meta(struct arena *a, const struct launch_spec *spec)
+{
+    struct json *meta = NULL;
+    const struct json *of = spec->profile->project.session;
+    bool wanted = of != NULL && driver_var(spec, "project_trusted").len == 0;
+    return wanted && expand_tree(a, of, &spec->vars, &meta, NULL) == 0 ? meta : NULL;
+}
+
 static void *acp_open(const struct launch_spec *spec, struct entry_sink sink)
 {
     struct acp *p = xcalloc(1, sizeof *p);
@@ -248,6 +266,7 @@ static void *acp_open(const struct launch_spec *spec, struct entry_sink sink)
         p->mcp.token = arena_dup(p->keep, str_of(spec->mcp.token));
     }
     p->mcp.shim = copy_list(p->keep, spec->mcp.shim);
+    p->session_meta = session_meta(p->keep, spec);
     p->governs = spec->governs;
     p->feeds_back = spec->feeds_back;
     lines_init(&p->lines, JSONRPC_BYTES_MAX);
@@ -370,7 +389,7 @@ static void acp_finish(void *self)
 
 const struct driver driver_acp = {
     .name = "acp",
-    .plan = driver_plan,
+    .plan = acp_plan,
     .open = acp_open,
     .feed = acp_feed,
     .end = acp_end,

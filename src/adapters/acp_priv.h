@@ -82,6 +82,7 @@ struct acp {
     struct str tool_prefix; /* what the agent puts before the names of our tools */
     struct str prompt, system_prompt, model, effort, resume, workspace;
     struct driver_mcp mcp;
+    const struct json *session_meta; /* `_meta` of the session; NULL: none */
     bool governs, feeds_back;
 
     struct lines lines;

@@ -131,6 +131,9 @@ static void open_session(struct acp *p)
     }
     acp_set(p, params, "cwd", p->workspace);
     json_setc(a, params, "mcpServers", servers);
+    if (p->session_meta != NULL) {
+        json_setc(a, params, "_meta", json_copy(a, p->session_meta));
+    }
     p->stage = ACP_SESSION;
     acp_send_request(p, method, params);
 }

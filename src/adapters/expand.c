@@ -86,7 +86,9 @@ static int expand_in_place(struct arena *a, struct json *v, const struct placeho
         r = expand_in_place(a, v->array.items[i], vars, e);
     }
     for (size_t i = 0; r == 0 && json_is(v, JSON_OBJECT) && i < v->object.len; i++) {
-        r = expand_in_place(a, v->object.members[i].value, vars, e);
+        struct json_member *m = &v->object.members[i];
+        r = expand_text(a, m->key, vars, false, &m->key, e);
+        r = r < 0 ? r : expand_in_place(a, m->value, vars, e);
     }
     return r;
 }

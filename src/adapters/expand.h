@@ -35,8 +35,8 @@ bool placeholder_has_value(const struct placeholder *p);
 int expand_text(struct arena *a, struct str text, const struct placeholders *vars, bool strict,
                 struct str *ret, struct err *e) MUST_USE;
 
-/* A copy of a tree of a profile with the placeholders in all its strings filled in; keys stay as
- * they are. Strict. */
+/* A copy of a tree of a profile with the placeholders in all its strings filled in. Strict, but for
+ * keys, where an unknown {name} stays as it is. */
 int expand_tree(struct arena *a, const struct json *tree, const struct placeholders *vars,
                 struct json **ret, struct err *e) MUST_USE;
 

@@ -18,6 +18,34 @@ static const struct shape file_shape[] = {
     { "name", SHAPE_STRING },
     { "path", SHAPE_STRING },
     { "format", SHAPE_WORD, .words = "json|toml|yaml" },
+    { "always", SHAPE_BOOL },
+    { "locked", SHAPE_BOOL },
+    { 0 },
+};
+
+static const struct shape trusted_shape[] = {
+    { "env", SHAPE_MAP },
+    { "files", SHAPE_ANY_OBJECT },
+    { 0 },
+};
+static const struct shape skill_commands_shape[] = {
+    { "files", SHAPE_ANY_OBJECT },
+    { 0 },
+};
+static const struct shape instructions_shape[] = {
+    { "from", SHAPE_STRINGS },
+    { "nested", SHAPE_STRING },
+    { "to", SHAPE_STRING },
+    { 0 },
+};
+static const struct shape project_shape[] = {
+    { "env", SHAPE_MAP },
+    { "files", SHAPE_ANY_OBJECT },
+    { "session", SHAPE_ANY_OBJECT },
+    { "trusted", SHAPE_OBJECT, .inner = trusted_shape },
+    { "skill_commands", SHAPE_OBJECT, .inner = skill_commands_shape },
+    { "instructions", SHAPE_LIST, .inner = instructions_shape },
+    { "skills", SHAPE_STRINGS },
     { 0 },
 };
 
@@ -179,6 +207,7 @@ static const struct shape profile_shape[] = {
     { "tier", SHAPE_OBJECT, .inner = tier_shape },
     { "mcp", SHAPE_OBJECT, .inner = mcp_shape },
     { "acp", SHAPE_OBJECT, .inner = acp_shape },
+    { "project_config", SHAPE_OBJECT, .inner = project_shape },
     { "sandbox", SHAPE_OBJECT, .inner = sandbox_shape },
     { "session", SHAPE_OBJECT, .inner = session_shape },
     { "output", SHAPE_OBJECT, .inner = output_shape },
@@ -290,6 +319,8 @@ static int read_files(struct arena *a, struct profile *p, const char *file, stru
             .format = str_eqc(format, "toml")   ? CONFIG_TOML
                       : str_eqc(format, "yaml") ? CONFIG_YAML
                                                 : CONFIG_JSON,
+            .always = json_bool(json_get(item, "always"), false),
+            .locked = json_bool(json_get(item, "locked"), false),
         };
         if (p->files[i].name == NULL || p->files[i].path == NULL) {
             return ERR(e, ERR_CONFIG, "%s: a file needs 'name' and 'path'",
@@ -524,6 +555,60 @@ static void read_acp(struct profile *p)
     }
 }
 
+/* Prose goes from the workspace to the home, and nowhere else. */
+static int check_instructions(const struct profile *p, const char *file, struct err *e)
+{
+    for (size_t i = 0; i < json_len(p->project.instructions); i++) {
+        const struct json *item = json_item(p->project.instructions, i);
+        const struct json *from = json_get(item, "from");
+        struct str nested = json_str(json_get(item, "nested"), STR_EMPTY);
+        bool good = path_stays_below(json_str(json_get(item, "to"), STR_EMPTY)) &&
+                    (nested.len > 0) == (json_len(from) == 0);
+        for (size_t k = 0; k < json_len(from); k++) {
+            good = good && path_stays_below(json_str(json_item(from, k), STR_EMPTY));
+        }
+        if (!good || memchr(nested.ptr, '/', nested.len) != NULL) {
+            char at[JSON_AT_LEN];
+            return ERR(e, ERR_CONFIG,
+                       "%s: 'instructions' need 'from' (paths below the workspace) or 'nested' (a "
+                       "name), and 'to', a path below the home",
+                       json_at(file, item, at));
+        }
+    }
+    for (size_t i = 0; i < json_len(p->project.skills); i++) {
+        const struct json *item = json_item(p->project.skills, i);
+        char at[JSON_AT_LEN];
+        if (!path_stays_below(json_str(item, STR_EMPTY))) {
+            return ERR(e, ERR_CONFIG, "%s: a folder of 'skills' must be below the workspace",
+                       json_at(file, item, at));
+        }
+    }
+    return 0;
+}
+
+static int read_project(struct profile *p, const char *file, struct err *e)
+{
+    const struct json *c = json_get(p->doc, "project_config");
+    const struct json *trusted = json_get(c, "trusted");
+    p->project = (struct profile_project) {
+        .env = json_get(c, "env"),
+        .files = json_get(c, "files"),
+        .session = json_get(c, "session"),
+        .trusted_env = json_get(trusted, "env"),
+        .trusted_files = json_get(trusted, "files"),
+        .skill_command_files = json_get(json_get(c, "skill_commands"), "files"),
+        .instructions = json_get(c, "instructions"),
+        .skills = json_get(c, "skills"),
+    };
+    int r = check_section(p, "project_config.files", p->project.files, file, e);
+    r = r < 0 ? r
+              : check_section(p, "project_config.trusted.files", p->project.trusted_files, file, e);
+    r = r < 0 ? r
+              : check_section(p, "project_config.skill_commands.files",
+                              p->project.skill_command_files, file, e);
+    return r < 0 ? r : check_instructions(p, file, e);
+}
+
 static void read_schema_form(struct profile *p)
 {
     static const char *const forms[] = {
@@ -615,6 +700,7 @@ int profile_parse(struct arena *a, struct str text, const char *file, struct pro
     r = r < 0 ? r : check_section(p, "mcp.files", p->mcp.files, file, e);
     r = r < 0 ? r : read_auth(a, p, file, e);
     r = r < 0 ? r : read_tier(p, file, e);
+    r = r < 0 ? r : read_project(p, file, e);
     r = r < 0 ? r
               : capability_read(json_get(p->doc, "capabilities"), json_get(p->doc, "lacks"), file,
                                 &p->capabilities, e);

@@ -61,6 +61,8 @@ struct profile_file {
     const char *name; /* its key under `files` in the settings */
     const char *path; /* relative to the home */
     enum config_format format;
+    bool always; /* also with a shared home: it is then below {run_home} */
+    bool locked; /* the agent may read and not write it, where there is a sandbox */
 };
 
 /* How a harness with a shared home must be told that it may trust the workspace. */
@@ -160,6 +162,22 @@ struct profile_acp {
     struct json *noise;            /* beginnings of words that are not the model's */
 };
 
+/* What a harness reads of the workspace by itself, and how it is kept from obeying it unless the
+ * user trusts the project. Arguments for it stand in `argv`, under `when` and `unless:
+ * project_trusted`. */
+struct profile_project {
+    struct json *env;                         /* for the child, values with placeholders */
+    struct json *files;                       /* by name of a file: merged over all else */
+    struct json *session;                     /* `_meta` of a session (driver acp) */
+    struct json *trusted_env, *trusted_files; /* the same where it is trusted */
+    /* The same as `files`, over them, when a skill of the task makes the harness run commands. */
+    struct json *skill_command_files;
+    /* Prose that it then does not read by itself: {from: [names], to: path below the home}, or
+     * {nested: name, to: folder below the home}. */
+    struct json *instructions;
+    struct json *skills; /* folders of the workspace; their text goes to the profile's `skills` */
+};
+
 /* What a harness needs of the host beyond what every sandbox shows. */
 struct profile_sandbox {
     struct json *read, *write; /* lists of paths, "~/" is the caller's home; what is missing is
@@ -195,6 +213,7 @@ struct profile {
     struct profile_tier tier;
     struct profile_mcp mcp;
     struct profile_acp acp;
+    struct profile_project project;
     struct profile_sandbox sandbox;
     struct json *known_models;  /* patterns of names that the harness knows; NULL: any */
     struct json *session_files; /* patterns of files below the home that a conversation needs to go

@@ -96,6 +96,9 @@ static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
       .help = "whose credential: the gateway's, your own login (host), or variables (env)", .shown = "gateway" }, \
     { "home", 0, OPTION_ENUM, .value = "KIND", .words = home_words, .help = "the agent's HOME: its own, or yours", \
       .shown = "the adapter's choice" }, \
+    { "trust-project", 0, OPTION_FLAG, .flags = OPTION_NEGATABLE, \
+      .help = "let the agent obey its own files in the workspace: settings, hooks, plugins, servers", \
+      .shown = "only instructions are read" }, \
     { "sandbox", 0, OPTION_ENUM, .value = "MODE", .words = sandbox_words, .help = "what the agent may write", \
       .shown = "workspace-write", .section = "Sandbox" }, \
     { "read", 0, OPTION_PATH, .value = "PATH", .help = "also show PATH to the agent", .flags = OPTION_REPEAT }, \
@@ -297,6 +300,16 @@ static void put_net(struct arena *a, struct json *tree, const char *const *given
     }
 }
 
+/* --trust-project, --no-trust-project */
+static void put_trust(struct arena *a, struct json *tree, const struct options *opt)
+{
+    if (options_given(opt, "trust-project")) {
+        bool trusted = options_flag(opt, "trust-project", false);
+        json_setc(a, section(a, tree, "agent"), "project_config",
+                  json_cstr(a, trusted ? "trusted" : "instructions"));
+    }
+}
+
 static void put_sandbox(struct arena *a, struct json *tree, const struct options *opt)
 {
     put_list(a, tree, "sandbox", "read", options_list(opt, "read"));
@@ -487,6 +500,7 @@ int request_read(struct arena *a, const struct options *opt, const char *task,
     if (r == 0) {
         r = put_numbers(a, tree, opt, e);
     }
+    put_trust(a, tree, opt);
     put_sandbox(a, tree, opt);
     for (const char *const *p = options_list(opt, "set"); r == 0 && *p != NULL; p++) {
         r = put_setting(a, tree, *p, e);

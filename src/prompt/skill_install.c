@@ -66,31 +66,38 @@ static int move_in(int skills_fd, const char *temp, const char *name, struct err
                            : ERR_SYS_AS(e, ERR_OUTPUT, "install skill '%s'", name);
 }
 
+int skill_install_package(const struct package *p, const char *name, int skills_fd, bool replace,
+                          struct err *e)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    if (is_installed(a, p, skills_fd, name)) {
+        return 0;
+    }
+    char id[ID_LEN];
+    char temp[TEMP_LEN];
+    (void)snprintf(temp, sizeof temp, ".%s.%s", name, id_new(id));
+    int r = write_beside(p, skills_fd, temp, e);
+    if (r == 0 && replace) {
+        r = file_remove_tree(skills_fd, name, e);
+    }
+    if (r == 0) {
+        r = move_in(skills_fd, temp, name, e);
+    }
+    if (r < 0) {
+        int left = file_remove_tree(skills_fd, temp, NULL); /* the first error is the one to tell */
+        (void)left;
+        if (e != NULL && e->code != ERR_EXISTS) {
+            (void)err_wrap(e, "skill '%s'", name);
+        }
+    }
+    return r;
+}
+
 int skill_install(const struct skill *s, int skills_fd, const struct skill_install_opts *o,
                   struct err *e)
 {
     CLEANUP(arena) struct arena *a = arena_new();
     const struct package *p = NULL;
     int r = patched(a, s, &o->patch, &p, e);
-    if (r < 0 || is_installed(a, p, skills_fd, s->name)) {
-        return r;
-    }
-    char id[ID_LEN];
-    char temp[TEMP_LEN];
-    (void)snprintf(temp, sizeof temp, ".%s.%s", s->name, id_new(id));
-    r = write_beside(p, skills_fd, temp, e);
-    if (r == 0 && o->replace) {
-        r = file_remove_tree(skills_fd, s->name, e);
-    }
-    if (r == 0) {
-        r = move_in(skills_fd, temp, s->name, e);
-    }
-    if (r < 0) {
-        int left = file_remove_tree(skills_fd, temp, NULL); /* the first error is the one to tell */
-        (void)left;
-        if (e != NULL && e->code != ERR_EXISTS) {
-            (void)err_wrap(e, "skill '%s'", s->name);
-        }
-    }
-    return r;
+    return r < 0 ? r : skill_install_package(p, s->name, skills_fd, o->replace, e);
 }

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "prompt/skill_patch.h"
 
+struct package;
 struct skill;
 
 struct skill_install_opts {
@@ -26,3 +27,7 @@ struct skill_install_opts {
 /* `skills_fd` is the skills folder; ERR_OUTPUT when it cannot be written to. */
 int skill_install(const struct skill *s, int skills_fd, const struct skill_install_opts *o,
                   struct err *e) MUST_USE;
+
+/* The files of a package as they are, under a name that skill_name_ok() takes. */
+int skill_install_package(const struct package *p, const char *name, int skills_fd, bool replace,
+                          struct err *e) MUST_USE;

@@ -79,6 +79,11 @@ static int open_below(int root, const char *path, uint64_t flags, mode_t mode)
     return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
+int agent_files_open(int root, const char *path, uint64_t flags)
+{
+    return open_below(root, path, flags, 0);
+}
+
 bool agent_files_exist(void *arg, struct str path)
 {
     struct run *run = arg;

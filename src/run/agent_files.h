@@ -31,6 +31,9 @@ int agent_files_write(struct run *run, struct str path, struct str text, struct 
 /* A directory of the workspace as the agent names it (empty: all of it), as its programs find it.
  * ERR_DENIED outside, ERR_INPUT where there is none. */
 int agent_files_dir(struct run *run, struct str path, char ret[PATH_MAX], struct err *e) MUST_USE;
+/* What is there below a directory of the workspace's: links are followed as long as they stay below
+ * it. A descriptor, or -1 with errno. */
+int agent_files_open(int root, const char *path, uint64_t flags);
 bool agent_files_exist(void *run, struct str path);
 /* The tree that it works in, as we reach it; -1: there is none. Stays the run's. */
 int agent_files_root(struct run *run);

@@ -17,6 +17,7 @@
 #include "proc/which.h"
 #include "run/holon.h"
 #include "run/image.h"
+#include "run/project_config.h"
 #include "run/run_priv.h"
 #include "sandbox/container.h"
 
@@ -386,7 +387,7 @@ const char *const *confine_own_read(struct run *run)
     for (size_t i = 0; i < json_len(secret); i++) {
         list[n++] = json_cstring(json_item(secret, i), "/");
     }
-    return joined(run, list, tools_programs(run));
+    return joined(run, joined(run, list, tools_programs(run)), project_locked(run));
 }
 
 /* The harness' configuration, the prompt and the output contract are below the home. */

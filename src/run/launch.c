@@ -15,6 +15,7 @@
 #include "record/redact.h"
 #include "run/holon.h"
 #include "run/image.h"
+#include "run/project_config.h"
 #include "run/run_priv.h"
 
 /* execve() takes no single argument beyond 32 pages. */
@@ -104,6 +105,8 @@ struct placeholders execute_vars(struct run *run)
         { .name = "tools_off", .value = when_off(s->tools_enabled) },
         { .name = "delegation_off", .value = when_off(s->delegation_enabled) },
         { .name = "git", .value = when_repository(run) },
+        { .name = "project_trusted", .value = s->trust_project ? STR("true") : (struct str) { 0 } },
+        { .name = "run_home", .value = str_of(run->paths.home) },
         { .name = "binary", .value = str_of(run->paths.program) },
         { .name = "adapter_input", .value = str_of(holon_input(run)) },
         { .name = "adapter_output", .value = str_of(holon_output(run)) },
@@ -295,6 +298,12 @@ int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
     }
     if (r == 0) {
         r = tools_environment(run, &spec->vars, run->launch.env, e);
+    }
+    if (r == 0) {
+        r = project_environment(run, &spec->vars, run->launch.env, e);
+    }
+    if (r == 0 && run->confine.policy.mode != SANDBOX_OFF && !run->confine.open) {
+        r = config_write_files(run, e); /* the sandbox was lost, and the workspace with it */
     }
     if (r == 0) {
         r = put_prefix(run, e);

@@ -14,6 +14,7 @@
 #include "base/yaml.h"
 #include "run/harness_session.h"
 #include "run/holon.h"
+#include "run/project_config.h"
 #include "run/run_priv.h"
 
 static int render_config(const struct json *tree, enum config_format format, struct buf *out,
@@ -51,6 +52,7 @@ static int write_config_file(struct run *run, const struct profile_file *file, s
     int r = gateway_file(run, file->name, settings, &tree, e);
     r = r < 0 ? r : tier_file(run, file->name, tree, &tree, e);
     r = r < 0 ? r : tools_file(run, file->name, tree, &tree, e);
+    r = r < 0 ? r : project_file(run, file->name, tree, &tree, e);
     if (r == 0) {
         r = render_config(tree, file->format, &text, e);
     }
@@ -61,11 +63,12 @@ static int write_config_file(struct run *run, const struct profile_file *file, s
 }
 
 /* With a shared home the harness' configuration is the user's, and stays as it is. */
-static int write_config_files(struct run *run, struct err *e)
+int config_write_files(struct run *run, struct err *e)
 {
     const struct profile *p = run->settings.profile;
-    for (size_t i = 0; i < p->files_len && run->settings.home == HOME_PRIVATE; i++) {
-        int r = write_config_file(run, &p->files[i], e);
+    for (size_t i = 0; i < p->files_len; i++) {
+        bool wanted = run->settings.home == HOME_PRIVATE || p->files[i].always;
+        int r = wanted ? write_config_file(run, &p->files[i], e) : 0;
         if (r < 0) {
             return r;
         }
@@ -87,9 +90,6 @@ int phase_configure(struct run *run, struct err *e)
     }
     if (r == 0) {
         r = gateway_start(run, e);
-    }
-    if (r == 0) {
-        r = write_config_files(run, e);
     }
     if (r == 0) {
         r = tier_install(run, e);
@@ -134,8 +134,10 @@ int phase_prepare(struct run *run, struct err *e)
     run->paths.artifacts = arena_printf(a, "%s/artifacts", run->record.dir.path);
     run->paths.workspace = run->settings.workspace;
     int r = run_open_workspace(run, e);
+    r = r < 0 ? r : config_write_files(run, e);
     r = r < 0 ? r : harness_session_put(run, e);
     r = r < 0 ? r : install_skills(run, e);
+    r = r < 0 ? r : project_prose(run, e);
     r = r < 0 ? r : holon_prepare(run, e);
     r = r < 0 ? r : runtime_probe_start(run);
     return r != 0 ? r : confine_start(run, e);

@@ -332,6 +332,8 @@ void gateway_done(struct run *run); /* idempotent, accepts a run that never plan
 
 /* --- phase_prepare.c --- */
 
+/* The harness' configuration files; again, when the place where it works has changed. */
+int config_write_files(struct run *run, struct err *e) MUST_USE;
 /* A file below the run's home, whole, readable by nobody else. */
 int home_write(struct run *run, const char *path, struct str text, struct err *e) MUST_USE;
 /* The prompt with the sections that are open now. */

@@ -47,6 +47,8 @@ static void read_agent(struct settings *s)
     s->args = value_at(s, "agent", "args");
     struct str auth = json_str(value_at(s, "agent", "auth"), STR_EMPTY);
     s->auth = str_eqc(auth, "host") ? AUTH_HOST : str_eqc(auth, "env") ? AUTH_ENV : AUTH_GATEWAY;
+    s->trust_project =
+        str_eqc(json_str(value_at(s, "agent", "project_config"), STR_EMPTY), "trusted");
     if (json_is(text, JSON_STRING)) {
         s->prompt_text = text->string;
     }

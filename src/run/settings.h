@@ -143,6 +143,8 @@ struct settings {
     const struct json *command;
     const struct json *args;
     enum auth_mode auth;
+    bool trust_project; /* the harness may obey all files of its own in the workspace, not only the
+                           prose; run/project_config.h */
 
     struct str prompt_text; /* ptr NULL: see prompt_file */
     const char *prompt_file;

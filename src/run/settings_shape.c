@@ -17,7 +17,8 @@ static const struct shape agent_shape[] = {
     { "adapter", SHAPE_STRING }, { "model", SHAPE_STRING }, { "command", SHAPE_STRINGS },
     { "args", SHAPE_STRINGS }, { "sampling", SHAPE_OBJECT, .inner = sampling_shape },
     { "effort", SHAPE_WORD, .words = "none|minimal|low|medium|high|xhigh|max" },
-    { "auth", SHAPE_WORD, .words = "gateway|host|env" }, { 0 },
+    { "auth", SHAPE_WORD, .words = "gateway|host|env" },
+    { "project_config", SHAPE_WORD, .words = "instructions|trusted" }, { 0 },
 };
 static const struct shape overrides_shape[] = {
     { "dir", SHAPE_STRING }, { "tag", SHAPE_STRING }, { 0 },

@@ -47,12 +47,13 @@ static void test_trees(void **state)
     struct err e;
     struct json *tree;
     struct json *got;
-    assert_int_equal(
-        yaml_parse(arena, STR("{'{model}': [1, {a: 'x {model}'}], b: true}"), "t", NULL, &tree, &e),
-        0);
+    assert_int_equal(yaml_parse(arena, STR("{'{model}': [1, {a: 'x {model}'}], '{b}': true}"), "t",
+                                NULL, &tree, &e),
+                     0);
     assert_int_equal(expand_tree(arena, tree, &vars, &got, &e), 0);
-    assert_string_equal(json_cstring(json_pointer(got, STR("/{model}/1/a")), ""), "x m-1");
+    assert_string_equal(json_cstring(json_pointer(got, STR("/m-1/1/a")), ""), "x m-1");
     assert_string_equal(json_cstring(json_pointer(tree, STR("/{model}/1/a")), ""), "x {model}");
+    assert_true(json_bool(json_get(got, "{b}"), false)); /* a key need not be a placeholder */
     assert_int_equal(yaml_parse(arena, STR("[['{nobody}']]"), "t", NULL, &tree, &e), 0);
     assert_int_equal(expand_tree(arena, tree, &vars, &got, &e), -ERR_CONFIG);
 }

@@ -169,6 +169,50 @@ static void test_a_directory_adds_and_overrides(void **state)
     assert_int_equal(file_remove_tree(AT_FDCWD, dir, &e), 0);
 }
 
+static void test_project_config(void **state)
+{
+    struct profile *p = parse("name: x\n"
+                              "argv: [a]\n"
+                              "files: [{name: s, path: s.json, always: true, locked: true},"
+                              "        {name: t, path: t.json}]\n"
+                              "project_config:\n"
+                              "  env: {A: b}\n"
+                              "  files: {s: {trust: '{workspace}'}}\n"
+                              "  session: {meta: 1}\n"
+                              "  trusted: {env: {C: d}, files: {t: {x: 1}}}\n"
+                              "  skill_commands: {files: {s: {y: 2}}}\n"
+                              "  instructions: [{from: [A.md, B.md], to: .x/A.md},"
+                              "                 {nested: C.md, to: .x/rules}]\n"
+                              "  skills: [.x/skills]\n");
+    assert_true(p->files[0].always && p->files[0].locked);
+    assert_false(p->files[1].always || p->files[1].locked);
+    assert_int_equal(json_len(p->project.env), 1);
+    assert_non_null(json_get(p->project.files, "s"));
+    assert_non_null(json_get(p->project.session, "meta"));
+    assert_non_null(json_get(p->project.trusted_env, "C"));
+    assert_non_null(json_get(p->project.trusted_files, "t"));
+    assert_non_null(json_get(p->project.skill_command_files, "s"));
+    assert_int_equal(json_len(p->project.instructions), 2);
+    assert_int_equal(json_len(p->project.skills), 1);
+}
+
+static void test_bad_project_config(void **state)
+{
+#define BEGIN "name: x\nargv: [a]\nproject_config: "
+    refuse(BEGIN "{files: {s: {}}}\n", "which 'files' does not list");
+    refuse(BEGIN "{trusted: {files: {s: {}}}}\n", "project_config.trusted.files");
+    refuse(BEGIN "{skill_commands: {files: {s: {}}}}\n", "project_config.skill_commands.files");
+    refuse(BEGIN "{obey: true}\n", "unknown key");
+    refuse(BEGIN "{instructions: [{from: [A.md]}]}\n", "'instructions' need 'from'");
+    refuse(BEGIN "{instructions: [{to: A.md}]}\n", "'instructions' need 'from'");
+    refuse(BEGIN "{instructions: [{from: [A], nested: B, to: C}]}\n", "'instructions' need");
+    refuse(BEGIN "{instructions: [{from: [../A.md], to: A.md}]}\n", "'instructions' need");
+    refuse(BEGIN "{instructions: [{from: [A.md], to: /etc/A.md}]}\n", "'instructions' need");
+    refuse(BEGIN "{instructions: [{nested: a/B.md, to: x}]}\n", "'instructions' need");
+    refuse(BEGIN "{skills: [/etc]}\n", "must be below the workspace");
+#undef BEGIN
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +221,8 @@ int main(void)
         cmocka_unit_test(test_mistakes_are_named_with_their_place),
         cmocka_unit_test(test_built_in_profiles_load),
         cmocka_unit_test(test_by_name),
+        cmocka_unit_test(test_project_config),
+        cmocka_unit_test(test_bad_project_config),
         cmocka_unit_test(test_a_directory_adds_and_overrides),
     };
     return cmocka_run_group_tests(tests, arena_setup, arena_teardown);

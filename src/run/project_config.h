@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files in a workspace that a harness reads by itself: settings, hooks, plugins, MCP servers,
+ * environment files. Unless the user trusts the project (agent.project_config: trusted,
+ * --trust-project) the harness is started so that it obeys none of them, by what the profile says
+ * under `project_config` (docs/adapters.md), and gets only the prose:
+ *
+ *   prepare    project_prose(run)         instructions and skills go to the run's home
+ *              project_file(run, …)       values of the profile, merged last into a file
+ *              project_locked(run)        what the agent must not change of its own configuration
+ *   execute    project_environment(run)   variables of the profile
+ *
+ * In arguments of a profile {project_trusted} has a value where the project is trusted. What a task
+ * brings is not affected: it is installed into the run's home.
+ */
+#pragma once
+
+#include "adapters/expand.h"
+#include "base/err.h"
+#include "base/json.h"
+
+struct run;
+
+/* A configuration file of the harness with the profile's values for (un)trusted projects over it.
+ */
+int project_file(struct run *run, const char *name, const struct json *tree, struct json **ret,
+                 struct err *e) MUST_USE;
+/* Adds the profile's variables to `env`. */
+int project_environment(struct run *run, const struct placeholders *vars, struct json *env,
+                        struct err *e) MUST_USE;
+/* Copies instructions and skills of the workspace to where the harness finds them. There must be a
+ * view of the workspace (run_open_workspace). What cannot be copied is left out with a warning. */
+int project_prose(struct run *run, struct err *e) MUST_USE;
+/* Absolute paths below the run's home that the agent may read and not write; NULL-terminated. */
+const char *const *project_locked(struct run *run);
