@@ -128,7 +128,8 @@ const char *const *options_args(const struct options *o);   /* NULL-terminated *
 const char *const *options_rest(const struct options *o);   /* after "--"; NULL if there was none */
 size_t options_used(const struct options *o);               /* arguments looked at */
 
-/* Warnings about earlier forms that were given: "-f is deprecated: use --force". NULL-terminated. */
+/* Warnings about earlier forms that were given: "-f is deprecated: use --force". The list ends with
+ * NULL. */
 const char *const *options_warnings(const struct options *o);
 
 /* "NAME=VALUE" taken apart; false when there is no '=': *ret_value is then empty. */
