@@ -15,6 +15,8 @@
 
 /* An answer of an error is shown to the filters with this much of its body. */
 #define GATHER_MAX ((size_t)64 << 10)
+/* What a limit of output adds to a request, should a budget want one. */
+#define LIMIT_LEN ((size_t)64)
 /* Of a response whose client left. A token takes some 200 bytes of a stream. */
 #define DRAIN_BYTES ((size_t)32 << 20)
 #define DRAIN_TIME  (600 * NSEC_PER_SEC)
@@ -500,6 +502,7 @@ static int prepare(struct exchange *x, struct err *e)
     x->g->metrics.translated += same ? 0 : 1;
     int rc = same ? passthrough_prepare(x, e) : translate_prepare(x, e);
     x->view.body_len = x->request.body.len > x->body_len ? x->request.body.len : x->body_len;
+    x->view.body_len += LIMIT_LEN;
     /* A translation asks for one response, and for one that it gets. */
     x->view.choices = same ? x->scan.choices : 1;
     x->view.background = same && x->scan.background;

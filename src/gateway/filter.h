@@ -49,7 +49,7 @@ struct exchange_view {
     struct str upstream_model; /* that the upstream was asked for */
     bool translated;
     int64_t estimate; /* tokens of input, from the size of the body: never too low for plain text */
-    size_t body_len;  /* of the request, as the client sent it or as it goes out: the larger one */
+    size_t body_len;  /* of the request at most, as the client sent it or as it goes out */
     int64_t max_output; /* of one response, as the request limits it; 0: it does not */
     int64_t choices;    /* responses that it asks for; 0: it does not say, -1: it is not clear */
     bool background;    /* it asks for a response that is read elsewhere */

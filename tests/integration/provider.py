@@ -12,6 +12,7 @@ import dataclasses
 import http.server
 import json
 import threading
+import time
 
 
 @dataclasses.dataclass
@@ -35,12 +36,14 @@ class Fail:
 class Work:
     """An answer of so many tokens, four characters each, that is billed from the moment the request is read: the
     upstream's own count is Provider.billed. It keeps to the limit of the request, for each of its responses.
-    cut: breaks off after this share of the bytes; before_head: waits for it; midway: waits for it after half."""
+    cut: breaks off after this share of the bytes; before_head: waits for it; pause: seconds before the head and after
+    half of the bytes, in which a client may leave."""
     output: int = 1000
     cut: float = None
     before_head: threading.Event = None
-    midway: threading.Event = None
+    pause: float = 0
     silent: bool = False           # reports no usage
+    shown: float = 1               # share of the output that is text; the rest are thoughts that nobody sees
 
 
 @dataclasses.dataclass
@@ -197,7 +200,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.server.owner.billed.append(usage)
         if step.before_head is not None:
             step.before_head.wait(60)
-        whole, stream = format_of(request.path)(Say("word" * each, None if step.silent else usage), request.body)
+        time.sleep(step.pause)
+        whole, stream = format_of(request.path)(Say("word" * int(each * step.shown), None if step.silent else usage), request.body)
         streams = stream is not None and ":generateContent" not in request.path
         data = stream.encode() if streams else json.dumps(whole).encode()
         self.send_response(200)
@@ -208,8 +212,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             self.wfile.write(data[:end // 2])
             self.wfile.flush()
-            if step.midway is not None:
-                step.midway.wait(60)
+            time.sleep(step.pause)
             self.wfile.write(data[end // 2:end])
         except OSError:
             pass
@@ -275,7 +278,7 @@ class Provider:
 # A harness that leaves: calls one after the other, each over a connection of its own that it closes after so many bytes
 # of the answer; 0: before the first, None: never. Prints the statuses; 0 where it did not wait for one.
 LEAVER = r'''
-import json, os, socket, sys, urllib.parse
+import json, os, socket, sys, time, urllib.parse
 calls, path, read, body = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3]), json.loads(sys.argv[4])
 at = urllib.parse.urlsplit(os.environ["CINCH_GATEWAY_URL"])
 statuses = []
@@ -285,6 +288,7 @@ for i in range(calls):
         s.sendall((f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {os.environ['CINCH_GATEWAY_TOKEN']}\r\n"
                    f"Connection: close\r\nContent-Length: {len(data)}\r\n\r\n").encode() + data)
         got = b""
+        time.sleep(0.05 if read == 0 else 0)  # most requests have reached the provider by then
         while read is None or len(got) < read:
             piece = s.recv(min(65536, 65536 if read is None else read - len(got)))
             if not piece:

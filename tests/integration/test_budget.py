@@ -133,8 +133,8 @@ class Leaving(Case):
     def test_streams_that_the_client_cuts(self):
         """Read to the end all the same: the count is exact."""
         for name, (path, body) in self.PATHS.items():
-            with self.subTest(format=name), Provider(Work(output=1500)) as p:
-                r = self.leave(p, "--max-output-tokens", "10000", read=4000, path=path,
+            with self.subTest(format=name), Provider(Work(output=1500, pause=0.1)) as p:
+                r = self.leave(p, "--max-output-tokens", "10000", read=2000, path=path,
                                body={**body, "stream": True, **({"stream_options": {"include_usage": True}}
                                                                if name == "chat" else {})})
                 self.check(r, p, 10000)
@@ -142,7 +142,7 @@ class Leaving(Case):
                 self.assertEqual(r.reason, "budget")
 
     def test_clients_that_leave_before_the_head(self):
-        with Provider(Work(output=1500)) as p:
+        with Provider(Work(output=1500, pause=0.3)) as p:
             path, body = self.PATHS["anthropic"]
             r = self.leave(p, "--max-tokens", "20000", calls=31, read=0, path=path, body=body)
         self.check(r, p, 20000)
@@ -182,7 +182,7 @@ class Leaving(Case):
     def test_a_stream_without_usage(self):
         """Its text says nothing about hidden thoughts."""
         path, body = self.PATHS["chat"]
-        with Provider(Work(output=1500, silent=True)) as p:
+        with Provider(Work(output=1500, silent=True, shown=0.1)) as p:
             r = self.leave(p, "--max-output-tokens", "10000", path=path, body={**body, "stream": True})
         self.check(r, p, 10000)
         self.assertEqual(r.metrics["ext"]["usage"]["wire"]["output"], 10000)
