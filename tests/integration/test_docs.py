@@ -25,6 +25,7 @@ import glob
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -242,9 +243,14 @@ class Page(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.reader.close()
-        left = harness.marked("CINCH_TEST_MARK=" + cls.mark)
-        if left:
-            raise AssertionError(f"{cls.name}: processes are left: {left}")
+        mark = "CINCH_TEST_MARK=" + cls.mark
+        try:
+            harness.wait_until(lambda: not harness.marked(mark), "processes of the page", patience=10)
+        except AssertionError:
+            left = harness.marked(mark)
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+            raise AssertionError(f"{cls.name}: processes are left: {left}") from None
 
     def carry_out(self, step):
         if type(self).lost:
