@@ -71,8 +71,8 @@ enum plan_kind { PLAN_PROGRAM = 1, PLAN_VIEW, PLAN_ENTRY, PLAN_KIND_MAX };
     X(PLAN_OP_LISTEN, "listen", NUMBER, PLAN_IN_V)     /* on 127.0.0.1:number; passed out */     \
     /* files. ROOT comes before all others, CLOSE_ROOT after those that look outside */          \
     X(PLAN_OP_ROOT, "root", SIZE, PLAN_IN_V)         /* an empty tmpfs becomes "/" */            \
-    X(PLAN_OP_TMPFS, "tmpfs", SIZE, PLAN_IN_V)       /* at `to` */                               \
-    X(PLAN_OP_DIR, "dir", PATHS, PLAN_IN_V)          /* `to`, `mode` */                          \
+    X(PLAN_OP_TMPFS, "tmpfs", SIZE, PLAN_IN_VE)      /* at `to` */                               \
+    X(PLAN_OP_DIR, "dir", PATHS, PLAN_IN_VE)         /* `to`, `mode` */                          \
     X(PLAN_OP_SYMLINK, "symlink", PATHS, PLAN_IN_V)  /* `to` points to `from` */                 \
     X(PLAN_OP_FILE, "file", FILE, PLAN_IN_V)         /* `to`, `mode`, `bytes` */                 \
     X(PLAN_OP_BIND, "bind", PATHS, PLAN_IN_VE)       /* `from` appears at `to` */                \

@@ -103,7 +103,8 @@ struct proc_place {
     pid_t (*pid)(const struct proc_place *place, uint32_t ticket); /* of the keeper; 0: not yet */
     void *arg;
     const char *layer;
-    uid_t uid; /* who the program will be outside; descriptors are given to it */
+    bool helper; /* not the agent's: with a home of its own, see sandbox_helper_place() */
+    uid_t uid;   /* who the program will be outside; descriptors are given to it */
     gid_t gid;
 };
 

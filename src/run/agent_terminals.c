@@ -66,7 +66,7 @@ static size_t count(const struct run *run)
 static void drop(void *arg)
 {
     struct terminal *t = arg;
-    const struct errand_host *host = &t->run->tools->host;
+    const struct errand_host *host = &t->run->tools->agent_host;
     struct terminal **at = &t->run->tools->terminals;
     while (*at != t) {
         at = &(*at)->next;
@@ -174,7 +174,7 @@ static int start(struct terminal *t, const struct driver_ask *ask, struct err *e
     struct run *run = t->run;
     char cwd[PATH_MAX];
     struct errand_opts o = {
-        .host = &run->tools->host,
+        .host = &run->tools->agent_host,
         .argv = argv_of(t, ask->terminal->argv),
         .env = ask->terminal->env,
         .cwd = cwd,
@@ -196,7 +196,8 @@ static int create(struct run *run, const struct driver_ask *ask, struct err *e)
 {
     struct run_tools *tools = run->tools;
     const struct driver_terminal_ask *what = ask->terminal;
-    if (tools->host.envp == NULL || tools->closed != NULL || run->cause.reason != REASON_NONE) {
+    if (tools->agent_host.envp == NULL || tools->closed != NULL ||
+        run->cause.reason != REASON_NONE) {
         return ERR(e, ERR_CANCELLED, "the run is over");
     }
     if (count(run) >= AGENT_TERMINALS_MAX) {
@@ -219,7 +220,7 @@ static int create(struct run *run, const struct driver_ask *ask, struct err *e)
         return r;
     }
     tools->terminals = t;
-    tools->host.began(tools->host.arg);
+    tools->agent_host.began(tools->agent_host.arg);
     return 0;
 }
 

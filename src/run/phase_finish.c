@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "record/redact.h"
 #include "run/harness_session.h"
+#include "run/helper_environment.h"
 #include "run/holon.h"
 #include "run/run_error.h"
 #include "run/run_priv.h"
@@ -171,6 +172,7 @@ static void reclaim_record(struct run *run)
 
 int phase_collect(struct run *run, struct err *e)
 {
+    struct err why;
     reclaim_record(run);
     if (run->cause.reason != REASON_NONE && run->settings.profile != NULL) {
         struct json *detail = json_object(run->arena);
@@ -187,9 +189,11 @@ int phase_collect(struct run *run, struct err *e)
     run_collect_workspace(run);
     disk_judge(run); /* making the patch needs room, too */
     auth_inspect(run);
+    if (file_remove_tree(run->record.dir.dir_fd, HELPER_HOME, &why) < 0) {
+        run_warn(run, "'%s' could not be removed: %s", HELPER_HOME, why.msg);
+    }
     /* The private home held the agent's own files, some of which may hold what no record should. */
     if (run->paths.home != NULL && !run->opts->keep_home) {
-        struct err why;
         /* By the descriptor: the agent may have put a link to something else under our path. */
         if (file_remove_tree(run->record.dir.dir_fd, "home", &why) < 0) {
             run_warn(run, "the run's home could not be removed: %s", why.msg);

@@ -14,6 +14,7 @@
 #include "io/loop.h"
 #include "record/recover.h"
 #include "record/rundir.h"
+#include "run/helper_environment.h"
 #include "run/holon.h"
 #include "run/image.h"
 #include "run/run_session.h"
@@ -225,8 +226,8 @@ int run_recover(const char *dir, enum reason *ret_reason, struct err *e)
     cgroup_sweep();
     /* The workspace stays for a look, whatever was asked for: it is all there is of the agent's
      * work. What was only needed while it was looked at goes. */
-    static const char *const leftovers[] = { "home", "work/scratch", "work/copies", HOLON_INPUT,
-                                             IMAGE_DOOR };
+    static const char *const leftovers[] = { "home",        HELPER_HOME, "work/scratch",
+                                             "work/copies", HOLON_INPUT, IMAGE_DOOR };
     r = replay(absolute, e);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(leftovers); i++) {
         char path[PATH_MAX];

@@ -9,6 +9,7 @@
 #include "io/loop.h"
 #include "run/agent_files.h"
 #include "run/agent_terminals.h"
+#include "run/helper_environment.h"
 #include "run/run_session.h"
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
@@ -64,7 +65,7 @@ static bool asks(const struct run *run)
 
 /* --- admit --- */
 
-static bool place(void *arg, const char *layer, struct proc_place *ret)
+static bool agent_place(void *arg, const char *layer, struct proc_place *ret)
 {
     struct run *run = arg;
     struct sandbox *box = confine_sandbox(run);
@@ -72,6 +73,17 @@ static bool place(void *arg, const char *layer, struct proc_place *ret)
         return false;
     }
     *ret = sandbox_place(box, layer);
+    return true;
+}
+
+static bool helper_place(void *arg, const char *layer, struct proc_place *ret)
+{
+    struct run *run = arg;
+    struct sandbox *box = confine_sandbox(run);
+    if (box == NULL) {
+        return false;
+    }
+    *ret = sandbox_helper_place(box, layer);
     return true;
 }
 
@@ -352,7 +364,7 @@ int tools_admit(struct run *run, struct err *e)
     t->host = (struct errand_host) {
         .loop = run->loop,
         .orphans = run->opts->orphans,
-        .place = place,
+        .place = helper_place,
         .arg = run,
         .cwd = run->settings.workspace,
         .began = errand_began,
@@ -391,16 +403,35 @@ const struct gateway_mount *tools_door(const struct run *run)
 
 /* The agent's environment without what leads to the gateway; only those inside are led to listed
  * hosts. */
-static int make_environment(struct run *run, struct err *e)
+static int make_agent_host(struct run *run, struct err *e)
 {
     struct run_tools *t = run->tools;
-    int r = launch_environment(run, NULL, &t->environment, e);
-    t->host.inside_env = gateway_proxy_environment(run);
-    t->host.envp = (const char *const *)t->environment.envp;
+    int r = launch_environment(run, NULL, &t->agent_environment, e);
+    t->agent_host = t->host;
+    t->agent_host.place = agent_place;
+    t->agent_host.envp = (const char *const *)t->agent_environment.envp;
+    t->agent_host.inside_env = gateway_proxy_environment(run);
+    t->agent_host.left_out = NULL;
+    return r;
+}
+
+static int make_hosts(struct run *run, struct err *e)
+{
+    struct run_tools *t = run->tools;
+    struct helper_environment env;
+    bool confined = confine_sandbox(run) != NULL;
+    int r = helper_environment_make(run, &env, e);
+    if (r < 0) {
+        return r;
+    }
+    t->host.envp = env.envp;
+    t->host.inside_env = env.inside;
+    t->host.left_out = env.left_out;
     /* The agent's view: without a sandbox that is another directory than the user named. */
     t->host.cwd = run->settings.workspace;
-    t->host.outside_cwd = confine_sandbox(run) == NULL ? NULL : run->paths.artifacts;
-    return r;
+    t->host.outside_cwd = confined ? run->paths.artifacts : NULL;
+    t->host.judge_cwd = confined ? env.home : NULL;
+    return make_agent_host(run, e);
 }
 
 void tools_go_on_opened(void *arg)
@@ -428,7 +459,7 @@ void tools_open(struct run *run, void (*then)(struct run *run))
         return;
     }
     t->opened = then;
-    int r = make_environment(run, &e);
+    int r = make_hosts(run, &e);
     if (r == 0 && t->bridge != NULL) {
         r = run_txns_open(run, &t->txns, &e);
     }

@@ -23,10 +23,12 @@ struct toolserver;
 
 struct run_tools {
     struct section_rendering at_start; /* what the agent knew before it opened sections */
-    struct errand_host host;
-    struct environment environment; /* of programs that we start: without the agent's token */
-    struct guard *guard;            /* NULL: no policies */
-    struct feedback *feedback;      /* NULL: none */
+    struct errand_host host;           /* of programs beside the agent */
+    /* Of programs that the agent has us start: in its own home. Neither has the agent's token. */
+    struct errand_host agent_host;
+    struct environment agent_environment;
+    struct guard *guard;       /* NULL: no policies */
+    struct feedback *feedback; /* NULL: none */
     struct completion *completion;
     struct completion_check *checking; /* NULL: nothing is being checked */
     struct judging *judging;           /* who waits for that */

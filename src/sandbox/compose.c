@@ -109,7 +109,8 @@ static void decide_who(struct compose *c)
 
 int compose_check_path(const char *path, struct err *e)
 {
-    static const char *const ours[] = { "/", "/proc", "/dev", MOUNTS_OWN, MOUNTS_HOST };
+    static const char *const ours[] = { "/",        "/proc",     "/dev",
+                                        MOUNTS_OWN, MOUNTS_HOST, SANDBOX_HELPER_HOME };
     if (path[0] != '/') {
         return ERR(e, ERR_CONFIG, "sandbox: '%s' is not an absolute path", path);
     }
@@ -406,7 +407,7 @@ static bool is_writable(const struct compose *c, const struct compose_grant *g)
            (g->kind == GRANT_WORKSPACE && c->policy->mode != SANDBOX_READ_ONLY);
 }
 
-static void draft_landlock(struct draft *d)
+static void draft_landlock(struct draft *d, bool helper)
 {
     static const char *const writable[] = { "/tmp", "/var/tmp", "/run", "/dev", "/proc" };
     const struct compose *c = d->c;
@@ -423,6 +424,9 @@ static void draft_landlock(struct draft *d)
     if (c->policy->home == NULL) {
         draft_rule(d, all, c->who.home);
     }
+    if (helper) {
+        draft_rule(d, all, SANDBOX_HELPER_HOME);
+    }
     for (size_t i = 0; i < c->n_grants; i++) {
         if (is_writable(c, &c->grants[i])) {
             draft_rule(d, all, c->grants[i].path);
@@ -430,7 +434,19 @@ static void draft_landlock(struct draft *d)
     }
 }
 
-int compose_entry(const struct compose *c, const char *layer, struct buf *out, struct err *e)
+/* A home that nobody has written to before. The account names it, too: some programs do not look at
+ * HOME. */
+static void draft_helper_home(struct draft *d)
+{
+    struct plan_size size = { .bytes = compose_tmp_bytes(d->c), .inodes = 1 << 20 };
+    d->rc =
+        d->rc < 0 ? d->rc : plan_add_size(d->b, PLAN_OP_TMPFS, &size, SANDBOX_HELPER_HOME, d->e);
+    draft_dir(d, SANDBOX_HELPER_HOME, 0700, true);
+    draft_bind(d, OWN_HELPER_PASSWD, "/etc/passwd", PLAN_INSIDE | PLAN_SHALLOW);
+}
+
+int compose_entry(const struct compose *c, const char *layer, bool helper, struct buf *out,
+                  struct err *e)
 {
     struct draft d = { .c = c, .b = out, .e = e };
     d.rc = plan_begin(out, PLAN_ENTRY, e);
@@ -440,12 +456,15 @@ int compose_entry(const struct compose *c, const char *layer, struct buf *out, s
     if (layer != NULL) {
         draft_layer(&d, layer);
     }
+    if (helper) {
+        draft_helper_home(&d);
+    }
     draft_number(&d, PLAN_OP_PROC, c->policy->allow_nested);
     draft_text(&d, PLAN_OP_HIDE, MOUNTS_OWN);
     draft_identity(&d);
     draft_limits(&d);
     if (c->landlock > 0 && !c->policy->allow_nested && !compose_without(c, SANDBOX_LANDLOCK)) {
-        draft_landlock(&d);
+        draft_landlock(&d, helper);
     }
     if (d.rc == 0 && !compose_without(c, SANDBOX_SYSCALLS)) {
         bool setgid = c->policy->allow_setgid && !c->who.root;

@@ -10,7 +10,7 @@
  *                                                  what every view has
  *   compose_init(&c, arena, options, e);           checks policy and view, gathers what is shown
  *   compose_view(&c, &buf, e);                     for the holder: the rest
- *   compose_entry(&c, layer, &buf, e);             for each keeper
+ *   compose_entry(&c, layer, helper, &buf, e);     for each keeper
  *
  * `without` are guarantees to leave out because this machine cannot give them; it may be changed
  * between calls.
@@ -69,7 +69,7 @@ int compose_leave(const struct compose *c, struct buf *out, struct err *e) MUST_
 int compose_init(struct compose *c, struct arena *a, const struct sandbox_opts *o,
                  struct err *e) MUST_USE;
 int compose_view(const struct compose *c, struct buf *out, struct err *e) MUST_USE;
-int compose_entry(const struct compose *c, const char *layer, struct buf *out,
+int compose_entry(const struct compose *c, const char *layer, bool helper, struct buf *out,
                   struct err *e) MUST_USE;
 bool compose_without(const struct compose *c, enum sandbox_guarantee g);
 

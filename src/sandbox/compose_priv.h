@@ -22,6 +22,8 @@ struct draft {
 #define OWN_LAYER     MOUNTS_OWN "/layer"
 #define OWN_WORKSPACE MOUNTS_OWN "/workspace"
 #define OWN_TRIAL     MOUNTS_OWN "/trial"
+/* /etc/passwd of programs beside the agent */
+#define OWN_HELPER_PASSWD MOUNTS_OWN "/passwd.helper"
 
 void draft_number(struct draft *d, enum plan_op op, uint32_t number);
 void draft_text(struct draft *d, enum plan_op op, const char *text);
@@ -46,6 +48,8 @@ void draft_protect(struct draft *d);
 bool compose_below(const char *path, const char *dir); /* or the same */
 /* Where a path outside is in the view. */
 const char *compose_seen(const struct compose *c, const char *path);
+/* Of /tmp and the like. */
+uint64_t compose_tmp_bytes(const struct compose *c);
 int compose_check_path(const char *path, struct err *e) MUST_USE;
 /* With upper and work in the directory `layer`. */
 const char *compose_overlay_options(const struct compose *c, const char *lower, const char *layer,

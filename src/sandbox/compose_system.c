@@ -38,18 +38,25 @@ static void draft_programs(struct draft *d)
     }
 }
 
-static void draft_accounts(struct draft *d)
+static void draft_passwd(struct draft *d, const char *to, const char *home)
 {
     const struct compose_who *w = &d->c->who;
-    struct arena *a = d->c->arena;
-    draft_file(d, "/etc/passwd",
-               arena_printf(a,
+    draft_file(d, to,
+               arena_printf(d->c->arena,
                             "root:x:0:0:root:/root:/usr/sbin/nologin\n"
                             "%s:x:%u:%u:%s:%s:/bin/sh\n"
                             "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-                            w->name, w->inside_uid, w->inside_gid, w->name, w->home));
+                            w->name, w->inside_uid, w->inside_gid, w->name, home));
+}
+
+static void draft_accounts(struct draft *d)
+{
+    const struct compose_who *w = &d->c->who;
+    draft_passwd(d, "/etc/passwd", w->home);
+    draft_passwd(d, OWN_HELPER_PASSWD, SANDBOX_HELPER_HOME);
     draft_file(d, "/etc/group",
-               arena_printf(a, "root:x:0:\n%s:x:%u:\nnogroup:x:65534:\n", w->name, w->inside_gid));
+               arena_printf(d->c->arena, "root:x:0:\n%s:x:%u:\nnogroup:x:65534:\n", w->name,
+                            w->inside_gid));
 }
 
 /* What the host has of these is public: tables, certificates, the loader's cache. A list of what to
@@ -127,6 +134,7 @@ void draft_person(struct draft *d)
         draft_dir(d, OWN_PRIVATE "/home", 0700, true);
         draft_bind(d, OWN_PRIVATE "/home", d->c->who.home, PLAN_INSIDE | PLAN_WRITABLE);
     }
+    draft_dir(d, SANDBOX_HELPER_HOME, 0555, false);
 }
 
 void draft_system(struct draft *d)

@@ -38,10 +38,14 @@ static void draft_namespaces(struct draft *d)
     }
 }
 
+uint64_t compose_tmp_bytes(const struct compose *c)
+{
+    return c->policy->tmp == 0 ? SANDBOX_TMP_DEFAULT : c->policy->tmp;
+}
+
 static void draft_root(struct draft *d)
 {
-    uint64_t bytes = d->c->policy->tmp == 0 ? SANDBOX_TMP_DEFAULT : d->c->policy->tmp;
-    struct plan_size size = { .bytes = bytes, .inodes = 1 << 20 };
+    struct plan_size size = { .bytes = compose_tmp_bytes(d->c), .inodes = 1 << 20 };
     d->rc = d->rc < 0 ? d->rc : plan_add_size(d->b, PLAN_OP_ROOT, &size, "/", d->e);
     d->rc = d->rc < 0 ? d->rc : plan_add_size(d->b, PLAN_OP_TMPFS, &size, OWN_PRIVATE, d->e);
     draft_dir(d, OWN_SCRATCH, 0700, false);

@@ -44,6 +44,7 @@ struct member {
     int control;       /* kept until the view stands: it may have to be built again; -1 */
     bool sent;         /* the holder has been asked */
     const char *layer; /* in the arena */
+    bool helper;
     void (*on_gone)(void *arg, int status, const struct err *why); /* NULL: nobody wants to know */
     void *arg;
 };
@@ -116,7 +117,7 @@ static int send_entry(struct sandbox *s, struct member *m, struct err *e)
     CLEANUP(fd) int plan_fd = -1;
     int fds[CONTROL_FDS_MAX];
     size_t n = 2;
-    int rc = compose_entry(&s->compose, m->layer, &plan, e);
+    int rc = compose_entry(&s->compose, m->layer, m->helper, &plan, e);
     rc = rc < 0 ? rc : plan_seal(buf_str(&plan), &plan_fd, e);
     if (rc < 0) {
         return rc;
@@ -145,6 +146,7 @@ static int enter(const struct proc_place *place, int control,
         .id = ++s->last_id,
         .control = fcntl(control, F_DUPFD_CLOEXEC, 0),
         .layer = place->layer == NULL ? NULL : arena_dup(s->arena, str_of(place->layer)),
+        .helper = place->helper,
         .on_gone = on_gone,
         .arg = arg,
     };
@@ -205,6 +207,13 @@ struct proc_place sandbox_place(struct sandbox *s, const char *layer)
         .uid = own ? geteuid() : s->compose.who.uid,
         .gid = own ? getegid() : s->compose.who.gid,
     };
+}
+
+struct proc_place sandbox_helper_place(struct sandbox *s, const char *layer)
+{
+    struct proc_place place = sandbox_place(s, layer);
+    place.helper = true;
+    return place;
 }
 
 /* --- the view --- */
@@ -429,7 +438,7 @@ static int send_hold(struct sandbox *s, struct err *e)
     rc = rc < 0 ? rc : buf_append(&all, s->leave, e);
     rc = rc < 0 ? rc : buf_append(&all, buf_str(&view), e);
     buf_reset(&view);
-    rc = rc < 0 ? rc : compose_entry(&s->compose, NULL, &view, e);
+    rc = rc < 0 ? rc : compose_entry(&s->compose, NULL, false, &view, e);
     rc = rc < 0 ? rc : buf_append(&all, buf_str(&view), e);
     if (rc == 0) {
         sha256_hex(buf_str(&all), s->report.plan_sha256);

@@ -70,6 +70,9 @@ struct sandbox;
 /* In front of a layer: a directory that stands for the workspace, no overlay. */
 #define SANDBOX_LAYER_BIND "="
 
+/* HOME of programs that work beside the agent; an empty read-only directory for the agent. */
+#define SANDBOX_HELPER_HOME "/.helper"
+
 /* Lower directories of one view; far below what the kernel takes. */
 #define SANDBOX_LOWER_MAX 8
 
@@ -149,6 +152,9 @@ struct sandbox *sandbox_free(struct sandbox *s);
 
 /* For proc_opts.place; valid until sandbox_free(). layer NULL: the view as it is. */
 struct proc_place sandbox_place(struct sandbox *s, const char *layer);
+/* The same for programs that work beside the agent: SANDBOX_HELPER_HOME is writable and empty when
+ * the program starts, no other program sees it, and it is gone when the program has ended. */
+struct proc_place sandbox_helper_place(struct sandbox *s, const char *layer);
 
 /* How often programs inside tried to reach what has no way there, while the network is none or
  * goes through the proxy; 0 where it is open, -1 when it is not known. */

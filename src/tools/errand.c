@@ -273,6 +273,12 @@ static int find_program(const struct errand_opts *o, const char *cwd, bool place
     if (rc == 0 && placed && out[0] != '/') {
         return ERR(e, ERR_NOTFOUND, "program '%s' was found by a relative entry of PATH", name);
     }
+    if (rc == -ERR_NOTFOUND && o->host->left_out != NULL && strchr(name, '/') == NULL) {
+        return ERR(e, ERR_NOTFOUND,
+                   "program '%s' not found in PATH without the entries that the agent can write "
+                   "(%s): name it by its path",
+                   name, o->host->left_out);
+    }
     return rc;
 }
 

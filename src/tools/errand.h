@@ -41,6 +41,10 @@ struct errand_host {
     /* Where programs work that run beside a sandbox: the workspace as they see it would be the
      * user's own tree. NULL: at cwd. */
     const char *outside_cwd;
+    /* The same for programs that judge the agent: nothing that it can write to. NULL: at cwd. */
+    const char *judge_cwd;
+    /* Entries of PATH that were left out because the agent can write there; NULL: none. */
+    const char *left_out;
     /* An errand was started; nothing of it is left. NULL: nobody counts. */
     void (*began)(void *arg);
     void (*over)(void *arg);

@@ -65,6 +65,7 @@ struct errand *errand_spec_start(const struct errand_spec *s, const struct erran
     int r = errand_start(&(struct errand_opts) { .host = host,
                                                  .argv = s->argv,
                                                  .outside = s->outside,
+                                                 .cwd = s->outside ? host->judge_cwd : NULL,
                                                  .input = input,
                                                  .max_output = s->max_output,
                                                  .timeout = s->timeout,

@@ -85,14 +85,19 @@ static void draw_view(struct drawn *d)
     walk_on(d, PLAN_VIEW);
 }
 
-static void draw_entry(struct drawn *d, const char *layer)
+static void draw_entry_of(struct drawn *d, const char *layer, bool helper)
 {
     d->compose = (struct compose) { 0 };
     assert_int_equal(compose_init(&d->compose, d->arena, &d->opts, NULL), 0);
     buf_reset(&d->buf);
-    assert_int_equal(compose_entry(&d->compose, layer, &d->buf, NULL), 0);
+    assert_int_equal(compose_entry(&d->compose, layer, helper, &d->buf, NULL), 0);
     d->n = 0;
     walk_on(d, PLAN_ENTRY);
+}
+
+static void draw_entry(struct drawn *d, const char *layer)
+{
+    draw_entry_of(d, layer, false);
 }
 
 /* Where an operation on `to` stands; RECORDS_MAX: nowhere. */
@@ -248,6 +253,19 @@ static void an_entry_ends_with_the_filter(void **state)
     assert_true(bounded);
 }
 
+static void only_helpers_have_the_helper_home(void **state)
+{
+    struct drawn *d = *state;
+    draw_entry(d, NULL);
+    assert_int_equal(where(d, PLAN_OP_TMPFS, SANDBOX_HELPER_HOME), RECORDS_MAX);
+    assert_int_equal(where(d, PLAN_OP_BIND, "/etc/passwd"), RECORDS_MAX);
+    draw_entry_of(d, NULL, true);
+    assert_true(where(d, PLAN_OP_TMPFS, SANDBOX_HELPER_HOME) <
+                where(d, PLAN_OP_DIR, SANDBOX_HELPER_HOME));
+    assert_true(where(d, PLAN_OP_DIR, SANDBOX_HELPER_HOME) < RECORDS_MAX);
+    assert_true(where(d, PLAN_OP_BIND, "/etc/passwd") < RECORDS_MAX);
+}
+
 static void nesting_has_its_own_filter_and_no_landlock(void **state)
 {
     struct drawn *d = *state;
@@ -270,7 +288,7 @@ static void layers_have_harmless_names(void **state)
     draw_entry(d, "disk/7");
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         buf_reset(&d->buf);
-        assert_int_equal(compose_entry(&d->compose, bad[i], &d->buf, NULL), -ERR_BUG);
+        assert_int_equal(compose_entry(&d->compose, bad[i], false, &d->buf, NULL), -ERR_BUG);
     }
 }
 
@@ -317,6 +335,7 @@ int main(void)
         T(a_read_only_workspace_is),
         T(an_overlay_is_mounted_over_copies_of_its_layers),
         T(an_entry_ends_with_the_filter),
+        T(only_helpers_have_the_helper_home),
         T(nesting_has_its_own_filter_and_no_landlock),
         T(layers_have_harmless_names),
         T(impossible_wishes_are_refused),
