@@ -19,6 +19,7 @@
 #include "run/image.h"
 #include "run/project_config.h"
 #include "run/run_priv.h"
+#include "run/shared_home.h"
 #include "sandbox/container.h"
 
 /* --- policy --- */
@@ -418,8 +419,8 @@ static bool writes_in_private(const struct run *run)
     struct stat st;
     bool own_tree = c->view.bind != NULL && strcmp(c->view.bind, c->view.path) == 0;
     bool granted = c->policy.write != NULL && c->policy.write[0] != NULL;
-    return !own_tree && !granted && run->settings.home == HOME_PRIVATE &&
-           fstat(run->record.dir.dir_fd, &st) == 0 && (st.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+    return !own_tree && !granted && fstat(run->record.dir.dir_fd, &st) == 0 &&
+           (st.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
 
 static int show(struct run *run, struct err *e)
@@ -429,6 +430,10 @@ static int show(struct run *run, struct err *e)
         c->view.path = c->view.bind = run->settings.workspace;
     }
     c->policy.home = home_of(run);
+    int r = shared_home_open(run, &c->policy.home_layer, e);
+    if (r < 0) {
+        return r;
+    }
     c->policy.allow_setgid = writes_in_private(run);
     struct sandbox_opts opts = {
         .policy = &c->policy,
@@ -441,7 +446,7 @@ static int show(struct run *run, struct err *e)
         .listen_port = (uint16_t)c->port,
         .port = *port_of(run),
     };
-    int r = file_mkdirs(AT_FDCWD, run->paths.artifacts, 0700, e);
+    r = file_mkdirs(AT_FDCWD, run->paths.artifacts, 0700, e);
     if (r == 0 && c->box == NULL) {
         r = sandbox_start(run->loop, &opts, &c->box, e);
     }

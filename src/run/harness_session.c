@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "record/redact.h"
 #include "run/run_priv.h"
+#include "run/shared_home.h"
 
 #define KEPT_DIR  "session/harness"
 #define KEPT_NOTE "session/harness.json" /* whose conversation, which, and where it was had */
@@ -31,6 +32,7 @@ struct walk {
     struct run *run;
     int to;          /* root of the copies; -1: none, lines are counted */
     bool clean;      /* they go into the record */
+    bool replace;    /* they go to where they came from */
     size_t n, bytes; /* so far */
     struct str words;
     size_t found;
@@ -75,8 +77,8 @@ static const char *new_name(const struct walk *w, struct arena *a, const char *p
 {
     const struct profile *p = w->run->settings.profile;
     struct str base = path_base(str_of(path));
-    if (w->clean || p->session_from == NULL || !str_starts(base, str_of(p->session_from)) ||
-        str_starts(base, str_of(p->session_to))) {
+    if (w->clean || w->replace || p->session_from == NULL ||
+        !str_starts(base, str_of(p->session_from)) || str_starts(base, str_of(p->session_to))) {
         return path;
     }
     size_t dir = strlen(path) - base.len;
@@ -123,7 +125,8 @@ static int take_file(struct walk *w, int from, const char *name, const char *pat
     w->n++;
     w->bytes += bytes.len;
     const char *target = new_name(w, a, path);
-    return !w->clean && file_exists(w->to, target) ? 0 : write_copy(w, target, text, e);
+    bool there = !w->clean && !w->replace && file_exists(w->to, target);
+    return there ? 0 : write_copy(w, target, text, e);
 }
 
 /* --- the walk --- */
@@ -190,9 +193,11 @@ static int visit_all(struct walk *w, int from, struct err *e)
     return r;
 }
 
+/* Of a shared home, what the harness changed. */
 static int open_home(const struct run *run)
 {
-    return openat(run->record.dir.dir_fd, "home", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const char *name = run->confine.policy.home_layer == NULL ? "home" : SHARED_HOME_UPPER;
+    return openat(run->record.dir.dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 size_t harness_session_count(struct run *run, struct str words)
@@ -247,6 +252,12 @@ void harness_session_keep(struct run *run)
     if (r < 0) {
         run_warn(run, "the conversation cannot be gone on with: %s", e.msg);
     }
+}
+
+int harness_session_write_back(struct run *run, int layer, int home, struct err *e)
+{
+    struct walk w = { .run = run, .to = home, .replace = true };
+    return visit_all(&w, layer, e);
 }
 
 /* --- go on --- */

@@ -33,3 +33,5 @@ int harness_session_put(struct run *run, struct err *e) MUST_USE;
 size_t harness_session_count(struct run *run, struct str words);
 /* A failure only warns. */
 void harness_session_keep(struct run *run);
+/* Files of conversations that were changed in the layer of a shared home, into that home. */
+int harness_session_write_back(struct run *run, int layer, int home, struct err *e) MUST_USE;

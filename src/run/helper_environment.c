@@ -98,12 +98,21 @@ static bool is_in_writable_place(const struct run *run, const char *path)
     return false;
 }
 
+/* With a shared home the agent has a layer over it, except on directories that PATH names: they are
+ * shown read-only where they exist (sandbox/reach.h). */
+static bool is_in_shared_home(const struct run *run, const char *path)
+{
+    const char *home = run->settings.home == HOME_SHARED ? getenv("HOME") : NULL;
+    return is_below(path, home) && (is_below(home, path) || !file_is_dir(AT_FDCWD, path));
+}
+
 /* By its name or by where it leads. A relative entry is below the workspace. */
 static bool is_writable(const struct run *run, const char *path)
 {
     char real[PATH_MAX];
-    return path[0] != '/' || is_in_writable_place(run, path) ||
-           (realpath(path, real) != NULL && is_in_writable_place(run, real));
+    return path[0] != '/' || is_in_writable_place(run, path) || is_in_shared_home(run, path) ||
+           (realpath(path, real) != NULL &&
+            (is_in_writable_place(run, real) || is_in_shared_home(run, real)));
 }
 
 /* --- variables --- */

@@ -12,6 +12,7 @@
 #include "run/run_error.h"
 #include "run/run_priv.h"
 #include "run/run_session.h"
+#include "run/shared_home.h"
 
 /* --- parse --- */
 
@@ -184,6 +185,7 @@ int phase_collect(struct run *run, struct err *e)
     drop_setid(run);
     run_session_save(run);
     harness_session_keep(run);
+    shared_home_close(run);
     holon_collect(run);
     output_collect(run);
     run_collect_workspace(run);

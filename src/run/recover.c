@@ -18,6 +18,7 @@
 #include "run/holon.h"
 #include "run/image.h"
 #include "run/run_session.h"
+#include "run/shared_home.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/sandbox.h"
 #include "workspace/txn.h"
@@ -226,8 +227,9 @@ int run_recover(const char *dir, enum reason *ret_reason, struct err *e)
     cgroup_sweep();
     /* The workspace stays for a look, whatever was asked for: it is all there is of the agent's
      * work. What was only needed while it was looked at goes. */
-    static const char *const leftovers[] = { "home",        HELPER_HOME, "work/scratch",
-                                             "work/copies", HOLON_INPUT, IMAGE_DOOR };
+    static const char *const leftovers[] = { "home",         HELPER_HOME,   SHARED_HOME_LAYER,
+                                             "work/scratch", "work/copies", HOLON_INPUT,
+                                             IMAGE_DOOR };
     r = replay(absolute, e);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(leftovers); i++) {
         char path[PATH_MAX];

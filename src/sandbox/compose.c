@@ -223,13 +223,14 @@ static int by_path(const void *a, const void *b)
     return order != 0 ? order : (int)x->kind - (int)y->kind;
 }
 
-/* What was only guessed to be needed and is shown by something else costs a mount for nothing. */
+/* What was only guessed to be needed and is shown by something else costs a mount for nothing. Not
+ * below a home with a layer: where PATH leads to, nothing can be written. */
 static bool is_needless(const struct compose *c, const struct compose_grant *g)
 {
     for (size_t i = 0; g->optional && g->kind == GRANT_READ && i < c->n_grants; i++) {
         const struct compose_grant *other = &c->grants[i];
-        if (other->kind != GRANT_LINK && strcmp(other->path, g->path) != 0 &&
-            compose_below(g->path, other->path)) {
+        if (other->kind != GRANT_LINK && other->kind != GRANT_HOME &&
+            strcmp(other->path, g->path) != 0 && compose_below(g->path, other->path)) {
             return true;
         }
     }
@@ -259,7 +260,7 @@ static int gather(struct compose *c, struct err *e)
     rc = rc < 0 ? rc : add_own_read(c, e);
     rc = rc < 0 ? rc : add_list(c, c->opts->own_write, GRANT_WRITE, e);
     if (rc == 0 && p->home != NULL) {
-        rc = add_grant(c, p->home, GRANT_WRITE, false, e);
+        rc = add_grant(c, p->home, p->home_layer == NULL ? GRANT_WRITE : GRANT_HOME, false, e);
     }
     if (rc == 0 && c->view != NULL) {
         rc = add_grant(c, c->view->path, GRANT_WORKSPACE, true, e);
@@ -403,7 +404,7 @@ static void draft_rule(struct draft *d, uint64_t access, const char *path)
 
 static bool is_writable(const struct compose *c, const struct compose_grant *g)
 {
-    return g->kind == GRANT_WRITE ||
+    return g->kind == GRANT_WRITE || g->kind == GRANT_HOME ||
            (g->kind == GRANT_WORKSPACE && c->policy->mode != SANDBOX_READ_ONLY);
 }
 

@@ -42,7 +42,7 @@ struct compose_who {
 /* What is made visible at the path that it has outside. */
 struct compose_grant {
     const char *path;
-    enum { GRANT_LINK, GRANT_READ, GRANT_WRITE, GRANT_WORKSPACE } kind;
+    enum { GRANT_LINK, GRANT_READ, GRANT_HOME, GRANT_WRITE, GRANT_WORKSPACE } kind;
     bool optional;
 };
 
@@ -74,7 +74,7 @@ int compose_entry(const struct compose *c, const char *layer, bool helper, struc
 bool compose_without(const struct compose *c, enum sandbox_guarantee g);
 
 /* The mode of an overlay in a plan: which one a machine refused. */
-enum compose_overlay { COMPOSE_OVERLAY_VIEW, COMPOSE_OVERLAY_TRIAL };
+enum compose_overlay { COMPOSE_OVERLAY_VIEW, COMPOSE_OVERLAY_TRIAL, COMPOSE_OVERLAY_HOME };
 
 /* The version of Landlock that is switched on; 0: none. */
 int compose_landlock_version(void);

@@ -22,6 +22,8 @@ struct draft {
 #define OWN_LAYER     MOUNTS_OWN "/layer"
 #define OWN_WORKSPACE MOUNTS_OWN "/workspace"
 #define OWN_TRIAL     MOUNTS_OWN "/trial"
+#define OWN_HOME      MOUNTS_OWN "/home.lower"
+#define OWN_HOME_UP   MOUNTS_OWN "/home.layer"
 /* /etc/passwd of programs beside the agent */
 #define OWN_HELPER_PASSWD MOUNTS_OWN "/passwd.helper"
 

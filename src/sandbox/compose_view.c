@@ -72,6 +72,23 @@ static void draft_workspace(struct draft *d)
     draft_bind(d, v->path, OWN_WORKSPACE, PLAN_INSIDE | PLAN_WRITABLE | PLAN_SHALLOW);
 }
 
+/* The user's home as it is, with a private layer on top. Directories below cannot be moved
+ * (redirect_dir=off): what is mounted there, to hide it or to keep it from being changed, would be
+ * moved along. */
+static void draft_home(struct draft *d)
+{
+    const struct sandbox_policy *policy = d->c->policy;
+    struct plan_paths p = { .flags = PLAN_WRITABLE, .mode = COMPOSE_OVERLAY_HOME };
+    const char *kind = d->c->who.root ? "redirect_dir=off,metacopy=off" : "userxattr";
+    const char *options = arena_printf(
+        d->c->arena, "lowerdir=%s,upperdir=%s/upper,workdir=%s/work,index=off,%s,volatile",
+        OWN_HOME, OWN_HOME_UP, OWN_HOME_UP, kind);
+    draft_bind_shown(d, policy->home, OWN_HOME, PLAN_SHALLOW);
+    draft_bind_shown(d, policy->home_layer, OWN_HOME_UP, PLAN_WRITABLE | PLAN_SHALLOW);
+    d->rc =
+        d->rc < 0 ? d->rc : plan_add_paths(d->b, PLAN_OP_OVERLAY, &p, options, policy->home, d->e);
+}
+
 /* A layer on the workspace as transactions will have them: the kernel may refuse it although the
  * view stands, because it takes only so many overlays on top of each other. */
 static void draft_trial(struct draft *d)
@@ -200,6 +217,8 @@ static void draft_grants(struct draft *d)
         const struct compose_grant *g = &d->c->grants[i];
         if (g->kind == GRANT_WORKSPACE) {
             draft_workspace(d);
+        } else if (g->kind == GRANT_HOME) {
+            draft_home(d);
         } else if (g->kind == GRANT_LINK) {
             draft_link(d, g->path);
         } else {
@@ -210,7 +229,8 @@ static void draft_grants(struct draft *d)
     }
 }
 
-/* What a home holds that is nobody's business, also when the home as a whole may be seen. */
+/* Credentials, browser profiles and histories in a home: hidden also when the home as a whole is
+ * shown. docs/task.md lists them. */
 static const char *const secrets[] = {
     ".ssh",
     ".aws",
@@ -220,13 +240,48 @@ static const char *const secrets[] = {
     ".docker",
     ".netrc",
     ".pypirc",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pgpass",
+    ".my.cnf",
+    ".mylogin.cnf",
+    ".vault-token",
     ".git-credentials",
+    ".terraform.d/credentials.tfrc.json",
+    ".terraformrc",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".m2/settings.xml",
+    ".m2/settings-security.xml",
+    ".gradle/gradle.properties",
     ".config/gh",
+    ".config/glab-cli",
     ".config/gcloud",
+    ".config/git/credentials",
+    ".config/rclone",
+    ".config/hub",
+    ".config/op",
+    ".config/containers/auth.json",
     ".password-store",
     ".local/share/keyrings",
+    ".local/share/kwalletd",
     ".mozilla",
+    ".thunderbird",
     ".config/google-chrome",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".bash_history",
+    ".zsh_history",
+    ".local/share/fish/fish_history",
+    ".python_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".mysql_history",
+    ".sqlite_history",
+    ".rediscli_history",
+    ".lesshst",
 };
 
 static bool is_shown(const struct compose *c, const char *path)
@@ -242,6 +297,19 @@ static bool is_shown(const struct compose *c, const char *path)
     return shown;
 }
 
+/* Users who keep such files elsewhere have a link in their home, and nothing is mounted on a link:
+ * where it leads to, as the view names it. NULL: there is nothing. */
+static const char *resolve_in_home(struct arena *a, const char *home, const char *path)
+{
+    char real[PATH_MAX];
+    char real_home[PATH_MAX];
+    if (realpath(path, real) == NULL || realpath(home, real_home) == NULL) {
+        return NULL;
+    }
+    return compose_below(real, real_home) ? arena_printf(a, "%s%s", home, real + strlen(real_home))
+                                          : arena_dup(a, str_of(real));
+}
+
 static void draft_secrets(struct draft *d)
 {
     const char *home = getenv("HOME");
@@ -250,8 +318,9 @@ static void draft_secrets(struct draft *d)
     }
     for (size_t i = 0; i < ARRAY_LEN(secrets); i++) {
         const char *path = arena_printf(d->c->arena, "%s/%s", home, secrets[i]);
-        if (is_shown(d->c, path)) {
-            draft_paths(d, PLAN_OP_MASK, NULL, path, PLAN_OPTIONAL);
+        const char *target = is_shown(d->c, path) ? resolve_in_home(d->c->arena, home, path) : NULL;
+        if (target != NULL && is_shown(d->c, target)) {
+            draft_paths(d, PLAN_OP_MASK, NULL, target, PLAN_OPTIONAL);
         }
     }
 }

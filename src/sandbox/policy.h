@@ -86,6 +86,9 @@ struct sandbox_policy {
     uint32_t may_lose;
 
     const char *home; /* directory outside that is home, at the same path; NULL: a private one */
+    /* Directory outside with upper/ and work/, where changes to `home` go: it is left as it is.
+     * NULL: they are real and at once. */
+    const char *home_layer;
     const char *path; /* PATH of the programs; what it names below homes is made readable */
 };
 

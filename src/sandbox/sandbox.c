@@ -289,8 +289,8 @@ static bool do_without_overlay(struct sandbox *s, const struct control_refused *
                                const struct err *why)
 {
     const struct sandbox_port *port = &s->opts.port;
-    if (r->op != PLAN_OP_OVERLAY) {
-        return false;
+    if (r->op != PLAN_OP_OVERLAY || r->number == COMPOSE_OVERLAY_HOME) {
+        return false; /* a home without its layer would be changed */
     }
     LOG_DEBUG("sandbox", "no overlay", LOG_STR("why", why->msg));
     if (r->number == COMPOSE_OVERLAY_TRIAL) {
@@ -308,6 +308,16 @@ static void on_refused(struct sandbox *s, const struct control_refused *r)
     control_err_to(&r->error, &why);
     if (do_without_overlay(s, r, &why)) {
         try_again(s);
+        return;
+    }
+    if (r->op == PLAN_OP_OVERLAY && r->number == COMPOSE_OVERLAY_HOME) {
+        struct err home;
+        (void)ERR(
+            &home, ERR_UNSUPPORTED,
+            "sandbox: a shared home needs an overlay file system, which is refused here (%s): "
+            "use --home private",
+            why.msg);
+        give_up(s, FAILED, &home);
         return;
     }
     enum sandbox_guarantee g = loss_of(r, &s->compose);

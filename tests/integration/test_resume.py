@@ -54,14 +54,28 @@ class Real:
         self.assertEqual(said, ["and what then"])  # what was said before is in the records of those runs
 
 
-class ClaudeCode(Real, harness.Case):
+class SharedHome:
+    """Harnesses that need no configuration of ours: their conversations are in the user's home, and nothing else is."""
+
+    def test_it_goes_on_in_a_shared_home(self):
+        home = self.env["HOME"]
+        first = self.say("what is the question", "--home", "shared")
+        found = [os.path.relpath(os.path.join(base, f), home) for base, _, files in os.walk(home) for f in files]
+        self.assertEqual([f.startswith(".claude/projects/") and f.endswith(".jsonl") for f in found if f != ".claude.json"], [True], found)
+        second = self.say("and why is that", "--home", "shared", "--resume", first.output)
+        asked = self.requests(second)
+        for words in ("what is the question", "the answer is forty-two", "and why is that"):
+            self.assertIn(words, asked)
+
+
+class ClaudeCode(SharedHome, Real, harness.Case):
     name = "claude-code"
 
 
 # Codex, Gemini CLI, OpenCode and Qwen Code: scenario resume_goes_on of the kit.
 
 
-class ClaudeAcp(Real, harness.Case):
+class ClaudeAcp(SharedHome, Real, harness.Case):
     name = "claude-acp"
 
 

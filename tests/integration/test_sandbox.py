@@ -6,6 +6,7 @@ import glob
 import http.server
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -549,6 +550,154 @@ class SetId(Box):
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
 class SetIdOfAUser(SetId):
+    uid = OTHER
+
+
+def hidden_names():
+    """What docs/task.md says is hidden in a shared home."""
+    with open(os.path.join(harness.ROOT, "docs", "task.md"), encoding="utf-8") as f:
+        return re.search(r"These stay hidden in it[^`]*`([^`]*)`", f.read()).group(1).split()
+
+
+class SharedHome(Box):
+    """--home shared: the agent sees the home without its credentials, and what it writes there is its own."""
+
+    PROFILE = """
+name: talker
+argv: ['{command...}']
+home: shared
+session: {files: [".talker/sessions/*/*.jsonl"]}
+auth:
+  login: talker login
+  host:
+    - {file: .talker/login.json, has: /token}
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.home = self.give(self.env["HOME"])
+
+    def put_home(self, name, text, mode=0o644):
+        self.put(os.path.join(self.home, name), text, mode)
+        top = self.home
+        for part in os.path.dirname(name).split("/"):
+            top = os.path.join(top, part)
+            self.give(top)
+        return os.path.join(self.home, name)
+
+    def content(self, name):
+        with open(os.path.join(self.home, name), encoding="utf-8") as f:
+            return f.read()
+
+    def tree(self):
+        """Every file of the home with its content and mode."""
+        found = {}
+        for base, dirs, files in os.walk(self.home):
+            for name in dirs + files:
+                path = os.path.join(base, name)
+                data = b"" if name in dirs else open(path, "rb").read()
+                found[os.path.relpath(path, self.home)] = (os.lstat(path).st_mode, data)
+        return found
+
+    def test_what_is_written_is_private(self):
+        self.put_home(".bashrc", "# mine\n")
+        self.put_home("notes/a", "a\n")
+        self.put_home("notes/b", "b\n")
+        before = self.tree()
+        for options in ((), ("--sandbox", "read-only"), ("--net", "open")):
+            r = self.sh("echo $HOME; echo 'echo evil' >> ~/.bashrc; echo '[core]' > ~/.gitconfig; rm ~/notes/a; echo c > ~/notes/b; "
+                        "mkdir -p ~/.config/autostart; mv ~/notes ~/moved; chmod 777 ~; cat ~/.bashrc ~/moved/b", "--home", "shared", *options)
+            self.assertEqual((r.reason, self.out(r)), ("success", f"{self.home}\n# mine\necho evil\nc\n"), r.stderr)
+            self.assertEqual(self.tree(), before, options)
+            self.assertEqual(os.stat(self.home).st_mode & 0o777, 0o755)
+            self.assertFalse(r.exists("home-layer"))
+
+    def test_credentials_are_hidden(self):
+        names = hidden_names()
+        self.assertGreater(len(names), 40)
+        for name in names:
+            self.put_home(name + "/file" if name in (".ssh", ".mozilla", ".config/rclone", ".config/gh") else name, "NEEDLE")
+        self.put_home("shown", "SHOWN")
+        r = self.sh("grep -rs NEEDLE ~; mv ~/.config ~/c 2>/dev/null; cp -r ~/.cargo ~/d 2>/dev/null; grep -rs NEEDLE ~; cat ~/shown; "
+                    "rm -rf ~/.npmrc ~/.ssh; cat ~/.npmrc ~/.ssh/file; echo", "--home", "shared")
+        self.assertEqual((r.reason, self.out(r)), ("success", "SHOWN\n"), r.stderr)
+
+    def test_credentials_behind_links_are_hidden(self):
+        """As programs that manage such files have it."""
+        self.put_home("dotfiles/npmrc", "NEEDLE")
+        self.put_home("dotfiles/ssh/id", "NEEDLE")
+        self.put_home("dotfiles/plain", "SHOWN")
+        os.symlink("dotfiles/npmrc", os.path.join(self.home, ".npmrc"))
+        os.symlink(os.path.join(self.home, "dotfiles/ssh"), os.path.join(self.home, ".ssh"))
+        os.symlink("nowhere", os.path.join(self.home, ".netrc"))
+        os.symlink(self.home, self.path("link"))
+        for home in (self.home, self.path("link")):
+            self.env["HOME"] = home
+            r = self.sh("grep -rs NEEDLE ~/ ~/.npmrc ~/.ssh/id; cat ~/dotfiles/plain", "--home", "shared")
+            self.assertEqual((r.reason, self.out(r)), ("success", "SHOWN"), r.stderr)
+
+    def test_workspace_and_record_below_the_home(self):
+        self.workspace = self.give(self.make_dir("userhome", "src", "project"))
+        self.give(os.path.dirname(self.workspace))
+        self.put_home("src/project/a", "a\n")
+        runs = self.give(self.make_dir("userhome", "runs"))
+        self.new_output = lambda: os.path.join(runs, "one")
+        r = self.sh("echo b >> a; echo mine > ~/made; ls ~; echo x > $CINCH_ARTIFACTS_DIR/f", "--home", "shared")
+        self.assertEqual((r.reason, self.out(r)), ("success", "made\nruns\nsrc\n"), r.stderr)
+        self.assertIn(b"+b", r.bytes("diff.patch"))
+        self.assertEqual(self.content("src/project/a"), "a\n")
+        self.assertFalse(os.path.exists(os.path.join(self.home, "made")))
+        self.assertEqual(r.bytes("artifacts", "f"), b"x\n")
+
+    def test_programs_of_the_home_cannot_be_replaced(self):
+        # Below /tmp nothing is trusted in any case.
+        self.home = self.env["HOME"] = self.give(tempfile.mkdtemp(prefix="cinch-", dir="/var/lib"))
+        self.addCleanup(shutil.rmtree, self.home)
+        tool = self.put_home(".local/bin/tool", "#!/bin/sh\necho real\n", 0o755)
+        self.env["PATH"] = f"{os.path.dirname(tool)}:{self.home}/bin:/usr/bin:/bin"
+        check = self.put("task.yaml", json.dumps({"prompt": "x", "completion": {"command": ["/bin/sh", "-c", "test $(tool) = real && ! command -v planted"],
+                                                                              "max_rounds": 0}}))
+        r = self.sh("tool; echo 'echo fake' > ~/.local/bin/tool; mv ~/.local ~/x; mkdir -p ~/.local/bin ~/bin; "
+                    "for d in ~/.local/bin ~/bin; do for p in tool planted sh; do printf '#!/bin/sh\\nexit 0\\n' > $d/$p; chmod +x $d/$p; done; done; true",
+                    "--home", "shared", check)
+        self.assertEqual((r.reason, self.out(r)), ("success", "real\n"), r.bytes("stderr.log"))
+
+    def test_conversations_and_logins_are_real(self):
+        self.put("my/talker.yaml", self.PROFILE)
+        self.put_home(".talker/login.json", '{"token": "old-token-1234567890"}', 0o600)
+        self.put_home(".talker/sessions/p/before.jsonl", "one\n")
+        self.put_home(".talker/config", "mine\n")
+        options = ["--adapter-dir", self.path("my"), "--adapter", "talker"]
+        r = self.sh("cat ~/.talker/login.json; cd ~/.talker; echo two >> sessions/p/before.jsonl; mkdir sessions/q; echo new > sessions/q/new.jsonl; "
+                    "echo no > sessions/q/other.txt; mkdir -p sessions/q/memory; echo no > sessions/q/memory/x.jsonl; ln -s /etc/passwd sessions/q/link.jsonl; "
+                    "echo evil > config; echo '{\"token\": \"new-token-1234567890\"}' > t && mv t login.json", *options)
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
+        self.assertEqual(self.content(".talker/sessions/p/before.jsonl"), "one\ntwo\n")
+        self.assertEqual(self.content(".talker/sessions/q/new.jsonl"), "new\n")
+        self.assertEqual(os.listdir(os.path.join(self.home, ".talker/sessions/q")), ["new.jsonl"])
+        self.assertEqual(self.content(".talker/config"), "mine\n")
+        self.assertEqual(self.content(".talker/login.json"), '{"token": "new-token-1234567890"}\n')
+        for name in (".talker/login.json", ".talker/sessions/q/new.jsonl"):
+            st = os.stat(os.path.join(self.home, name))
+            self.assertEqual((st.st_mode & 0o777, st.st_uid), (0o600, self.uid))
+        # What is no login does not replace one, and none is made where there was none.
+        r = self.sh("echo nonsense > ~/.talker/login.json", *options)
+        self.assertEqual(self.content(".talker/login.json"), '{"token": "new-token-1234567890"}\n')
+        self.assertIn("login", json.dumps(r.manifest["warnings"]))
+        os.unlink(os.path.join(self.home, ".talker/login.json"))
+        self.sh("echo '{\"token\": \"planted-token-123\"}' > ~/.talker/login.json; rm ~/.talker/sessions/p/before.jsonl", *options)
+        self.assertFalse(os.path.exists(os.path.join(self.home, ".talker/login.json")))
+        self.assertEqual(self.content(".talker/sessions/p/before.jsonl"), "one\ntwo\n")
+
+    def test_without_overlays_it_is_refused(self):
+        r = self.sh("echo x > ~/x", "--home", "shared", without="overlay")
+        self.assertEqual((r.code, r.reason), (69, "unavailable"), r.stderr)
+        self.assertIn("--home private", r.manifest["error"])
+        self.assertFalse(os.path.exists(os.path.join(self.home, "x")))
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
+class SharedHomeOfAUser(SharedHome):
     uid = OTHER
 
 
