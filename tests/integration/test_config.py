@@ -189,7 +189,11 @@ trust: {{style: {name}, file: {file}}}
         self.assertEqual(self.read(self.codex), before, done.stdout + done.stderr)
 
     def test_clean_up_failure_does_not_change_the_outcome(self):
+        before = self.read(self.codex)
         r = self.trusting("codex", f"echo '= broken' >> {self.codex}")
+        self.assertEqual((r.code, r.manifest["warnings"]), (0, []))  # a sandbox keeps the agent from doing it
+        self.assertEqual(self.read(self.codex), before)
+        r = self.trusting("codex", f"echo '= broken' >> {self.codex}", "--sandbox", "off")
         self.assertEqual((r.code, r.reason), (0, "success"))
         self.assertTrue(any("trust" in w for w in r.manifest["warnings"]), r.manifest["warnings"])
 
