@@ -30,6 +30,10 @@ enum connection_state {
 /* What waits for a client that reads slowly: beyond the mark the upstream is held back. */
 #define CONGESTION_MARK ((size_t)256 << 10)
 #define QUEUE_MAX       ((size_t)8 << 20)
+/* Pipelined requests wait while so much of the responses before them is unread. */
+#define UNREAD_MAX ((size_t)64 << 10)
+/* Of one connection in one round of the loop: what they used is released after it. */
+#define PIPELINED_MAX 8
 /* The first read of a request: its head, and a small body. Of a large one the rest goes where it
  * shall lie, without a copy; and while it waits for its turn there is not much in between. */
 #define FIRST_READ ((size_t)4 << 10)
@@ -56,6 +60,8 @@ struct connection {
     bool flush_posted;
     bool consuming; /* consume() is running: it goes on by itself */
     bool refused;   /* the answer came before the request was complete */
+    bool trusted;   /* a request on it had the token */
+    bool clogged;   /* requests wait until the client has read what it asked for before */
     bool keep_alive;
     bool is_head; /* HEAD: no body in the answer */
     bool chunked;
@@ -74,7 +80,7 @@ static nsec allowed(const struct connection *c, enum connection_state s)
     const struct gateway_limits *l = &c->g->opts.limits;
     switch (s) {
     case CONNECTION_IDLE:
-        return l->idle;
+        return c->trusted ? l->idle : l->head;
     case CONNECTION_HEAD:
         return l->head;
     case CONNECTION_BODY:
@@ -373,9 +379,10 @@ static void on_head(struct connection *c)
     c->chunked = c->refused = c->ended = false;
     enter(c, CONNECTION_BODY);
     c->exchange = exchange_new(c, c->g, head);
+    c->trusted = c->trusted || exchange_trusted(c->exchange);
     bool has_body = head->chunked || head->length > 0;
-    if (has_body && !exchange_wanted(c->exchange)) {
-        exchange_start(c->exchange); /* says why not */
+    if (has_body && (!exchange_wanted(c->exchange) || !exchange_trusted(c->exchange))) {
+        exchange_start(c->exchange); /* says why not, or what needs no body */
     } else if (head->length > 0 && turns_join(&c->g->turns, &c->turn, (size_t)head->length)) {
         enter(c, CONNECTION_TURN);
         stream_pause(c->stream);
@@ -426,10 +433,17 @@ static void keep_pending(struct connection *c, struct str bytes)
     }
 }
 
+/* A client that sends requests and reads no responses. */
+static bool is_clogged(const struct connection *c)
+{
+    return c->state == CONNECTION_IDLE && stream_queued(c->stream) > UNREAD_MAX;
+}
+
 static void consume(struct connection *c, struct str input)
 {
+    int answered = 0;
     c->consuming = true;
-    while (reads(c)) {
+    while (reads(c) && !is_clogged(c) && answered < PIPELINED_MAX) {
         struct str body;
         struct err e;
         int event = http_next(c->http, &input, &body, &e);
@@ -437,6 +451,7 @@ static void consume(struct connection *c, struct str input)
             refuse_bytes(c, status_of(&e), e.msg);
         } else if (event > HTTP_EV_MORE) {
             step(c, event, body);
+            answered += event == HTTP_EV_END ? 1 : 0;
         } else {
             if (c->state == CONNECTION_IDLE && !http_idle(c->http)) {
                 enter(c, CONNECTION_HEAD);
@@ -445,8 +460,12 @@ static void consume(struct connection *c, struct str input)
         }
     }
     c->consuming = false;
-    if (c->state == CONNECTION_BUSY || c->state == CONNECTION_TURN) {
+    if (c->state == CONNECTION_BUSY || c->state == CONNECTION_TURN || is_clogged(c)) {
+        c->clogged = c->state == CONNECTION_IDLE;
         keep_pending(c, input);
+    } else if (c->state == CONNECTION_IDLE && input.len > 0) {
+        keep_pending(c, input);
+        loop_post(c->g->loop, resume_requests, c);
     } else if (c->state == CONNECTION_TUNNEL && input.len > 0) {
         tunnel_from_client(c->tunnel, input);
     }
@@ -503,6 +522,9 @@ static void on_drained(void *arg)
     struct connection *c = arg;
     if (c->state == CONNECTION_TUNNEL) {
         tunnel_client_drained(c->tunnel);
+    } else if (c->clogged) {
+        c->clogged = false;
+        loop_post(c->g->loop, resume_requests, c);
     } else if (c->exchange != NULL) {
         exchange_drained(c->exchange);
     }
@@ -571,6 +593,28 @@ void connection_start(struct gateway *g, int fd)
     g->connections = c;
     g->n_connections++;
     enter(c, CONNECTION_IDLE);
+}
+
+/* A connection on which nothing is under way, with or without trust. */
+static bool is_spare(const struct connection *c, bool trusted)
+{
+    return c->trusted == trusted && (c->state == CONNECTION_IDLE || c->state == CONNECTION_HEAD ||
+                                     c->state == CONNECTION_DRAIN);
+}
+
+bool connection_make_room(struct gateway *g)
+{
+    struct connection *oldest[2] = { NULL, NULL }; /* without and with trust */
+    for (struct connection *c = g->connections; c != NULL; c = c->next) {
+        for (int trusted = 0; trusted < 2; trusted++) { /* the list begins with the newest */
+            oldest[trusted] = is_spare(c, trusted != 0) ? c : oldest[trusted];
+        }
+    }
+    struct connection *victim = oldest[0] != NULL ? oldest[0] : oldest[1];
+    if (victim != NULL) {
+        close_connection(victim);
+    }
+    return victim != NULL;
 }
 
 void connection_free_all(struct gateway *g)

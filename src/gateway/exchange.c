@@ -90,15 +90,20 @@ static void check_token(struct exchange *x)
 {
     const char *token = x->g->opts.token;
     bool open = x->kind == EXCHANGE_HEALTH || x->kind == EXCHANGE_UNKNOWN;
-    if (token == NULL || open || x->shown) {
+    x->trusted = token == NULL || x->shown;
+    if (x->trusted || open) {
         return;
     }
     if (is_proxy(x)) {
-        if (!may_use_proxy(x)) {
+        x->trusted = may_use_proxy(x);
+        if (!x->trusted) {
             set_refusal(x, 407, LLM_ERR_AUTH,
                         STR("the proxy needs the gateway's token as password\n"));
         }
-    } else if (!admit_token(x->head, str_of(token))) {
+        return;
+    }
+    x->trusted = admit_token(x->head, str_of(token));
+    if (!x->trusted) {
         set_refusal(x, 401, LLM_ERR_AUTH, STR("wrong or missing gateway token"));
     }
 }
@@ -191,6 +196,11 @@ struct exchange *exchange_new(struct connection *c, struct gateway *g, const str
 bool exchange_wanted(const struct exchange *x)
 {
     return x->refusal.status == 0;
+}
+
+bool exchange_trusted(const struct exchange *x)
+{
+    return x->trusted;
 }
 
 /* --- the body --- */

@@ -70,7 +70,7 @@ void gateway_rest(struct gateway *g)
 static void on_connection(void *arg, int fd)
 {
     struct gateway *g = arg;
-    if (g->n_connections >= g->opts.limits.connections) {
+    if (g->n_connections >= g->opts.limits.connections && !connection_make_room(g)) {
         static const char full[] = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n"
                                    "Retry-After: 1\r\nConnection: close\r\n\r\n";
         (void)send(fd, full, sizeof full - 1, MSG_NOSIGNAL | MSG_DONTWAIT);

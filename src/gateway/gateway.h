@@ -65,10 +65,13 @@ struct gateway_limits { /* 0: the default */
     size_t body;        /* of one request: 64 MiB, then 413 */
     size_t bodies;      /* of all requests under way: 256 MiB, then 503 */
     size_t memory;      /* of them in memory: 6 MiB, then they go to files in `spill_dir` */
-    size_t connections; /* 512, then 503 */
-    nsec head;          /* from the first byte of a head to its last: 10 s, then 408 */
-    nsec stall;         /* without a byte of a body, or of ours being read: 60 s */
-    nsec idle;          /* between requests: 120 s */
+    size_t
+        connections; /* 512; beyond it the oldest idle one is closed, first of all one without the
+                           token; 503 where all are busy */
+    nsec head;       /* from the first byte of a head to its last: 10 s, then 408. And for a
+                           connection that has not shown the token, to begin one */
+    nsec stall;      /* without a byte of a body, or of ours being read: 60 s */
+    nsec idle;       /* between requests: 120 s */
 };
 
 enum gateway_event_kind {

@@ -75,6 +75,9 @@ void gateway_wake(struct gateway *g);
 
 void connection_start(struct gateway *g, int fd);
 void connection_free_all(struct gateway *g);
+/* Closes the oldest connection on which nothing is under way, first of all one that never showed the
+ * token. False: there is none. */
+bool connection_make_room(struct gateway *g);
 void connection_close_idle(struct gateway *g);
 void connection_close_models(struct gateway *g); /* all but those that a mount is answering */
 struct http *connection_take_parser(struct connection *c); /* with the head that it has read */
@@ -144,6 +147,7 @@ struct exchange {
     const struct http_head *head; /* of the connection's parser, or … */
     struct http_head bare;        /* … that without our address and the pass before its path */
     bool shown;                   /* the token, by that pass */
+    bool trusted;                 /* it showed the token, wherever, or none is asked for */
     const char *fault;            /* of the path: it is refused; NULL: none */
     struct arena *arena;
     enum exchange_kind kind;
@@ -193,7 +197,8 @@ struct exchange *exchange_new(struct connection *c, struct gateway *g,
                               const struct http_head *head);
 /* May the body come? False: the refusal is to be told at once. */
 bool exchange_wanted(const struct exchange *x);
-void exchange_expect(struct exchange *x); /* it comes now */
+bool exchange_trusted(const struct exchange *x); /* it showed the token, or none is asked for */
+void exchange_expect(struct exchange *x);        /* it comes now */
 /* Where the next bytes of the body shall be read to; NULL: nowhere in particular. */
 char *exchange_space(struct exchange *x, size_t *len);
 void exchange_body(struct exchange *x, struct str bytes); /* may refuse, and thus end it */

@@ -487,20 +487,123 @@ class Upstreams(Case):
         self.assertEqual(self.up.seen, [])
         self.finish()
 
-    def test_more_connections_than_allowed(self):
-        self.start_one()
+
+class Crowds(Case):
+    def fill(self, data=b"", n=600):
+        """More connections than the gateway holds, each of which has sent this and waits."""
         held = []
-        refused = 0
-        for _ in range(600):
+        self.addCleanup(lambda: [s.close() for s in held])
+        for _ in range(n):
             s = self.g.connect()
             held.append(s)
-        for s in held[512:]:
-            s.settimeout(10)
-            refused += 1 if gateway.status_of(gateway.read_all(s)) == 503 else 0
-        self.assertGreaterEqual(refused, 80)
-        for s in held:
-            s.close()
+            try:
+                s.sendall(data)
+            except OSError:
+                pass  # closed for a newer one
+        return held
+
+    def test_idle_connections_without_a_token_block_nobody(self):
+        """Neither silent ones nor those that send a head slowly, nor bodies that nobody asked for."""
+        self.start_one()
+        for data in (b"", b"POST /v1/messages HTTP/1.1\r\nHost: local",
+                     b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
+                     b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n",
+                     b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                     b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"):
+            with self.subTest(data=data):
+                held = self.fill(data)
+                began = time.monotonic()
+                for _ in range(20):
+                    self.works()
+                self.assertLess(time.monotonic() - began, harness.PATIENCE)
+                for s in held:
+                    s.close()
+        self.finish()
+
+    def test_idle_connections_with_a_token_block_nobody(self):
+        self.start_one()
+        self.fill(self.head(line=b"GET /metrics HTTP/1.1"))
+        self.works()
+        self.finish()
+
+    def test_connections_that_work_are_not_closed_for_others(self):
+        """A flood of connections does not reach calls that are under way."""
+        gate = threading.Event()
+
+        class Held(gateway.Handler):
+            def do_POST(self):
+                self.read_body()
+                self.server.upstream.seen.append(self.path)
+                gate.wait(harness.PATIENCE)
+                self.answer(200, GOOD)
+
+        self.start_one(handler=Held)
+        statuses = []
+        body = json.dumps(MESSAGE).encode()
+        threads = [threading.Thread(target=lambda: statuses.append(
+            self.g.request("POST", "/v1/messages", body).status)) for _ in range(20)]
+        for t in threads:
+            t.start()
+        harness.wait_until(lambda: len(self.up.seen) == 20, "the calls")
+        self.fill(n=700)
+        gate.set()
+        for t in threads:
+            t.join()
+        self.assertEqual(statuses, [200] * 20)
+        self.finish()
+
+    def test_more_calls_than_allowed(self):
+        """Where all connections are busy, a further one is refused at once."""
+        gate = threading.Event()
+        self.addCleanup(gate.set)
+
+        class Held(gateway.Handler):
+            def do_POST(self):
+                self.read_body()
+                self.server.upstream.seen.append(self.path)
+                gate.wait(harness.PATIENCE)
+                self.answer(200, GOOD)
+
+        self.start_one(handler=Held)
+        body = json.dumps(MESSAGE).encode()
+        self.fill(self.head(b"Content-Length: %d" % len(body)) + body, 512)
+        harness.wait_until(lambda: len(self.up.seen) == 512, "the calls")
+        with self.g.connect() as s:
+            self.assertEqual(gateway.status_of(gateway.read_all(s)), 503)
+        gate.set()
         harness.wait_until(lambda: self.g.request("GET", "/healthz").status == 200, "room")
+        self.finish()
+
+    def test_pipelined_requests_whose_answers_nobody_reads(self):
+        self.start_one()
+        one = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for _ in range(60):
+            s = socket.socket()
+            self.addCleanup(s.close)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+            s.connect(("127.0.0.1", self.g.port))
+            s.settimeout(0.2)
+            try:
+                s.sendall(one * 40000)  # answers of 4 MB
+            except OSError:
+                pass
+        self.works()
+        self.assertLess(self.g.rss(), RSS_MAX)
+        many = self.g.raw(one * 20000 + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        self.assertEqual(many.count(b"HTTP/1.1 200"), 20001)  # whoever reads gets all
+        self.finish()
+
+    def test_a_connection_without_a_token_has_the_time_of_a_head(self):
+        self.start_one("--head-timeout", "1s")
+        client = self.g.client()
+        client.request("GET", "/metrics", headers={"x-api-key": self.g.token})
+        client.getresponse().read()
+        with self.g.connect() as s:
+            self.assertEqual(gateway.read_all(s), b"")
+        client.request("GET", "/metrics", headers={"x-api-key": self.g.token})
+        self.assertEqual(client.getresponse().status, 200)  # the same connection as before
+        client.close()
         self.finish()
 
 
