@@ -46,6 +46,8 @@ static const struct shape project_shape[] = {
     { "skill_commands", SHAPE_OBJECT, .inner = skill_commands_shape },
     { "instructions", SHAPE_LIST, .inner = instructions_shape },
     { "skills", SHAPE_STRINGS },
+    { "hide", SHAPE_STRINGS },
+    { "hide_whole_run", SHAPE_STRINGS },
     { 0 },
 };
 
@@ -575,12 +577,17 @@ static int check_instructions(const struct profile *p, const char *file, struct 
                        json_at(file, item, at));
         }
     }
-    for (size_t i = 0; i < json_len(p->project.skills); i++) {
-        const struct json *item = json_item(p->project.skills, i);
+    return 0;
+}
+
+static int check_below(const struct json *list, const char *key, const char *file, struct err *e)
+{
+    for (size_t i = 0; i < json_len(list); i++) {
+        const struct json *item = json_item(list, i);
         char at[JSON_AT_LEN];
         if (!path_stays_below(json_str(item, STR_EMPTY))) {
-            return ERR(e, ERR_CONFIG, "%s: a folder of 'skills' must be below the workspace",
-                       json_at(file, item, at));
+            return ERR(e, ERR_CONFIG, "%s: a path of '%s' must be below the workspace",
+                       json_at(file, item, at), key);
         }
     }
     return 0;
@@ -599,6 +606,8 @@ static int read_project(struct profile *p, const char *file, struct err *e)
         .skill_command_files = json_get(json_get(c, "skill_commands"), "files"),
         .instructions = json_get(c, "instructions"),
         .skills = json_get(c, "skills"),
+        .hide = json_get(c, "hide"),
+        .hide_whole_run = json_get(c, "hide_whole_run"),
     };
     int r = check_section(p, "project_config.files", p->project.files, file, e);
     r = r < 0 ? r
@@ -606,6 +615,9 @@ static int read_project(struct profile *p, const char *file, struct err *e)
     r = r < 0 ? r
               : check_section(p, "project_config.skill_commands.files",
                               p->project.skill_command_files, file, e);
+    r = r < 0 ? r : check_below(p->project.skills, "skills", file, e);
+    r = r < 0 ? r : check_below(p->project.hide, "hide", file, e);
+    r = r < 0 ? r : check_below(p->project.hide_whole_run, "hide_whole_run", file, e);
     return r < 0 ? r : check_instructions(p, file, e);
 }
 

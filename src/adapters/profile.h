@@ -176,6 +176,9 @@ struct profile_project {
      * {nested: name, to: folder below the home}. */
     struct json *instructions;
     struct json *skills; /* folders of the workspace; their text goes to the profile's `skills` */
+    /* For what it has no switch for: files (* and ? in the last name) that it does not find until
+     * it asks a model for the first time, when it has read its configuration; or not at all. */
+    struct json *hide, *hide_whole_run;
 };
 
 /* What a harness needs of the host beyond what every sandbox shows. */

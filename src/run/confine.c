@@ -435,6 +435,8 @@ static int show(struct run *run, struct err *e)
         return r;
     }
     c->policy.allow_setgid = writes_in_private(run);
+    c->policy.deny =
+        joined(run, paths_of(run, run->settings.sandbox.deny, NULL), project_masked(run));
     struct sandbox_opts opts = {
         .policy = &c->policy,
         .view = &c->view,

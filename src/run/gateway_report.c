@@ -6,6 +6,7 @@
 #include "gateway/price.h"
 #include "io/timer.h"
 #include "run/gateway_run_priv.h"
+#include "run/project_config.h"
 
 /* --- while it works --- */
 
@@ -36,6 +37,7 @@ static void on_call(void *arg, const struct exchange_view *x, const struct accou
     };
     events_model_call(&run->record.events, &ev);
     run_alive(run);
+    project_reveal(run, false);
 }
 
 /* A harness that understands the refusal ends by itself, and may still say something sensible; one

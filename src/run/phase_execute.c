@@ -11,6 +11,7 @@
 #include "proc/proc.h"
 #include "record/redact.h"
 #include "run/image.h"
+#include "run/project_config.h"
 #include "run/run_priv.h"
 
 #define HEARTBEAT     (100 * NSEC_PER_MS)
@@ -447,6 +448,7 @@ static void end_turns(struct run *run)
 /* Tools are rolled back and gone before anybody looks at what came of the run. */
 void execute_over(struct run *run)
 {
+    project_reveal(run, true);
     free_timers(&run->exec);
     tools_close(run, end_turns);
 }
@@ -485,6 +487,10 @@ int execute_again(struct run *run, struct str prompt, struct err *e)
 /* The sandbox stands, or there is none. */
 static void go_on(struct run *run)
 {
+    struct err e;
+    if (run->cause.reason == REASON_NONE && project_hide(run, &e) < 0) {
+        run_fail_err(run, &e);
+    }
     if (run->cause.reason == REASON_NONE) {
         arm_watch(run); /* a server that does not come up has no more time than the run */
         tools_open(run, start);
@@ -512,7 +518,7 @@ int phase_execute(struct run *run, struct err *e)
         return r;
     }
     /* Programs that we start on demand must find the view; the agent's may wait for it inside. */
-    bool at_work = tools_wanted(run) || turns_wanted(run);
+    bool at_work = tools_wanted(run) || turns_wanted(run) || project_hides(run);
     confine_await(run, at_work ? CONFINE_STANDS : CONFINE_ENTER, go_on);
     return 1;
 }

@@ -11,7 +11,8 @@
 
 static bool is_needed(const struct run *run)
 {
-    return run->settings.home == HOME_SHARED && run->settings.profile->trust.style != NULL;
+    return run->settings.home == HOME_SHARED && run->settings.trust_project &&
+           run->settings.profile->trust.style != NULL;
 }
 
 int phase_trust_on(struct run *run, struct err *e)

@@ -31,5 +31,15 @@ int project_environment(struct run *run, const struct placeholders *vars, struct
 /* Copies instructions and skills of the workspace to where the harness finds them. There must be a
  * view of the workspace (run_open_workspace). What cannot be copied is left out with a warning. */
 int project_prose(struct run *run, struct err *e) MUST_USE;
+/* Moves files of the workspace out of the harness' sight that it would obey and has no switch for,
+ * once the view stands and before it is started; moves them back when it has read its configuration
+ * (`over`: the run is over, all of them; idempotent). What the agent made in their place stays. In
+ * place nothing is moved, since it would be the user's own tree: the files are hidden by
+ * project_masked(). */
+bool project_hides(const struct run *run);
+int project_hide(struct run *run, struct err *e) MUST_USE;
+void project_reveal(struct run *run, bool over);
+/* The same as paths of the workspace for the sandbox to cover; NULL-terminated. */
+const char *const *project_masked(struct run *run);
 /* Absolute paths below the run's home that the agent may read and not write; NULL-terminated. */
 const char *const *project_locked(struct run *run);

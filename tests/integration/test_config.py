@@ -148,7 +148,7 @@ trust: {{style: {name}, file: {file}}}
             return f.read()
 
     def trusting(self, style, script, *options, **kw):
-        return self.run_cinch("--adapter-dir", self.path("adapters"), "--adapter", f"fake-{style}", *options, "go",
+        return self.run_cinch("--adapter-dir", self.path("adapters"), "--adapter", f"fake-{style}", "--trust-project", *options, "go",
                               "--", "-c", script, **kw)
 
     def test_registered_during_and_removed_after(self):
@@ -199,12 +199,17 @@ trust: {{style: {name}, file: {file}}}
 
     def test_parallel_runs_in_one_directory(self):
         before = self.read(self.codex)
-        runs = [self.start("--adapter-dir", self.path("adapters"), "--adapter", "fake-codex", "go", "--", "-c",
+        runs = [self.start("--adapter-dir", self.path("adapters"), "--adapter", "fake-codex", "--trust-project", "go", "--", "-c",
                            f"sleep 0.{i}; grep -q trusted {self.codex}") for i in range(1, 6)]
         for process, r in runs:
             self.finish(process, r)
             self.assertEqual(r.code, 0, r.manifest)
         self.assertEqual(self.read(self.codex), before)
+
+    def test_only_a_trusted_project_is_registered(self):
+        before = self.read(self.codex)
+        r = self.run_cinch("--adapter-dir", self.path("adapters"), "--adapter", "fake-codex", "go", "--", "-c", f"cat {self.codex}")
+        self.assertEqual(r.bytes("stdout.log"), before)
 
     def test_a_private_home_needs_no_trust(self):
         before = self.read(self.codex)

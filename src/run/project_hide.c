@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files of the workspace that a harness must not find when it starts; see project_config.h. They are
+ * renamed beside their place, which costs nothing and keeps links, modes and times, and renamed back
+ * when the first answer of a model has come: the harness has read its configuration by then, and the
+ * agent can read and edit the files like all others.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/id.h"
+#include "run/agent_files.h"
+#include "run/project_config.h"
+#include "run/run_priv.h"
+
+/* A repository with more configuration files than this is up to no good. */
+enum { HIDDEN_MAX = 256 };
+
+static bool is_in_place(const struct run *run)
+{
+    return run->settings.view.mode == WORKSPACE_MODE_IN_PLACE;
+}
+
+static bool has_patterns(const struct run *run)
+{
+    const struct profile_project *p = &run->settings.profile->project;
+    return !run->settings.trust_project && json_len(p->hide) + json_len(p->hide_whole_run) > 0;
+}
+
+bool project_hides(const struct run *run)
+{
+    return has_patterns(run) && !is_in_place(run);
+}
+
+/* --- which --- */
+
+struct search {
+    struct run *run;
+    struct json *found; /* paths below the root: whether for the whole run */
+    bool whole_run;
+};
+
+/* A file of the pattern's directory; what is no directory of the workspace has none. */
+static int search_dir(struct search *s, int root, const char *dir, const char *pattern,
+                      struct err *e)
+{
+    int fd = agent_files_open(root, dir, O_RDONLY | O_DIRECTORY);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    int r = 0;
+    if (d == NULL) {
+        cleanup_fd(&fd);
+        return 0;
+    }
+    for (struct dirent *i = readdir(d); r == 0 && i != NULL; i = readdir(d)) {
+        struct stat st;
+        if (fnmatch(pattern, i->d_name, 0) != 0 ||
+            fstatat(dirfd(d), i->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode)) {
+            continue;
+        }
+        if (json_len(s->found) == HIDDEN_MAX) {
+            r = ERR(e, ERR_DENIED,
+                    "the workspace has more than %d files that configure the agent: look at them, "
+                    "then use --trust-project",
+                    HIDDEN_MAX);
+        } else {
+            const char *path = arena_printf(s->run->arena, "%s/%s", dir, i->d_name);
+            json_set(s->run->arena, s->found, str_of(path),
+                     json_boolean(s->run->arena, s->whole_run));
+        }
+    }
+    (void)closedir(d);
+    return r;
+}
+
+static int search_patterns(struct search *s, int root, const struct json *patterns, struct err *e)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < json_len(patterns); i++) {
+        const char *path = json_cstring(json_item(patterns, i), "");
+        const char *slash = strrchr(path, '/');
+        size_t len = slash == NULL ? 0 : (size_t)(slash - path);
+        const char *dir = slash == NULL ? "." : arena_dup(s->run->arena, str_n(path, len));
+        r = search_dir(s, root, dir, slash == NULL ? path : slash + 1, e);
+    }
+    return r;
+}
+
+/* Below the root as "./opencode.json", ".opencode/plugin/a.js". */
+static int find_files(struct run *run, int root, struct json **ret, struct err *e)
+{
+    const struct profile_project *p = &run->settings.profile->project;
+    struct search s = { .run = run, .found = json_object(run->arena) };
+    int r = search_patterns(&s, root, p->hide, e);
+    s.whole_run = true;
+    r = r < 0 ? r : search_patterns(&s, root, p->hide_whole_run, e);
+    *ret = s.found;
+    return r;
+}
+
+/* --- moving --- */
+
+/* Where the file is meanwhile: in its directory, which is opened without leaving the workspace. */
+struct place {
+    int fd;
+    const char *name, *aside;
+};
+
+static struct place place_of(struct run *run, int root, const char *path)
+{
+    const char *name = strrchr(path, '/') + 1;
+    const char *dir = arena_dup(run->arena, str_n(path, (size_t)(name - 1 - path)));
+    return (struct place) {
+        .fd = agent_files_open(root, dir, O_RDONLY | O_DIRECTORY),
+        .name = name,
+        .aside = arena_printf(run->arena, "%s.hidden-%.8s", name, run->record.state.run_id),
+    };
+}
+
+static int hide_file(struct run *run, int root, const char *path, struct err *e)
+{
+    struct place p = place_of(run, root, path);
+    int r = renameat2(p.fd, p.name, p.fd, p.aside, RENAME_NOREPLACE) == 0
+                ? 0
+                : ERR_SYS(e, "hide '%s' from the agent", path);
+    cleanup_fd(&p.fd);
+    return r;
+}
+
+static void reveal_file(struct run *run, int root, const char *path)
+{
+    struct place p = place_of(run, root, path);
+    int r = renameat2(p.fd, p.aside, p.fd, p.name, RENAME_NOREPLACE);
+    if (r < 0 && errno == EEXIST) {
+        r = unlinkat(p.fd, p.aside, 0);
+    }
+    if (r < 0) { /* the agent has moved or removed it: that is a change like others */
+        run_warn(run, "'%s' of the workspace was hidden from the agent and is gone", path);
+    }
+    cleanup_fd(&p.fd);
+}
+
+int project_hide(struct run *run, struct err *e)
+{
+    int root = project_hides(run) && run->hidden == NULL ? agent_files_root(run) : -1;
+    struct json *list = NULL;
+    if (root < 0) {
+        return 0;
+    }
+    int r = find_files(run, root, &list, e);
+    run->hidden = json_object(run->arena);
+    for (size_t i = 0; r == 0 && i < json_len(list); i++) {
+        const struct json_member *m = &list->object.members[i];
+        r = hide_file(run, root, m->key.ptr, e);
+        if (r == 0) {
+            json_set(run->arena, run->hidden, m->key, m->value);
+        }
+    }
+    return r;
+}
+
+void project_reveal(struct run *run, bool over)
+{
+    int root = json_len(run->hidden) > 0 ? agent_files_root(run) : -1;
+    struct json *rest = json_object(run->arena);
+    for (size_t i = 0; root >= 0 && i < json_len(run->hidden); i++) {
+        const struct json_member *m = &run->hidden->object.members[i];
+        if (json_bool(m->value, false) && !over) {
+            json_set(run->arena, rest, m->key, m->value);
+        } else {
+            reveal_file(run, root, m->key.ptr);
+        }
+    }
+    if (root >= 0) {
+        run->hidden = rest;
+    }
+}
+
+const char *const *project_masked(struct run *run)
+{
+    const char *workspace = run->settings.workspace;
+    struct json *list = NULL;
+    struct err ignored; /* beyond the limit all that were found are covered */
+    const char **paths = arena_array(run->arena, HIDDEN_MAX + 1, sizeof *paths);
+    bool wanted = is_in_place(run) && has_patterns(run);
+    CLEANUP(fd)
+    int root = wanted ? open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (root >= 0) {
+        (void)!find_files(run, root, &list, &ignored);
+    }
+    for (size_t i = 0; i < json_len(list); i++) {
+        const char *path = list->object.members[i].key.ptr;
+        bool at_root = path[0] == '.' && path[1] == '/';
+        paths[i] = arena_printf(run->arena, "%s/%s", workspace, at_root ? path + 2 : path);
+    }
+    return paths;
+}
