@@ -16,6 +16,7 @@
 #include "base/macro.h"
 
 #define SETID (S_ISUID | S_ISGID)
+#define KEEP  ((mode_t)-1)
 
 struct pending {
     struct pending *next;
@@ -25,7 +26,7 @@ struct pending {
 struct level {
     struct level *above;
     struct pending *pending;
-    mode_t restore; /* of the directory; 0: as it is */
+    mode_t restore; /* of the directory; KEEP: as it is */
 };
 
 struct walk {
@@ -98,7 +99,7 @@ static int open_level(int at, const char *name, mode_t *ret_restore)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     struct stat st;
-    *ret_restore = 0;
+    *ret_restore = KEEP;
     if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
         return -1;
     }
@@ -132,7 +133,7 @@ static void leave_directory(struct walk *w)
 {
     bool top = w->level->above == NULL;
     int up = top ? -1 : openat(w->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (w->level->restore != 0) {
+    if (w->level->restore != KEEP) {
         (void)!fchmod(w->fd, w->level->restore & ~SETID);
     }
     (void)close(w->fd);
