@@ -28,6 +28,7 @@ struct redactor *redactor_free(struct redactor *r)
         explicit_bzero(r->patterns[i].bytes, r->patterns[i].len);
         free(r->patterns[i].bytes);
     }
+    redactor_index_free(r);
     for (size_t i = 0; i < r->secret_count; i++) {
         free(r->secrets[i].name);
         free(r->secrets[i].mask);
@@ -39,21 +40,57 @@ struct redactor *redactor_free(struct redactor *r)
     return NULL;
 }
 
-void redactor_add_pattern(struct redactor *r, size_t secret, struct str bytes)
+static struct redact_pattern *find_pattern(struct redactor *r, struct str bytes)
 {
     for (size_t i = 0; i < r->pattern_count; i++) {
         if (str_eq(str_n(r->patterns[i].bytes, r->patterns[i].len), bytes)) {
-            return;
+            return &r->patterns[i];
         }
     }
+    return NULL;
+}
+
+static struct redact_pattern *new_pattern(struct redactor *r, size_t secret, struct str bytes)
+{
     if (r->pattern_count == r->pattern_cap) {
         r->pattern_cap = r->pattern_cap == 0 ? 32 : r->pattern_cap * 2;
         r->patterns = xrealloc(r->patterns, r->pattern_cap * sizeof *r->patterns);
     }
     uint8_t *copy = xmalloc(bytes.len);
     memcpy(copy, bytes.ptr, bytes.len);
-    r->patterns[r->pattern_count++] =
+    r->patterns[r->pattern_count] =
         (struct redact_pattern) { .bytes = copy, .len = bytes.len, .secret = secret };
+    return &r->patterns[r->pattern_count++];
+}
+
+static struct redact_pattern *add_pattern(struct redactor *r, size_t secret, struct str bytes,
+                                          enum redact_form form)
+{
+    struct redact_pattern *p = find_pattern(r, bytes);
+    p = p != NULL ? p : new_pattern(r, secret, bytes);
+    p->encoded = p->encoded || form != REDACT_EXACT;
+    p->breakable = p->breakable || form == REDACT_BREAKABLE;
+    p->modes = p->breakable ? REDACT_MODE_PATCH : 0;
+    p->modes |= memchr(p->bytes, '%', p->len) != NULL ? REDACT_MODE_PERCENT : 0;
+    p->modes |= memchr(p->bytes, '\\', p->len) != NULL ? 3u << REDACT_MODE_LEVEL : 0;
+    return p;
+}
+
+void redactor_add_pattern(struct redactor *r, size_t secret, struct str bytes,
+                          enum redact_form form)
+{
+    /* What is left of shorter forms would be most of it. */
+    enum { SHORT = 16 };
+    struct redact_pattern *p = add_pattern(r, secret, bytes, form);
+    bool whole = form != REDACT_BREAKABLE || bytes.len < SHORT;
+    p->indexed = p->indexed || form != REDACT_EXACT;
+    p->least_part = whole ? 1 : REDACT_PART;
+    if (!whole) {
+        /* Fewer characters on the first line: they remain, the rest is found by itself. */
+        struct str rest = str_slice(bytes, REDACT_PART - 1, bytes.len);
+        p = add_pattern(r, secret, rest, form);
+        p->least_part = REDACT_PART;
+    }
 }
 
 /* The name goes into JSON strings and terminals, whatever the user called the secret. */
@@ -191,6 +228,7 @@ void redactor_compile(struct redactor *r)
         r->first[b + 1] += r->first[b];
     }
     fill_shifts(r);
+    redactor_index(r);
     for (size_t i = 0; i < r->secret_count; i++) {
         choose_mask(r, &r->secrets[i]);
     }
@@ -198,7 +236,7 @@ void redactor_compile(struct redactor *r)
 
 size_t redactor_longest(const struct redactor *r)
 {
-    return r == NULL ? 0 : r->longest;
+    return r == NULL ? 0 : r->reach;
 }
 
 /* The longest pattern at this very place. */
@@ -271,23 +309,76 @@ static void pass(struct redact_stream *s, struct str piece)
     }
 }
 
-/* Passes on text[0, stop) with every occurrence that starts there replaced. A replacement already
- * stands for text[0, covered). Returns up to where, at or after `stop`, the text is dealt with. */
+/* The occurrences of a text in order: exact ones are searched as one goes on, the others have been
+ * collected. */
+struct walk {
+    const struct redactor *r;
+    struct str text;
+    size_t stop;
+    size_t hit; /* next of the collected ones */
+    bool found; /* an exact one, at `exact` */
+    struct redact_hit exact;
+};
+
+static void find_exact(struct walk *w, size_t from)
+{
+    const struct redact_pattern *p;
+    w->found = redactor_find(w->r, w->text, from, w->stop, &w->exact.at, &p);
+    if (w->found) {
+        w->exact.len = p->len;
+        w->exact.secret = p->secret;
+    }
+}
+
+static bool next_occurrence(struct walk *w, const struct redact_hits *hits, struct redact_hit *ret)
+{
+    const struct redact_hit *h = w->hit < hits->len ? &hits->items[w->hit] : NULL;
+    h = h != NULL && h->at < w->stop ? h : NULL;
+    if (h == NULL && !w->found) {
+        return false;
+    }
+    if (h != NULL &&
+        (!w->found || h->at < w->exact.at || (h->at == w->exact.at && h->len > w->exact.len))) {
+        *ret = *h;
+        w->hit++;
+    } else {
+        *ret = w->exact;
+        find_exact(w, w->exact.at + 1); /* occurrences may overlap */
+    }
+    return true;
+}
+
+/* The line breaks of what is taken out, each with the mark of the next line. */
+static void pass_lines(struct redact_stream *s, struct str gone)
+{
+    for (size_t at = str_find(gone, STR("\n")); at < gone.len;) {
+        bool marked = at + 1 < gone.len && memchr("+- \\", gone.ptr[at + 1], 4) != NULL;
+        pass(s, str_slice(gone, at, at + 1 + marked));
+        struct str rest = str_slice(gone, at + 1, gone.len);
+        at += 1 + str_find(rest, STR("\n"));
+    }
+}
+
+/* Passes on text[0, stop) with every occurrence that starts there replaced; s->hits are those of
+ * the text. A replacement already stands for text[0, covered). Returns up to where, at or after
+ * `stop`, the text is dealt with. */
 static size_t pass_redacted(struct redact_stream *s, struct str text, size_t stop, size_t covered)
 {
     size_t end = covered; /* of the bytes dealt with */
-    size_t from = 0;
-    size_t at;
-    const struct redact_pattern *found;
-    while (redactor_find(s->redactor, text, from, stop, &at, &found)) {
-        if (at >= end) {
-            const struct redact_secret *secret = &s->redactor->secrets[found->secret];
-            pass(s, str_slice(text, end, at));
+    struct walk w = { .r = s->redactor, .text = text, .stop = stop };
+    struct redact_hit o;
+    find_exact(&w, 0);
+    while (next_occurrence(&w, &s->hits, &o)) {
+        if (o.at >= end) {
+            const struct redact_secret *secret = &s->redactor->secrets[o.secret];
+            pass(s, str_slice(text, end, o.at));
             pass(s, str_n(secret->mask, secret->mask_len));
             s->removed++;
         }
-        end = at + found->len > end ? at + found->len : end;
-        from = at + 1; /* occurrences may overlap */
+        if (s->keep_lines && o.at + o.len > end) {
+            pass_lines(s, str_slice(text, o.at > end ? o.at : end, o.at + o.len));
+        }
+        end = o.at + o.len > end ? o.at + o.len : end;
     }
     if (end < stop) {
         pass(s, str_slice(text, end, stop));
@@ -298,7 +389,9 @@ static size_t pass_redacted(struct redact_stream *s, struct str text, size_t sto
 
 static void pass_and_hold(struct redact_stream *s, struct str text, size_t covered)
 {
+    redactor_collect(s->redactor, text, false, &s->hits);
     size_t stop = redactor_tail(s->redactor, text, NULL);
+    stop = s->hits.partial < stop ? s->hits.partial : stop;
     size_t end = pass_redacted(s, text, stop, covered);
     buf_reset(&s->hold);
     buf_add(&s->hold, str_slice(text, stop, text.len));
@@ -329,7 +422,7 @@ void redact_stream_feed(struct redact_stream *s, struct str chunk)
         return;
     }
     /* Only what may still belong to a secret begun in `hold` is copied beside it. */
-    size_t reach = s->redactor->longest - 1;
+    size_t reach = s->redactor->reach - 1;
     size_t held = s->hold.len;
     buf_reset(&s->join);
     buf_add(&s->join, buf_str(&s->hold));
@@ -338,6 +431,7 @@ void redact_stream_feed(struct redact_stream *s, struct str chunk)
         pass_and_hold(s, buf_str(&s->join), s->covered);
         return;
     }
+    redactor_collect(s->redactor, buf_str(&s->join), false, &s->hits);
     size_t end = pass_redacted(s, buf_str(&s->join), held, s->covered);
     pass_and_hold(s, chunk, end - held);
 }
@@ -352,6 +446,7 @@ void redact_stream_flush(struct redact_stream *s)
     s->hold = s->join;
     s->join = held;
     buf_reset(&s->hold);
+    redactor_collect(s->redactor, buf_str(&held), true, &s->hits);
     (void)pass_redacted(s, buf_str(&held), held.len, s->covered);
     s->covered = 0;
 }
@@ -360,4 +455,6 @@ void redact_stream_done(struct redact_stream *s)
 {
     buf_done(&s->hold);
     buf_done(&s->join);
+    free(s->hits.items);
+    s->hits = (struct redact_hits) { 0 };
 }

@@ -9,9 +9,13 @@
  *     _flush() at the end, _done(). For single values: redact_str(), redact_json().
  *  4. redactor_free(r) overwrites the values before it lets go of them.
  *
- * What is found: the value itself (white space off its ends), its base64 form at each of the three
- * alignments (standard and URL alphabet), its percent-encoded forms, its JSON-escaped forms (once
- * and twice, as logs of logs have it), and each line of a value of several lines (PEM keys).
+ * What is found: the value itself (white space off its ends); base64 at each of the three
+ * alignments (standard and URL alphabet); hex (all digits of one case); UTF-16 of either byte
+ * order; each line of a value of several lines (PEM keys). Any of these also where some or all
+ * bytes are percent-encoded (either case, once or twice) or escaped as in JSON, C, Python or git
+ * (\u0053, \x53, \123, \", \n …, also escaped again, as logs of logs have it). Base64 and hex also
+ * with line breaks in lines of eight characters or more (LF, CRLF or escaped, followed by the mark
+ * of a patch or indentation); up to three characters at the end of the first line may remain.
  *
  * What comes out: every byte that belongs to any occurrence is removed; each chain of overlapping
  * occurrences becomes one "[REDACTED:NAME]", NAME of the first and longest. All other bytes pass
@@ -23,11 +27,14 @@
  * form less one byte); a line that holds no such beginning passes whole and at once. Clean chunks
  * are not copied: the port gets pieces of the caller's chunk.
  *
- * Cost, measured on one core of the development machine (GB/s for text, base64, random bytes): with
- * a secret of 4 bytes 1.0, 1.0, 0.7; of 11 bytes 3.2, 3.1, 2.2; with an API key 10.6, 10.4, 8.6.
+ * Cost, measured on one core of the development machine (GB/s for lines of text, wrapped base64,
+ * JSON full of escapes): with a secret of 4 bytes 0.9, 0.9, 0.6; of 11 bytes 1.4, 1.7, 0.8; with an
+ * API key of 87 bytes 3.3, 4.3, 1.1. The worst texts (nothing but backslashes, or the beginning of a
+ * secret again and again) take 20 times as long, still in proportion to their length.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -57,14 +64,29 @@ size_t redactor_longest(const struct redactor *r);
 /* Receives safe bytes. The piece stays valid until the feed or flush that made it returns. */
 typedef void redact_port(void *ctx, struct str piece);
 
+/* An occurrence that is not byte for byte as it was registered. */
+struct redact_hit {
+    size_t at, len;
+    size_t secret; /* which one */
+};
+struct redact_hits {
+    struct redact_hit *items;
+    size_t len, cap;
+    size_t partial; /* where an unfinished one begins, at the end of the text */
+};
+
 struct redact_stream {
     const struct redactor *redactor; /* NULL: everything passes */
     redact_port *port;
     void *ctx;
-    struct buf hold;  /* bytes that may be the beginning of a secret */
-    size_t covered;   /* how many of them, from the front, a replacement already stands for */
-    struct buf join;  /* hold and the head of the new chunk, side by side */
+    struct buf hold; /* bytes that may be the beginning of a secret */
+    size_t covered;  /* how many of them, from the front, a replacement already stands for */
+    struct buf join; /* hold and the head of the new chunk, side by side */
+    struct redact_hits hits;
     uint64_t removed; /* replacements written so far */
+    /* For patches: of an occurrence that goes over several lines, the line breaks stay, each with
+     * the mark of the line behind it, so that the number of lines is right. */
+    bool keep_lines;
 };
 
 void redact_stream_init(struct redact_stream *s, const struct redactor *r, redact_port *port,
@@ -73,6 +95,9 @@ void redact_stream_feed(struct redact_stream *s, struct str chunk);
 void redact_stream_flush(
     struct redact_stream *s); /* what is held passes on; the stream starts anew */
 void redact_stream_done(struct redact_stream *s);
+
+/* Is there no secret in it? r may be NULL: then there is none. */
+bool redact_is_clean(const struct redactor *r, struct str s);
 
 /* s itself when it is clean, else a copy in the arena. r may be NULL. */
 struct str redact_str(const struct redactor *r, struct arena *a, struct str s);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The forms in which a secret turns up in logs: as it is, in base64 (an Authorization header, a
- * mounted Kubernetes secret), in a URL, in JSON, in JSON within JSON, line by line.
+ * mounted Kubernetes secret), in hex, as UTF-16, in a URL, in JSON, in JSON within JSON, line by
+ * line. What is escaped in other ways is found by redact_encoded.c; the usual ways are forms of
+ * their own, so that half of one at the edge of a cut text is recognised, too.
  */
 #include "record/redact_priv.h"
 
@@ -33,7 +35,18 @@ static void add_base64(struct redactor *r, size_t secret, struct str value, size
         char digit = alphabet[pair >> (10 - bit % 8) & 63];
         buf_add(&out, str_n(&digit, 1));
     }
-    redactor_add_pattern(r, secret, buf_str(&out));
+    redactor_add_pattern(r, secret, buf_str(&out), REDACT_BREAKABLE);
+}
+
+static void add_hex(struct redactor *r, size_t secret, struct str value, const char *digits)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(FORM_MAX);
+    for (size_t i = 0; i < value.len; i++) {
+        unsigned char c = (unsigned char)value.ptr[i];
+        char pair[2] = { digits[c >> 4], digits[c & 15] };
+        buf_add(&out, str_n(pair, sizeof pair));
+    }
+    redactor_add_pattern(r, secret, buf_str(&out), REDACT_BREAKABLE);
 }
 
 static bool is_unreserved(unsigned char c)
@@ -56,7 +69,7 @@ static void add_percent(struct redactor *r, size_t secret, struct str value, con
             buf_add(&out, str_n(code, sizeof code));
         }
     }
-    redactor_add_pattern(r, secret, buf_str(&out));
+    redactor_add_pattern(r, secret, buf_str(&out), REDACT_EXACT);
 }
 
 /* Code point at the front of valid UTF-8, and how many bytes it takes. */
@@ -80,6 +93,30 @@ static void add_json_ascii(struct buf *out, uint32_t code)
     } else {
         buf_addf(out, "\\u%04x", code);
     }
+}
+
+static void add_utf16(struct redactor *r, size_t secret, struct str value, bool big_endian)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(FORM_MAX);
+    for (size_t i = 0; i < value.len;) {
+        size_t len;
+        uint32_t code = next_code_point(str_slice(value, i, value.len), &len);
+        uint32_t units[2] = { code, 0 };
+        size_t n = 1;
+        if (code >= 0x10000) {
+            units[0] = 0xD800 + ((code - 0x10000) >> 10);
+            units[1] = 0xDC00 + ((code - 0x10000) & 0x3FF);
+            n = 2;
+        }
+        for (size_t k = 0; k < n; k++) {
+            char high = (char)(units[k] >> 8);
+            char low = (char)(units[k] & 0xFF);
+            char pair[2] = { big_endian ? high : low, big_endian ? low : high };
+            buf_add(&out, str_n(pair, sizeof pair));
+        }
+        i += len;
+    }
+    redactor_add_pattern(r, secret, buf_str(&out), REDACT_ENCODED);
 }
 
 enum json_habit {
@@ -123,8 +160,33 @@ static void add_json(struct redactor *r, size_t secret, struct str value)
             continue;
         }
         escape_json(buf_str(&once), habits, &twice);
-        redactor_add_pattern(r, secret, buf_str(&once));
-        redactor_add_pattern(r, secret, buf_str(&twice));
+        redactor_add_pattern(r, secret, buf_str(&once), REDACT_EXACT);
+        redactor_add_pattern(r, secret, buf_str(&twice), REDACT_EXACT);
+    }
+}
+
+/* A form submission writes blanks as "+". */
+static void add_plus(struct redactor *r, size_t secret, struct str value)
+{
+    if (memchr(value.ptr, ' ', value.len) == NULL) {
+        return;
+    }
+    CLEANUP(buf) struct buf out = BUF_INIT(FORM_MAX);
+    for (size_t i = 0; i < value.len; i++) {
+        char c = value.ptr[i] == ' ' ? '+' : value.ptr[i];
+        buf_add(&out, str_n(&c, 1));
+    }
+    redactor_add_pattern(r, secret, buf_str(&out), REDACT_ENCODED);
+}
+
+/* As text, in whatever encoding of characters. */
+static void add_text(struct redactor *r, size_t secret, struct str value)
+{
+    redactor_add_pattern(r, secret, value, REDACT_ENCODED);
+    add_plus(r, secret, value);
+    if (str_is_utf8(value)) {
+        add_utf16(r, secret, value, false);
+        add_utf16(r, secret, value, true);
     }
 }
 
@@ -134,22 +196,26 @@ void redactor_add_forms(struct redactor *r, size_t secret, struct str value)
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     static const char url_safe[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    redactor_add_pattern(r, secret, value);
+    static const char lower[] = "0123456789abcdef";
+    static const char upper[] = "0123456789ABCDEF";
+    add_text(r, secret, value);
     for (size_t skew = 0; skew < 3; skew++) {
         add_base64(r, secret, value, skew, standard);
         add_base64(r, secret, value, skew, url_safe);
     }
+    add_hex(r, secret, value, lower);
+    add_hex(r, secret, value, upper);
     static const char *const left_alone[] = { "", "/", "!'()*" };
     for (size_t i = 0; i < ARRAY_LEN(left_alone); i++) {
-        add_percent(r, secret, value, left_alone[i], "0123456789ABCDEF");
-        add_percent(r, secret, value, left_alone[i], "0123456789abcdef");
+        add_percent(r, secret, value, left_alone[i], upper);
+        add_percent(r, secret, value, left_alone[i], lower);
     }
     add_json(r, secret, value);
     struct str rest = value;
     while (rest.ptr != NULL) {
         struct str line = str_trim(str_split(&rest, '\n'));
         if (line.len >= LINE_MIN && line.len < value.len) {
-            redactor_add_pattern(r, secret, line);
+            add_text(r, secret, line);
             add_json(r, secret, line);
         }
     }

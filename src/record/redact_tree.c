@@ -3,6 +3,8 @@
  * Redaction of single strings and of JSON trees. Clean input, the normal case, is returned as it
  * is.
  */
+#include <stdlib.h>
+
 #include "base/json.h"
 #include "record/redact_priv.h"
 
@@ -11,11 +13,25 @@ static void append_piece(void *ctx, struct str piece)
     buf_add(ctx, piece);
 }
 
-struct str redact_str(const struct redactor *r, struct arena *a, struct str s)
+bool redact_is_clean(const struct redactor *r, struct str s)
 {
     size_t at;
     const struct redact_pattern *found;
-    if (r == NULL || r->pattern_count == 0 || !redactor_find(r, s, 0, s.len, &at, &found)) {
+    if (r == NULL || r->pattern_count == 0) {
+        return true;
+    }
+    if (redactor_find(r, s, 0, s.len, &at, &found)) {
+        return false;
+    }
+    struct redact_hits hits = { 0 };
+    redactor_collect(r, s, true, &hits);
+    free(hits.items);
+    return hits.len == 0;
+}
+
+struct str redact_str(const struct redactor *r, struct arena *a, struct str s)
+{
+    if (redact_is_clean(r, s)) {
         return s;
     }
     CLEANUP(buf) struct buf out = BUF_INIT(SIZE_MAX / 2);

@@ -2,9 +2,9 @@
  *
  * The redactor against the plain reference: up to four secrets and a text, cut at arbitrary places.
  *
- * Input: byte 0 = number of secrets (low 2 bits, plus 1) and whether a small alphabet is used (bit
- * 2, which makes overlaps likely); then per secret one length byte and its bytes; then one byte
- * that drives the cuts; the rest is the text.
+ * Input: byte 0 = number of secrets (low 2 bits, plus 1) and which alphabet is used: a small one
+ * (bit 2, which makes overlaps likely) or one with escapes and line breaks (bit 3); then per secret
+ * one length byte and its bytes; then one byte that drives the cuts; the rest is the text.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -86,6 +86,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t mode = data[0];
     for (size_t i = 1; i < input.len && mode & 4; i++) {
         input.ptr[i] = "ab[:"[data[i] & 3];
+    }
+    for (size_t i = 1; i < input.len && mode & 8; i++) {
+        input.ptr[i] = "ab6%\\\n+u0"[data[i] % 9];
     }
     struct str rest = str_slice(buf_str(&input), 1, input.len);
     CLEANUP(redactor) struct redactor *r = take_secrets(&rest, (mode & 3u) + 1);
