@@ -29,8 +29,8 @@
  *
  * Cost, measured on one core of the development machine (GB/s for lines of text, wrapped base64,
  * JSON full of escapes): with a secret of 4 bytes 0.9, 0.9, 0.6; of 11 bytes 1.4, 1.7, 0.8; with an
- * API key of 87 bytes 3.3, 4.3, 1.1. The worst texts (nothing but backslashes, or the beginning of a
- * secret again and again) take 20 times as long, still in proportion to their length.
+ * API key of 87 bytes 3.3, 4.3, 1.1. The worst texts (nothing but backslashes, or the beginning of
+ * a secret again and again) take 20 times as long, still in proportion to their length.
  */
 #pragma once
 

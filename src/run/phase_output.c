@@ -180,10 +180,10 @@ static void collect_one(struct run *run, int artifacts_fd, struct str path)
     }
 }
 
-void output_collect(struct run *run)
+static void copy_artifacts(struct run *run)
 {
     const struct json *list = run->settings.artifacts;
-    if (json_len(list) == 0 || run->workspace == NULL || !run->exec.launched) {
+    if (json_len(list) == 0 || run->workspace == NULL) {
         return;
     }
     CLEANUP(fd)
@@ -191,6 +191,14 @@ void output_collect(struct run *run)
                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     for (size_t i = 0; artifacts >= 0 && i < json_len(list); i++) {
         collect_one(run, artifacts, json_str(json_get(json_item(list, i), "path"), STR_EMPTY));
+    }
+}
+
+void output_collect(struct run *run)
+{
+    if (run->exec.launched) {
+        copy_artifacts(run);
+        output_clean_artifacts(run);
     }
 }
 

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -13,7 +15,7 @@
 
 #include "base/file.h"
 #include "base/shape.h"
-#include "record/redact.h"
+#include "record/redact_patch.h"
 #include "run/image.h"
 #include "run/run_priv.h"
 #include "workspace/mount.h"
@@ -285,29 +287,86 @@ const char *run_txn_layer(struct run *run, struct arena *a, const struct txn *x)
 
 /* --- collect --- */
 
-static int copy_patch(struct run *run, const char *name, int fd, struct err *e)
-{
+struct patch_copy {
+    struct run *run;
     struct logfile out;
-    char chunk[65536];
-    int r = logfile_init(&out, &run->record.dir, name, run->redactor, &run->record.loss, e);
+    struct diff_result *diff;
+    size_t withheld;
+};
+
+/* Of one patch; the others are in left_out. */
+#define WITHHELD_NAMED 32
+
+static void write_patch(void *ctx, struct str bytes)
+{
+    struct patch_copy *c = ctx;
+    logfile_write(&c->out, bytes);
+}
+
+/* A file that is not in the patch is listed beside those that are too large for one. */
+static void leave_out_of_patch(void *ctx, const struct redact_withheld *file)
+{
+    struct patch_copy *c = ctx;
+    struct arena *a = c->run->arena;
+    struct json *o = json_object(a);
+    json_setc(a, o, "path", json_string(a, file->path));
+    json_setc(a, o, "why", json_cstr(a, file->why));
+    json_setc(a, o, "bytes", json_integer(a, file->bytes));
+    json_push(a, c->diff->left_out, o);
+    if (++c->withheld <= WITHHELD_NAMED) {
+        run_warn(c->run, "'%.*s' is withheld from %s: %s", STR_ARG(file->path), c->out.name,
+                 file->why);
+    }
+}
+
+/* Copies what git wrote into the record, without secrets. */
+static int copy_patch(struct run *run, const char *name, int fd, struct diff_result *d,
+                      struct err *e)
+{
+    struct stat st;
+    struct patch_copy c = { .run = run, .diff = d };
+    const struct redact_patch_port port = { write_patch, leave_out_of_patch, &c };
+    int r = fstat(fd, &st) < 0
+                ? ERR_SYS(e, "read '%s'", name)
+                : logfile_init(&c.out, &run->record.dir, name, NULL, &run->record.loss, e);
     if (r < 0) {
         return r;
     }
-    (void)lseek(fd, 0, SEEK_SET);
-    ssize_t n;
-    do {
-        n = read(fd, chunk, sizeof chunk);
-        if (n > 0) {
-            logfile_write(&out, str_n(chunk, (size_t)n));
+    size_t len = (size_t)st.st_size;
+    void *text = len == 0 ? NULL : mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (text == MAP_FAILED) {
+        r = ERR_SYS(e, "read '%s'", name);
+    } else if (len > 0) {
+        uint64_t removed = redact_patch(run->redactor, str_n(text, len), &port);
+        if (removed > 0) {
+            run_warn(run, "%s is not as the agent left it: secrets were taken out", name);
         }
-    } while (n > 0 || (n < 0 && errno == EINTR));
-    logfile_flush(&out);
-    if (out.written != out.received) {
-        run_warn(run, "%s is not as the agent left it: secrets were taken out, or the disk is full",
-                 name);
+        if (c.out.written != c.out.received) {
+            run_warn(run, "%s is not complete: the disk is full", name);
+        }
+        (void)munmap(text, len);
     }
-    logfile_done(&out);
-    return 0;
+    logfile_done(&c.out);
+    return r;
+}
+
+/* git writes patches of inner repositories to files; these go to a private directory first. */
+static int copy_nested(struct run *run, const char *raw, const char *to, struct diff_result *d,
+                       struct err *e)
+{
+    struct arena *a = run->arena;
+    int r = 0;
+    if (json_len(d->nested) > 0) {
+        r = file_mkdirs(run->record.dir.dir_fd, to, 0777, e);
+    }
+    for (size_t i = 0; r == 0 && i < json_len(d->nested); i++) {
+        const char *patch = json_cstring(json_get(json_item(d->nested, i), "patch"), "");
+        const char *from = arena_printf(a, "%s/%s", raw, patch);
+        CLEANUP(fd) int fd = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        r = fd < 0 ? ERR_SYS(e, "open '%s'", from)
+                   : copy_patch(run, arena_printf(a, "%s/%s", to, patch), fd, d, e);
+    }
+    return r;
 }
 
 static void tell_changes(struct run *run, const struct diff_result *d)
@@ -359,13 +418,21 @@ int run_make_patch(struct run *run, const char *name, const char *nested_dir,
     if (fd < 0) {
         return ERR_SYS_AS(e, ERR_OUTPUT, "create a temporary file in '%s'", run->record.dir.path);
     }
+    const char *private = arena_printf(run->arena, "%s/%s", run->record.dir.path, PRIVATE_NAME);
+    const char *raw = arena_printf(run->arena, "%s/nested", private);
     struct workspace_diff_opts o = {
         .patch_fd = fd,
-        .nested_dir = nested_dir,
+        .nested_dir = raw,
         .max_file = shape_size(setting(run, "max_file"), 0),
     };
     int r = workspace_diff(run->workspace, run->arena, &o, ret, e);
-    return r < 0 ? r : copy_patch(run, name, fd, e);
+    r = r < 0 ? r : copy_patch(run, name, fd, ret, e);
+    r = r < 0 ? r : copy_nested(run, raw, nested_dir, ret, e);
+    if (file_exists(AT_FDCWD, raw)) {
+        (void)!file_remove_tree(AT_FDCWD, raw, NULL);
+        (void)rmdir(private); /* if there is nothing else in it */
+    }
+    return r;
 }
 
 /* keep | keep-on-failure | remove */
@@ -387,8 +454,7 @@ void run_collect_workspace(struct run *run)
     }
     bool known = false;
     if (run->exec.launched) {
-        const char *nested = arena_printf(run->arena, "%s/evidence/nested", run->record.dir.path);
-        known = run_make_patch(run, "diff.patch", nested, &d, &why) == 0;
+        known = run_make_patch(run, "diff.patch", "evidence/nested", &d, &why) == 0;
         if (!known && run->record.damage.code != ERR_OK) {
             run_warn(run, "there is no patch: %s", why.msg); /* it went with the record */
         } else if (!known) {

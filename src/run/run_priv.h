@@ -247,6 +247,8 @@ void output_parse(struct run *run);
 void output_judge(struct run *run);
 /* Collect: files that the task names go from the workspace to artifacts/. */
 void output_collect(struct run *run);
+/* artifacts.c: takes secrets out of artifacts/. */
+void output_clean_artifacts(struct run *run);
 /* Gate: questions, and files that must be there. */
 void output_gate(struct run *run);
 
@@ -402,7 +404,8 @@ int run_workspace_copy(struct run *run, const struct err *why, struct err *e) MU
 int run_workspace_outside(struct run *run, struct err *e) MUST_USE;
 /* The patch, what is known about it, and the end of the view. */
 void run_collect_workspace(struct run *run);
-/* The changes so far, as a patch in the record; those of repositories within in `nested_dir`. */
+/* The changes so far, as a patch in the record, without secrets; those of repositories within in
+ * `nested_dir` of the record. */
 int run_make_patch(struct run *run, const char *name, const char *nested_dir,
                    struct diff_result *ret, struct err *e) MUST_USE;
 

@@ -89,11 +89,7 @@ static int open_savepoints(struct run *run, struct err *e)
 static int record_turn(struct run *run, const char *why, struct diff_result *ret, struct err *e)
 {
     int r = make_dir(run, e);
-    r = r < 0 ? r
-              : run_make_patch(run, name_of(run, ".patch"),
-                               arena_printf(run->arena, "%s/%s", run->record.dir.path,
-                                            name_of(run, ".nested")),
-                               ret, e);
+    r = r < 0 ? r : run_make_patch(run, name_of(run, ".patch"), name_of(run, ".nested"), ret, e);
     r = r < 0 ? r : describe(run, ret, why, false, e);
     run->turns->running = false;
     return r < 0 ? err_wrap(e, "turn %lld", (long long)run->turns->number) : 0;
