@@ -2,8 +2,10 @@
  *
  * cinch apply: what an agent changed, brought into the user's own tree.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -12,6 +14,7 @@
 #include "cli/turn.h"
 #include "record/rundir.h"
 #include "workspace/apply.h"
+#include "workspace/node.h"
 
 enum { DESCRIPTION_MAX = 16 << 20 };
 
@@ -67,6 +70,17 @@ static int apply_one(struct job *j, const char *target, const char *patch, bool 
     return apply_patch(j->cli->arena, &o, ret, e);
 }
 
+/* A record may come from somebody else: a path in it must not lead out of the tree. */
+static bool is_within(const char *target, const char *path)
+{
+    CLEANUP(fd) int root = open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(fd)
+    int fd = root < 0 || path[0] == '\0' || !node_is_inner_path(path) || node_has_git_part(path)
+                 ? -1
+                 : node_open_dir(root, path, NULL);
+    return fd >= 0;
+}
+
 /* Patches of repositories within the tree; a commit or branch is for the tree itself. */
 static int apply_nested(struct job *j, bool check, struct apply_result *ret, struct err *e)
 {
@@ -80,6 +94,16 @@ static int apply_nested(struct job *j, bool check, struct apply_result *ret, str
         struct apply_result one;
         if (path == NULL || patch == NULL) {
             continue;
+        }
+        if (!is_within(j->target, path)) {
+            r = ERR(e, ERR_INPUT,
+                    "the record has changes for '%s', which is no directory within '%s'", path,
+                    j->target);
+            break;
+        }
+        if (patch[0] == '\0' || strchr(patch, '/') != NULL) {
+            r = ERR(e, ERR_INPUT, "the record names '%s' as the patch for '%s'", patch, path);
+            break;
         }
         r = apply_one(j, arena_printf(j->cli->arena, "%s/%s", j->target, path),
                       arena_printf(j->cli->arena, "%s/%s", j->nested, patch), check, &one, e);

@@ -136,6 +136,18 @@ static void grant(struct run *run)
     run->confine.policy.read = all;
 }
 
+static void warn_not_copied(struct run *run)
+{
+    const struct json *list = workspace_not_copied(run->workspace);
+    const struct json *first = json_item(list, 0);
+    if (first != NULL) {
+        run_warn(run, "%zu %s of the workspace could not be copied ('%s': %s%s)", json_len(list),
+                 json_len(list) == 1 ? "entry" : "entries",
+                 json_cstring(json_get(first, "path"), "?"),
+                 json_cstring(json_get(first, "why"), "?"), json_len(list) > 1 ? ", …" : "");
+    }
+}
+
 static int open_workspace(struct run *run, const char *source, bool overlay, const char *why_not,
                           struct err *e)
 {
@@ -151,6 +163,9 @@ static int open_workspace(struct run *run, const char *source, bool overlay, con
         .marks = sandbox_userxattr() ? NODE_MARKS_USER : NODE_MARKS_TRUSTED,
     };
     int r = workspace_open(&o, &run->workspace, e);
+    if (r == 0) {
+        warn_not_copied(run);
+    }
     r = r < 0 ? r : copy_mounts(run, e);
     if (r == 0 && run->confine.policy.mode != SANDBOX_OFF) {
         run->confine.view = *workspace_view(run->workspace);

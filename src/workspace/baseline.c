@@ -4,6 +4,7 @@
  */
 #include "workspace/baseline.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -53,19 +54,42 @@ struct pass {
     struct delta *d; /* NULL: scan */
     const struct delta_filter *filter;
     struct arena *arena;
+    struct pathmap unseen; /* directories that could not be looked into */
+    bool unchanged;        /* the directory that is being entered is as it was */
+    bool full;             /* the rest is left out */
     struct err *e;
 };
 
 static int walk(struct pass *p, int fd, const char *path, int depth);
 
+/* What is in there is neither new nor gone: nobody can tell. */
+static void leave_out(struct pass *p, const char *path, const char *why)
+{
+    pathmap_put(&p->unseen, path, 0);
+    if (p->d != NULL && p->filter != NULL && p->filter->left_out != NULL) {
+        p->filter->left_out(p->filter->arg, path, why);
+    }
+}
+
 static int go_down(struct pass *p, int fd, const char *name, const char *path, int depth)
 {
+    bool lenient = p->filter != NULL && p->filter->left_out != NULL;
     if (depth >= DELTA_DEPTH_MAX || strlen(path) > PATH_MAX - NAME_MAX) {
-        return ERR(p->e, ERR_LIMIT, "'%.200s…' is nested too deep", path);
+        leave_out(p, path, "nested too deep");
+        return lenient ? 0 : ERR(p->e, ERR_LIMIT, "'%.200s…' is nested too deep", path);
     }
     CLEANUP(fd)
-    int inner = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return inner < 0 ? 0 : walk(p, inner, path, depth + 1);
+    int inner = p->d != NULL ? delta_open_dir(p->d, p->filter, NODE_AT(fd, name), path, NULL)
+                             : openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (inner < 0) {
+        if (!p->unchanged) {
+            leave_out(p, path, strerror(errno));
+        } else {
+            pathmap_put(&p->unseen, path, 0);
+        }
+        return 0;
+    }
+    return walk(p, inner, path, depth + 1);
 }
 
 static int scan_entry(struct pass *p, const char *path, const struct stat *st)
@@ -115,12 +139,19 @@ static int visit(struct pass *p, int fd, const char *name, const char *path, int
     if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
         return 0; /* gone between the listing and here */
     }
+    if (p->d != NULL && p->d->len >= DELTA_MAX - 2 && p->filter != NULL &&
+        p->filter->left_out != NULL) {
+        p->full = true;
+        leave_out(p, path, "more changes than a patch can hold");
+        return 0;
+    }
     int r = p->d == NULL ? scan_entry(p, path, &st) : compare_entry(p, path, &st);
     if (r < 0 || !S_ISDIR(st.st_mode)) {
         return r < 0 ? r : 0;
     }
     size_t mark = p->d == NULL ? 0 : p->d->len;
     bool tentative = r > 0;
+    p->unchanged = tentative;
     r = go_down(p, fd, name, path, depth);
     if (tentative && p->d->len == mark) {
         p->d->len--;
@@ -132,11 +163,12 @@ static int walk(struct pass *p, int fd, const char *path, int depth)
 {
     CLEANUP(listing) struct listing names;
     int r = listing_read(&names, fd, p->e);
-    for (size_t i = 0; r == 0 && i < names.len; i++) {
+    for (size_t i = 0; r == 0 && !p->full && i < names.len; i++) {
         const char *name = names.items[i];
         const char *inner = path[0] == '\0' ? arena_dup(p->arena, str_of(name))
                                             : arena_printf(p->arena, "%s/%s", path, name);
-        if (p->filter == NULL || !p->filter->skip(p->filter->arg, inner)) {
+        if (p->filter == NULL || p->filter->skip == NULL ||
+            !p->filter->skip(p->filter->arg, inner)) {
             r = visit(p, fd, name, inner, depth);
         }
     }
@@ -147,7 +179,9 @@ int baseline_scan(struct baseline *b, int fd, const struct delta_filter *filter,
 {
     CLEANUP(arena) struct arena *a = arena_new();
     struct pass p = { .b = b, .filter = filter, .arena = a, .e = e };
-    return walk(&p, fd, "", 0);
+    int r = walk(&p, fd, "", 0);
+    pathmap_done(&p.unseen);
+    return r;
 }
 
 /* --- what is gone --- */
@@ -161,6 +195,19 @@ static bool parent_is_there(const struct baseline *b, const char *path, struct a
     }
     const char *dir = arena_dup(a, str_n(path, (size_t)(slash - path)));
     return pathmap_get(&b->index, dir, &i) && b->items[i].is_dir_now;
+}
+
+/* Below a directory that could not be looked into? */
+static bool is_unseen(const struct pass *p, const char *path, struct arena *a)
+{
+    for (const char *s = strchr(path, '/'); s != NULL && p->unseen.len > 0;
+         s = strchr(s + 1, '/')) {
+        arena_reset(a);
+        if (pathmap_has(&p->unseen, arena_dup(a, str_n(path, (size_t)(s - path))))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 int delta_of_copy(struct delta *d, int fd, struct baseline *b, const struct delta_filter *filter,
@@ -177,12 +224,13 @@ int delta_of_copy(struct delta *d, int fd, struct baseline *b, const struct delt
     }
     int r = delta_add(d, &root, e);
     r = r < 0 ? r : walk(&p, fd, "", 0);
-    for (size_t i = 0; r == 0 && i < b->len; i++) {
+    for (size_t i = 0; r == 0 && !p.full && i < b->len; i++) {
         const struct baseline_entry *x = &b->items[i];
-        if (!x->seen && parent_is_there(b, x->path, a)) {
+        if (!x->seen && parent_is_there(b, x->path, a) && !is_unseen(&p, x->path, a)) {
             r = delta_add(d, &(struct delta_entry) { .kind = DELTA_REMOVE, .path = x->path }, e);
         }
     }
+    pathmap_done(&p.unseen);
     return r;
 }
 

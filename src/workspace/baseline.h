@@ -45,7 +45,8 @@ void baseline_done(struct baseline *b);
 /* Is the entry in it just as it is now? */
 bool baseline_has(const struct baseline *b, const char *path, const struct stat *now);
 
-/* The tree at fd against its baseline. Directories that cannot be read are passed over. */
+/* The tree at fd against its baseline. Directories that cannot be read are passed over, and with
+ * filter.left_out reported if they have changed. */
 int delta_of_copy(struct delta *d, int fd, struct baseline *b, const struct delta_filter *filter,
                   struct err *e) MUST_USE;
 

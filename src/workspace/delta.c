@@ -24,6 +24,7 @@ void delta_init(struct delta *d)
 void delta_done(struct delta *d)
 {
     free(d->items);
+    free(d->unlocked);
     d->arena = arena_free(d->arena);
     *d = (struct delta) { 0 };
 }
@@ -54,6 +55,51 @@ bool delta_is_empty(const struct delta *d)
     return true;
 }
 
+/* --- directories without permissions --- */
+
+static void note_unlocked(struct delta *d, const char *path, mode_t mode)
+{
+    if (d->unlocked_len == d->unlocked_cap) {
+        d->unlocked_cap = d->unlocked_cap == 0 ? 16 : d->unlocked_cap * 2;
+        d->unlocked = xrealloc(d->unlocked, d->unlocked_cap * sizeof *d->unlocked);
+    }
+    d->unlocked[d->unlocked_len++] =
+        (struct delta_unlocked) { arena_dup(d->arena, str_of(path)), mode };
+}
+
+int delta_open_dir(struct delta *d, const struct delta_filter *filter, struct node_at at,
+                   const char *path, struct err *e)
+{
+    enum { FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+    int fd = openat(at.fd, at.name, FLAGS);
+    bool closed = fd < 0 ? errno == EACCES : faccessat(fd, ".", X_OK, AT_EACCESS) < 0;
+    if (!closed) {
+        return fd < 0 ? ERR_SYS(e, "open directory '%s'", path) : fd;
+    }
+    struct stat st;
+    cleanup_fd(&fd);
+    if (filter != NULL && filter->unlock &&
+        fstatat(at.fd, at.name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+        fchmodat(at.fd, at.name, (st.st_mode & 07777) | S_IRWXU, 0) == 0) {
+        note_unlocked(d, path, st.st_mode & 07777);
+        fd = openat(at.fd, at.name, FLAGS);
+    }
+    errno = EACCES;
+    return fd < 0 ? ERR_SYS(e, "open directory '%s'", path) : fd;
+}
+
+void delta_lock(struct delta *d, int fd)
+{
+    for (size_t i = d->unlocked_len; i > 0; i--) { /* inner ones first */
+        const struct delta_unlocked *x = &d->unlocked[i - 1];
+        CLEANUP(fd) int dir = node_open_dir(fd, x->path, NULL);
+        if (dir >= 0) {
+            (void)!fchmod(dir, x->mode);
+        }
+    }
+    d->unlocked_len = 0;
+}
+
 /* --- the walk --- */
 
 struct walk {
@@ -62,6 +108,7 @@ struct walk {
     enum node_marks marks;
     const struct delta_filter *filter;
     struct arena *arena; /* names on the way */
+    bool full;           /* the rest is left out */
     struct err *e;
 };
 
@@ -84,6 +131,16 @@ static bool base_stat(const struct walk *w, const char *path, struct stat *st)
 }
 
 static int walk_dir(struct walk *w, const struct place *p);
+
+/* Reported, if anybody wants to know; else `failure` stands. */
+static int leave_out(struct walk *w, const char *path, const char *why, int failure)
+{
+    if (w->filter == NULL || w->filter->left_out == NULL) {
+        return failure;
+    }
+    w->filter->left_out(w->filter->arg, path, why);
+    return 0;
+}
 
 static int add_removal(struct walk *w, const char *path, const char *base)
 {
@@ -114,7 +171,8 @@ static int add_directory(struct walk *w, const struct place *p, const char *name
     bool merges = there && S_ISDIR(below.st_mode) && from == NULL &&
                   !layer_is_opaque(NODE_AT(p->fd, name), w->marks);
     if (p->depth >= DELTA_DEPTH_MAX || strlen(path) > PATH_MAX - NAME_MAX) {
-        return ERR(w->e, ERR_LIMIT, "'%.200s…' is nested too deep", path);
+        return leave_out(w, path, "nested too deep",
+                         ERR(w->e, ERR_LIMIT, "'%.200s…' is nested too deep", path));
     }
     int r = from == NULL ? 0 : add_move(w, path, base, from);
     if (r == 0) {
@@ -122,9 +180,10 @@ static int add_directory(struct walk *w, const struct place *p, const char *name
         entry.clear = there && !merges && from == NULL;
         r = delta_add(w->d, &entry, w->e);
     }
-    CLEANUP(fd) int fd = r < 0 ? r : listing_open(p->fd, name, w->e);
+    CLEANUP(fd)
+    int fd = r < 0 ? r : delta_open_dir(w->d, w->filter, NODE_AT(p->fd, name), path, w->e);
     if (fd < 0) {
-        return fd;
+        return r < 0 ? r : leave_out(w, path, strerror(errno), fd);
     }
     struct place inner = { fd, path, from != NULL ? from : merges ? base : NULL, p->depth + 1 };
     return walk_dir(w, &inner);
@@ -151,11 +210,15 @@ static int add_entry(struct walk *w, const struct place *p, const char *name)
     struct stat st;
     struct stat below;
     const char *path = join(w->arena, p->path, name);
-    if (w->filter != NULL && w->filter->skip(w->filter->arg, path)) {
+    if (w->filter != NULL && w->filter->skip != NULL && w->filter->skip(w->filter->arg, path)) {
         return 0;
     }
     if (fstatat(p->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
         return ERR_SYS(w->e, "look at '%s'", path);
+    }
+    if (w->d->len >= DELTA_MAX - 2 && w->filter != NULL && w->filter->left_out != NULL) {
+        w->full = true;
+        return leave_out(w, path, "more changes than a patch can hold", 0);
     }
     if (layer_is_whiteout(NODE_AT(p->fd, name), &st, w->marks)) {
         const char *base = p->base == NULL ? NULL : join(w->arena, p->base, name);
@@ -168,7 +231,7 @@ static int walk_dir(struct walk *w, const struct place *p)
 {
     CLEANUP(listing) struct listing names;
     int r = listing_read(&names, p->fd, w->e);
-    for (size_t i = 0; r == 0 && i < names.len; i++) {
+    for (size_t i = 0; r == 0 && !w->full && i < names.len; i++) {
         r = add_entry(w, p, names.items[i]);
     }
     return r;

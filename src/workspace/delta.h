@@ -41,10 +41,18 @@ struct delta_entry {
     bool clear;     /* what was here before must go first: another type, or replaced as a whole */
 };
 
+/* A directory that was made accessible to be read: see delta_filter.unlock. */
+struct delta_unlocked {
+    const char *path;
+    mode_t mode;
+};
+
 struct delta {
     struct arena *arena;
     struct delta_entry *items;
     size_t len, cap;
+    struct delta_unlocked *unlocked;
+    size_t unlocked_len, unlocked_cap;
 };
 
 /* A tool that changes more than this in one go gets ERR_LIMIT: the list would not fit into memory
@@ -56,16 +64,28 @@ void delta_done(struct delta *d); /* idempotent */
 /* Copies the strings. */
 int delta_add(struct delta *d, const struct delta_entry *entry, struct err *e) MUST_USE;
 
-/* Whether to look at `path` at all; NULL looks at everything. */
 struct delta_filter {
-    bool (*skip)(void *arg, const char *path);
+    bool (*skip)(void *arg, const char *path); /* do not look at `path` at all; NULL: look */
     void *arg;
+    /* What cannot be looked at (nested too deep, too many, not readable) is left out and reported
+     * here; NULL: it is an error. `path` may be cut. */
+    void (*left_out)(void *arg, const char *path, const char *why);
+    /* The tree is ours alone: directories without permission for their owner are made accessible,
+     * until delta_lock(). */
+    bool unlock;
 };
 
 /* Reads an overlay's upper layer against the tree below it. ERR_UNSUPPORTED for what only the
  * kernel could put together (metacopy), ERR_LIMIT beyond the limits. */
 int delta_of_upper(struct delta *d, int upper_fd, int base_fd, enum node_marks marks,
                    const struct delta_filter *filter, struct err *e) MUST_USE;
+
+/* Gives directories that were unlocked their modes back; fd is the root of the tree. */
+void delta_lock(struct delta *d, int fd);
+/* For walks: opens the directory `name` in fd, which is `path` in the tree, so that its entries can
+ * be looked at. The descriptor, or a negative code with errno. */
+int delta_open_dir(struct delta *d, const struct delta_filter *filter, struct node_at at,
+                   const char *path, struct err *e) MUST_USE;
 
 /* True when nothing but attributes of directories is in it. */
 bool delta_is_empty(const struct delta *d);

@@ -82,8 +82,19 @@ static int make_repo(struct diff *d)
     return r < 0 ? r : git_make_repo(d->git_dir, NULL, o->repo != NULL && o->repo->sha256, d->e);
 }
 
+static void leave_out_unseen(struct diff *d)
+{
+    for (size_t i = 0; i < json_len(d->o->unseen); i++) {
+        const struct json *o = json_item(d->o->unseen, i);
+        diff_leave_out(d, json_cstring(json_get(o, "path"), "?"),
+                       json_cstring(json_get(o, "why"), "?"), 0);
+        d->result->withheld++;
+    }
+}
+
 static int make(struct diff *d)
 {
+    leave_out_unseen(d);
     int r = diff_collect_sides(d);
     if (r < 0 || (is_empty(&d->before) && is_empty(&d->after) && d->o->delta->len < 2)) {
         return r;
@@ -122,6 +133,6 @@ int diff_make(struct arena *a, const struct diff_opts *o, struct diff_result *re
     cleanup_fd(&d.blobs_fd);
     (void)!file_remove_tree(AT_FDCWD, o->scratch, NULL);
     ret->patch_bytes = fstat(o->patch_fd, &st) == 0 ? st.st_size : 0;
-    ret->no_changes = ret->patch_bytes == 0 && json_len(ret->nested) == 0 && ret->large == 0;
+    ret->no_changes = ret->patch_bytes == 0 && json_len(ret->nested) == 0 && ret->withheld == 0;
     return r < 0 ? err_wrap(e, "diff") : 0;
 }

@@ -13,7 +13,8 @@
  * that `git apply --3way` finds them.
  *
  * Not in it: .git, paths that cinch put there (`hidden`), files that .gitignore names and git did
- * not track, sockets and the like, and files beyond max_file; the last two are told in `left_out`.
+ * not track; and, reported in `left_out`, sockets and the like, files beyond max_file, files that
+ * cannot be read, and names that git refuses.
  * Changes inside another repository within the tree (a submodule) become a patch of their own, in
  * `nested`.
  */
@@ -30,6 +31,8 @@ struct diff_opts {
     const struct delta *delta;
     int base_fd;               /* the tree before */
     const char *base_commit;   /* take contents before from this commit instead; NULL: base_fd */
+    bool is_private;           /* what new_fd holds is ours: modes may be changed for a moment */
+    struct json *unseen;       /* [{path, why}] that the delta lacks, for left_out; may be NULL */
     int new_fd;                /* the layer or tree that holds the new entries */
     const struct repo *repo;   /* of the user's tree; NULL: none */
     const char *base_git;      /* git directory that has base_commit; NULL: `objects` do */
@@ -52,7 +55,7 @@ struct diff_result {
     struct json *nested;         /* [{path, patch}]: patch is a file in nested_dir */
     struct json
         *new_repositories; /* [path]: made by the agent in a tree that it works on directly */
-    int64_t large;         /* files left out for their size: they are changes all the same */
+    int64_t withheld;      /* of what is left out, what is a change all the same */
     int64_t ignored;       /* entries left out by ignore rules */
 };
 

@@ -44,6 +44,8 @@ int diff_find_blobs(struct diff *d) MUST_USE;
  * it cut off ("" for all that is not nested). */
 int diff_write(struct diff *d, const char *prefix, int fd) MUST_USE;
 int diff_read_status(struct diff *d) MUST_USE;
+/* The regular file of an entry, for reading: descriptor or negative code with errno. */
+int diff_open(struct diff *d, const struct diff_entry *x, struct err *e) MUST_USE;
 
 /* Paths of repositories inside the tree that an entry belongs to: "" for the tree's own. */
 const char *diff_home_of(struct diff *d, const char *path);

@@ -2,6 +2,7 @@
  *
  * What belongs into the patch: not what is ignored, too large, or no file at all.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/file.h"
 #include "workspace/diff_priv.h"
 #include "workspace/git.h"
+#include "workspace/gitname.h"
 
 #define MAX_FILE   ((int64_t)10 << 20)
 #define OUTPUT_MAX ((size_t)512 << 20)
@@ -44,12 +46,28 @@ static void drop(struct diff *d, const char *path)
     }
 }
 
-/* --- too large, no file --- */
+/* --- too large, no file, not readable --- */
 
-static const char *reason_of(const struct diff_entry *x, int64_t max)
+/* Root reads everything; others may lack permission for what they own, and for what they do not. */
+static bool is_readable(struct diff *d, const struct diff_entry *x)
 {
+    if (geteuid() == 0 || x->id != NULL ||
+        ((x->st.st_mode & S_IRUSR) != 0 && x->st.st_uid == geteuid())) {
+        return true;
+    }
+    CLEANUP(fd) int fd = diff_open(d, x, NULL);
+    return fd >= 0 || (errno != EACCES && errno != EPERM);
+}
+
+static const char *reason_of(struct diff *d, const struct diff_entry *x, int64_t max)
+{
+    if (gitname_is_refused(x->path, S_ISLNK(x->st.st_mode))) {
+        return "git refuses this name";
+    }
     if (S_ISREG(x->st.st_mode)) {
-        return x->st.st_size > max ? "larger than the limit for a patch" : NULL;
+        return x->st.st_size > max  ? "larger than the limit for a patch"
+               : !is_readable(d, x) ? "it cannot be read: Permission denied"
+                                    : NULL;
     }
     return S_ISLNK(x->st.st_mode)    ? NULL
            : S_ISFIFO(x->st.st_mode) ? "a fifo"
@@ -62,13 +80,13 @@ static void leave_out_odd(struct diff *d, struct diff_side *side)
     int64_t max = d->o->max_file > 0 ? d->o->max_file : MAX_FILE;
     for (size_t i = 0; i < side->len; i++) {
         struct diff_entry *x = &side->items[i];
-        const char *why = x->dropped ? NULL : reason_of(x, max);
+        const char *why = x->dropped ? NULL : reason_of(d, x, max);
         if (why == NULL) {
             continue;
         }
         diff_leave_out(d, x->path, why, x->st.st_size);
-        if (S_ISREG(x->st.st_mode)) {
-            d->result->large++;
+        if (S_ISREG(x->st.st_mode) || S_ISLNK(x->st.st_mode)) {
+            d->result->withheld++;
             drop(d, x->path);
         } else { /* a file that became a fifo is at least gone */
             x->dropped = true;
@@ -220,7 +238,15 @@ static int keep_tracked(struct diff *d, struct pathmap *ignored)
         .out = &out,
     };
     c.work_tree = c.cwd = arena_printf(d->arena, "%s/rules", d->o->scratch);
-    int r = git_run(&c, d->e);
+    struct err why = { 0 };
+    int r = git_run(&c, &why);
+    if (r < 0 && why.code == ERR_SYS) { /* the agent may have damaged it: the rules alone count */
+        diff_leave_out(d, ".git/index", why.msg, 0);
+        return 0;
+    }
+    if (r < 0 && d->e != NULL) {
+        *d->e = why;
+    }
     struct str rest = buf_str(&out);
     size_t skip = strlen(repo->prefix) + (repo->prefix[0] != '\0');
     while (r == 0 && rest.ptr != NULL) {

@@ -23,21 +23,10 @@ static bool is_below(const char *path, const char *dir)
     return strncmp(path, dir, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-/* The git directories of the tree and of repositories in it are none of the tree's content. */
-static bool has_git_part(const char *path)
-{
-    struct str rest = str_of(path);
-    while (rest.ptr != NULL) {
-        if (str_eqc(str_split(&rest, '/'), ".git")) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_hidden(const struct diff *d, const char *path)
 {
-    if (has_git_part(path) || strncmp(path, ".cinch-txn-", 11) == 0) {
+    /* The git directories of the tree and of repositories in it are none of its content. */
+    if (node_has_git_part(path) || strncmp(path, ".cinch-txn-", 11) == 0) {
         return true;
     }
     for (const char *const *h = d->o->hidden; h != NULL && *h != NULL; h++) {

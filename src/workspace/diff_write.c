@@ -16,6 +16,7 @@
 
 enum { FLUSH_BYTES = 1 << 20 };
 #define STATUS_MAX ((size_t)512 << 20)
+#define OPEN_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 struct stream {
     struct buf text;
@@ -83,25 +84,55 @@ static int add_bytes(struct stream *s, int fd, off_t at, off_t size, const char 
     return flush(s, FLUSH_BYTES);
 }
 
-static int add_content(struct stream *s, int root, const char *where)
+/* Without permission for its owner: made readable for the moment that it takes to open it. */
+static int open_unreadable(int at, const char *name)
 {
-    const char *slash = strrchr(where, '/');
+    struct stat st;
+    int fd = -1;
+    if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+        fchmodat(at, name, S_IRUSR | (st.st_mode & 07777), 0) == 0) {
+        fd = openat(at, name, OPEN_FLAGS);
+        (void)!fchmodat(at, name, st.st_mode & 07777, 0);
+    }
+    errno = fd < 0 ? EACCES : 0;
+    return fd;
+}
+
+int diff_open(struct diff *d, const struct diff_entry *x, struct err *e)
+{
+    const char *slash = strrchr(x->where, '/');
+    const char *name = slash == NULL ? x->where : slash + 1;
     char dir[PATH_MAX] = "";
     if (slash != NULL) {
-        (void)snprintf(dir, sizeof dir, "%.*s", (int)(slash - where), where);
+        (void)snprintf(dir, sizeof dir, "%.*s", (int)(slash - x->where), x->where);
     }
-    CLEANUP(fd) int at = node_open_dir(root, dir, s->e);
+    CLEANUP(fd) int at = node_open_dir(x->in_base ? d->o->base_fd : d->o->new_fd, dir, e);
     if (at < 0) {
         return at;
     }
-    CLEANUP(fd)
-    int fd = openat(at, slash == NULL ? where : slash + 1,
-                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        return ERR_SYS(s->e, "read '%s'", where);
+    int fd = openat(at, name, OPEN_FLAGS);
+    if (fd < 0 && errno == EACCES && !x->in_base && d->o->is_private) {
+        fd = open_unreadable(at, name);
     }
-    return add_bytes(s, fd, 0, st.st_size, where);
+    struct stat st;
+    if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
+        cleanup_fd(&fd);
+        errno = EINVAL;
+    }
+    int saved = errno;
+    int r = fd < 0 ? ERR_SYS(e, "read '%s'", x->where) : fd;
+    errno = saved;
+    return r;
+}
+
+static int add_content(struct diff *d, struct stream *s, const struct diff_entry *x)
+{
+    struct stat st;
+    CLEANUP(fd) int fd = diff_open(d, x, s->e);
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        return fd < 0 ? fd : ERR_SYS(s->e, "read '%s'", x->where);
+    }
+    return add_bytes(s, fd, 0, st.st_size, x->where);
 }
 
 static int add_file(struct diff *d, struct stream *s, const struct diff_entry *x, const char *shown)
@@ -115,7 +146,7 @@ static int add_file(struct diff *d, struct stream *s, const struct diff_entry *x
     if (x->id != NULL) {
         return add_bytes(s, d->blobs_fd, x->offset, x->st.st_size, x->path);
     }
-    return link ? add_link(s, root, x->where) : add_content(s, root, x->where);
+    return link ? add_link(s, root, x->where) : add_content(d, s, x);
 }
 
 static int add_side(struct diff *d, struct stream *s, const struct diff_side *side,

@@ -367,3 +367,14 @@ bool node_is_inner_path(const char *path)
     }
     return true;
 }
+
+bool node_has_git_part(const char *path)
+{
+    struct str rest = str_of(path);
+    while (rest.ptr != NULL) {
+        if (str_eqc(str_split(&rest, '/'), ".git")) {
+            return true;
+        }
+    }
+    return false;
+}

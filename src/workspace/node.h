@@ -68,3 +68,5 @@ bool node_same_mount(int a_fd, int b_fd);
 
 /* Relative, without empty parts, "." and ".."; "" is the root. For paths that lay on a disk. */
 bool node_is_inner_path(const char *path);
+/* Whether it is in a git directory, or is one. */
+bool node_has_git_part(const char *path);

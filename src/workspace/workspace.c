@@ -110,6 +110,12 @@ static bool is_inner(void *arg, const char *path)
     return w->inner != NULL && strcmp(path, w->inner) == 0;
 }
 
+static void on_left_out(void *arg, const char *path, const char *why)
+{
+    struct workspace *w = arg;
+    workspace_note_left_out(w->arena, w->not_copied, path, why);
+}
+
 static int make_copy(struct workspace *w, struct err *e)
 {
     int r = file_mkdirs(w->dir_fd, "tree", 0700, e);
@@ -121,10 +127,18 @@ static int make_copy(struct workspace *w, struct err *e)
         return ERR_SYS(e, "open '%s/tree'", w->dir);
     }
     w->tree = workspace_place(w, "tree");
-    struct tree_copy_opts o = { .skip = { is_inner, w } };
+    struct tree_copy_opts o = { .skip = { is_inner, w }, .left_out = on_left_out, .arg = w };
     r = tree_copy(w->base_fd, w->tree_fd, &o, &w->copied, e);
     r = r < 0 ? r : workspace_graft_git(w, e);
     return r < 0 ? r : workspace_note_baseline(w, e);
+}
+
+/* What cannot be looked at now is reported when the tree is compared. */
+static void ignore_left_out(void *arg, const char *path, const char *why)
+{
+    (void)arg;
+    (void)path;
+    (void)why;
 }
 
 static void note_nested(struct workspace *w, const struct baseline *b)
@@ -143,7 +157,7 @@ int workspace_note_baseline(struct workspace *w, struct err *e)
 {
     CLEANUP(baseline) struct baseline b = { 0 };
     CLEANUP(buf) struct buf text = BUF_INIT(SIZE_MAX);
-    struct delta_filter own = { workspace_skip, w };
+    struct delta_filter own = { workspace_skip, w, ignore_left_out, .unlock = false };
     int r = baseline_scan(&b, w->tree_fd, &own, e);
     w->has_files = b.len > 0;
     note_nested(w, &b);
@@ -267,6 +281,7 @@ static struct workspace *make(const char *dir)
     w->dir_fd = w->base_fd = w->tree_fd = -1;
     w->hidden = json_array(w->arena);
     w->nested = json_array(w->arena);
+    w->not_copied = json_array(w->arena);
     w->git_dirs = json_array(w->arena);
     w->pinned = json_array(w->arena);
     w->placeholders = json_array(w->arena);
@@ -482,6 +497,11 @@ void workspace_savepoints(struct workspace *w, struct savepoint_opts *ret)
         .txn_dir = workspace_txn_dir(w),
         .skip = { is_inner, w },
     };
+}
+
+const struct json *workspace_not_copied(const struct workspace *w)
+{
+    return w->not_copied;
 }
 
 int64_t workspace_disk(const struct workspace *w)

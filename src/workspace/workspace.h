@@ -98,6 +98,8 @@ int workspace_diff(struct workspace *w, struct arena *a, const struct workspace_
 
 /* For the record: what it is, where it came from, what it costs on disk. */
 struct json *workspace_json(const struct workspace *w, struct arena *a);
+/* [{path, why}]: what a copy of the source lacks. */
+const struct json *workspace_not_copied(const struct workspace *w);
 /* Bytes on disk of the private directory. */
 int64_t workspace_disk(const struct workspace *w);
 const char *workspace_source(const struct workspace *w); /* without links on the way */

@@ -16,9 +16,40 @@ bool workspace_skip(void *arg, const char *path)
     return strcmp(path, ".git") == 0 || (w->inner != NULL && strcmp(path, w->inner) == 0);
 }
 
-static int find_delta(struct workspace *w, struct delta *d, struct err *e)
+struct search {
+    struct workspace *w;
+    struct arena *a;
+    struct json *unseen;
+};
+
+static bool is_skipped(void *arg, const char *path)
 {
-    struct delta_filter skip = { workspace_skip, w };
+    struct search *s = arg;
+    return workspace_skip(s->w, path);
+}
+
+void workspace_note_left_out(struct arena *a, struct json *list, const char *path, const char *why)
+{
+    enum { SHOWN = 200 };
+    struct json *o = json_object(a);
+    struct str shown = str_slice(str_of(path), 0, SHOWN);
+    const char *more = strlen(path) > SHOWN ? "…" : "";
+    json_setc(a, o, "path", json_cstr(a, arena_printf(a, "%.*s%s", STR_ARG(shown), more)));
+    json_setc(a, o, "why", json_cstr(a, why));
+    json_push(a, list, o);
+}
+
+static void on_left_out(void *arg, const char *path, const char *why)
+{
+    struct search *s = arg;
+    workspace_note_left_out(s->a, s->unseen, path, why);
+}
+
+static int find_delta(struct search *s, struct delta *d, struct err *e)
+{
+    struct workspace *w = s->w;
+    struct delta_filter skip = { is_skipped, s, on_left_out,
+                                 .unlock = w->kind != WORKSPACE_IN_PLACE };
     if (w->layered) {
         return delta_of_upper(d, w->tree_fd, w->base_fd, w->marks, &skip, e);
     }
@@ -65,6 +96,7 @@ int workspace_diff(struct workspace *w, struct arena *a, const struct workspace_
         .base_fd = w->base_fd,
         .base_commit = w->baseline_commit,
         .new_fd = w->tree_fd,
+        .is_private = w->kind != WORKSPACE_IN_PLACE,
         .repo = w->has_repo ? &w->repo : NULL,
         .objects = w->has_repo && w->kind != WORKSPACE_OVERLAY &&
                            !(w->repo.foreign && w->kind == WORKSPACE_IN_PLACE)
@@ -78,7 +110,9 @@ int workspace_diff(struct workspace *w, struct arena *a, const struct workspace_
         .max_file = o->max_file,
         .changed_since = live ? w->created : 0,
     };
-    int r = find_delta(w, &d, e);
+    struct search search = { w, a, json_array(a) };
+    opts.unseen = search.unseen;
+    int r = find_delta(&search, &d, e);
     if (r == 0 && has_changes(&d) && w->kind == WORKSPACE_IN_PLACE && w->baseline_commit == NULL) {
         r = workspace_name_contents(w, e);
         opts.base_commit = w->baseline_commit;
@@ -87,5 +121,6 @@ int workspace_diff(struct workspace *w, struct arena *a, const struct workspace_
     if (r == 0) {
         workspace_note_new_repositories(w, &d, a, ret->new_repositories);
     }
+    delta_lock(&d, w->tree_fd);
     return r;
 }

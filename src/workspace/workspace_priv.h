@@ -36,10 +36,13 @@ struct workspace {
     struct json *git_dirs, *pinned, *placeholders; /* see workspace_pins.c */
     struct json *nested; /* paths of repositories within a tree that is worked on directly */
     struct tree_stats copied;
+    struct json *not_copied; /* [{path, why}] */
     const char *lowers[2];
     struct sandbox_view view;
 };
 
+/* Adds {path, why}; a very long path is cut. */
+void workspace_note_left_out(struct arena *a, struct json *list, const char *path, const char *why);
 /* For delta_filter. */
 bool workspace_skip(void *arg, const char *path);
 int workspace_save(const struct workspace *w, struct err *e) MUST_USE;

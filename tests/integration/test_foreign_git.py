@@ -87,7 +87,7 @@ class Case(harness.Case):
         output = self.new_output()
         done = self.call(harness.CINCH, "run", "--env", "CINCH_TEST_MARK", "-w", workspace or self.workspace, "-o", output,
                          *options, "--", "sh", "-ec", script, env=env)
-        return harness.Result(done.returncode, done.stdout, done.stderr, output)
+        return harness.Result(done.returncode, done.stdout.encode(), done.stderr.encode(), output)
 
     def apply(self, result, *options, env=None):
         return self.call(harness.CINCH, "apply", *options, result.output, env=env)
@@ -161,7 +161,7 @@ class Foreign(Case):
         shutil.rmtree(os.path.join(where, "refs"))
         os.symlink(os.path.dirname(secret), os.path.join(where, "refs"))
         r = self.run_agent("! grep -rs TOP-SECRET .git/", "--workspace-mode", "clone")
-        self.assertNotIn("TOP-SECRET", r.stdout)
+        self.assertNotIn(b"TOP-SECRET", r.stdout)
 
     def test_a_foreign_git_file_is_not_followed(self):
         """It could name any repository of the user of this run."""
