@@ -11,6 +11,7 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -309,12 +310,30 @@ static int do_bind(struct mounts *m, const struct plan_record *r, struct err *e)
     return bind_open(m, r, source, e);
 }
 
+/* Where no group is shown (PLAN_NO_GROUP), root is not above the modes either: then what the
+ * program itself can reach is opened as the program. The rest needs no mask. */
+static int open_to_mask(const struct plan_record *r)
+{
+    int fd = open_how(AT_FDCWD, r->to, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+    if (fd >= 0 || errno != EACCES || r->paths.host_uid == 0) {
+        return fd;
+    }
+    gid_t gid = (gid_t)setfsgid(r->paths.host_gid);
+    uid_t uid = (uid_t)setfsuid(r->paths.host_uid);
+    fd = open_how(AT_FDCWD, r->to, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+    int why = errno;
+    (void)setfsuid(uid);
+    (void)setfsgid(gid);
+    errno = why;
+    return fd;
+}
+
 static int do_mask(const struct plan_record *r, struct err *e)
 {
     struct stat st;
     struct mount_attr a = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV };
     CLEANUP(fd)
-    int target = open_how(AT_FDCWD, r->to, O_PATH | O_NOFOLLOW, RESOLVE_NO_SYMLINKS);
+    int target = open_to_mask(r);
     if (target < 0 || fstat(target, &st) != 0) {
         bool fine = (r->paths.flags & PLAN_OPTIONAL) != 0 && is_absent(errno);
         return fine ? 0 : ERR_SYS(e, "open '%s' of the view", r->to);

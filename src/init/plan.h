@@ -138,6 +138,11 @@ enum plan_path_flags {
     PLAN_PATH_ALL = (1u << 8) - 1,
 };
 
+/* As `gid` and `host_gid` with PLAN_SHIFT: no group of the disk is shown. The kernel then refuses
+ * to write to any file there, sockets and FIFOs included, for which a read-only mount is not
+ * enough. */
+#define PLAN_NO_GROUP UINT32_MAX
+
 struct plan_paths {
     uint32_t flags;
     uint32_t mode;

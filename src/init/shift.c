@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "init/mounts.h"
+#include "init/plan.h"
 
 /* Five extents of at most 35 characters. */
 #define TABLE_MAX 256
@@ -52,7 +53,9 @@ static int write_table(int host, pid_t pid, const char *name, uint32_t disk, uin
 {
     char path[64];
     char table[TABLE_MAX];
-    size_t len = swap_table(table, disk, shown);
+    /* A table cannot be empty: this maps an id that is no group of any file. */
+    size_t len = disk == PLAN_NO_GROUP ? extent(table, 0, IDS_END - 1, IDS_END - 1, 1)
+                                       : swap_table(table, disk, shown);
     (void)snprintf(path, sizeof path, "proc/%d/%s", (int)pid, name);
     int fd = openat(host, path, O_WRONLY | O_CLOEXEC);
     /* All or nothing: the kernel takes a table in one write. */

@@ -397,6 +397,12 @@ static uint64_t landlock_all(int version)
     return (UINT64_C(1) << bits) - 1;
 }
 
+/* Version 9 governs connecting to sockets that have a name, but for those of the program's own. */
+static uint64_t landlock_connect(int version)
+{
+    return version >= 9 ? UINT64_C(1) << 16 : 0;
+}
+
 static void draft_rule(struct draft *d, uint64_t access, const char *path)
 {
     d->rc = d->rc < 0 ? d->rc : plan_add_rule(d->b, access, path, d->e);
@@ -408,29 +414,43 @@ static bool is_writable(const struct compose *c, const struct compose_grant *g)
            (g->kind == GRANT_WORKSPACE && c->policy->mode != SANDBOX_READ_ONLY);
 }
 
+/* A rule for a directory counts for what is mounted below it, too. */
+static bool shows_host_below(const struct compose *c, const char *dir)
+{
+    for (size_t i = 0; i < c->n_grants; i++) {
+        if (c->grants[i].kind == GRANT_READ && compose_below(c->grants[i].path, dir)) {
+            return true;
+        }
+    }
+    return c->view != NULL && c->view->bind != NULL && compose_below(c->view->path, dir);
+}
+
 static void draft_landlock(struct draft *d, bool helper)
 {
     static const char *const writable[] = { "/tmp", "/var/tmp", "/run", "/dev", "/proc" };
     const struct compose *c = d->c;
     uint64_t all = landlock_all(c->landlock);
+    uint64_t connect = landlock_connect(c->landlock);
     /* Version 6 can also keep signals and abstract sockets inside. */
-    struct plan_ruleset rules = { .fs = all, .scope = c->landlock >= 6 ? 3 : 0 };
+    struct plan_ruleset rules = { .fs = all | connect, .scope = c->landlock >= 6 ? 3 : 0 };
     d->rc = d->rc < 0 ? d->rc : plan_add_ruleset(d->b, &rules, d->e);
     draft_rule(
         d, LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_EXECUTE,
         "/");
     for (size_t i = 0; i < ARRAY_LEN(writable); i++) {
-        draft_rule(d, all, writable[i]);
+        draft_rule(d, all | (shows_host_below(c, writable[i]) ? 0 : connect), writable[i]);
     }
     if (c->policy->home == NULL) {
-        draft_rule(d, all, c->who.home);
+        draft_rule(d, all | connect, c->who.home);
     }
     if (helper) {
-        draft_rule(d, all, SANDBOX_HELPER_HOME);
+        draft_rule(d, all | connect, SANDBOX_HELPER_HOME);
     }
     for (size_t i = 0; i < c->n_grants; i++) {
-        if (is_writable(c, &c->grants[i])) {
-            draft_rule(d, all, c->grants[i].path);
+        const struct compose_grant *g = &c->grants[i];
+        bool host = g->kind == GRANT_WORKSPACE && c->view->bind != NULL;
+        if (is_writable(c, g)) {
+            draft_rule(d, all | (host ? 0 : connect), g->path);
         }
     }
 }

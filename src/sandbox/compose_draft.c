@@ -53,7 +53,8 @@ void draft_bind(struct draft *d, const char *from, const char *to, uint32_t flag
     draft_paths(d, PLAN_OP_BIND, from, to, flags);
 }
 
-void draft_bind_shown(struct draft *d, const char *from, const char *to, uint32_t flags)
+static void bind_shown(struct draft *d, const char *from, const char *to, uint32_t flags,
+                       bool no_group)
 {
     struct plan_paths p = { .flags = flags };
     struct stat st;
@@ -61,9 +62,19 @@ void draft_bind_shown(struct draft *d, const char *from, const char *to, uint32_
     if (shift && stat(from, &st) == 0) {
         p.flags |= (flags & PLAN_WRITABLE) != 0 ? PLAN_SHIFT : PLAN_SHIFT_TRY;
         p.uid = st.st_uid;
-        p.gid = st.st_gid;
+        p.gid = no_group ? PLAN_NO_GROUP : st.st_gid;
         p.host_uid = d->c->who.uid;
-        p.host_gid = d->c->who.gid;
+        p.host_gid = no_group ? PLAN_NO_GROUP : d->c->who.gid;
     }
     add(d, PLAN_OP_BIND, &p, from, to);
+}
+
+void draft_bind_shown(struct draft *d, const char *from, const char *to, uint32_t flags)
+{
+    bind_shown(d, from, to, flags, false);
+}
+
+void draft_bind_read(struct draft *d, const char *from, const char *to, uint32_t flags)
+{
+    bind_shown(d, from, to, flags, true);
 }

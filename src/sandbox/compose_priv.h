@@ -35,6 +35,8 @@ void draft_file(struct draft *d, const char *to, const char *text);
 void draft_bind(struct draft *d, const char *from, const char *to, uint32_t flags);
 /* One that belongs to somebody outside: shown as the program's where root starts us. */
 void draft_bind_shown(struct draft *d, const char *from, const char *to, uint32_t flags);
+/* The same for what is only read; nothing can be written to through it, not even a socket. */
+void draft_bind_read(struct draft *d, const char *from, const char *to, uint32_t flags);
 void draft_paths(struct draft *d, enum plan_op op, const char *from, const char *to,
                  uint32_t flags);
 
@@ -45,6 +47,9 @@ void draft_person(struct draft *d);
 
 /* The protected parts of the workspace; again over a layer that has covered them. */
 void draft_protect(struct draft *d);
+
+/* compose_endpoints.c: hides sockets and FIFOs of the host. */
+void draft_endpoints(struct draft *d);
 
 /* compose.c */
 bool compose_below(const char *path, const char *dir); /* or the same */

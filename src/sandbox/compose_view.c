@@ -211,6 +211,25 @@ static void draft_link(struct draft *d, const char *path)
     }
 }
 
+/* May the path be shown without its groups (draft_bind_read())? Not where something has to be
+ * mounted below, for which root has to get there. */
+static bool is_plain(const struct compose *c, const char *path)
+{
+    const char *const *deny = c->policy->deny;
+    const char *home = getenv("HOME");
+    for (size_t i = 0; i < c->n_grants; i++) {
+        if (strcmp(c->grants[i].path, path) != 0 && compose_below(c->grants[i].path, path)) {
+            return false;
+        }
+    }
+    for (; deny != NULL && *deny != NULL; deny++) {
+        if (compose_below(compose_seen(c, *deny), path)) {
+            return false;
+        }
+    }
+    return home == NULL || !(compose_below(home, path) || compose_below(path, home));
+}
+
 static void draft_grants(struct draft *d)
 {
     for (size_t i = 0; i < d->c->n_grants; i++) {
@@ -222,9 +241,10 @@ static void draft_grants(struct draft *d)
         } else if (g->kind == GRANT_LINK) {
             draft_link(d, g->path);
         } else {
-            draft_bind_shown(d, g->path, g->path,
-                             (g->kind == GRANT_WRITE ? PLAN_WRITABLE : 0) |
-                                 (g->optional ? PLAN_OPTIONAL : 0));
+            uint32_t flags =
+                (g->kind == GRANT_WRITE ? PLAN_WRITABLE : 0) | (g->optional ? PLAN_OPTIONAL : 0);
+            bool read = g->kind == GRANT_READ && !g->optional && is_plain(d->c, g->path);
+            (read ? draft_bind_read : draft_bind_shown)(d, g->path, g->path, flags);
         }
     }
 }
@@ -358,6 +378,7 @@ int compose_view(const struct compose *c, struct buf *out, struct err *e)
     }
     draft_person(&d);
     draft_grants(&d);
+    draft_endpoints(&d);
     draft_protect(&d);
     draft_secrets(&d);
     draft_denied(&d);
