@@ -259,11 +259,8 @@ bool llm_anthropic_tap_wants(struct str name, struct str data)
 {
     static const char *const boring[] = { "content_block_delta", "content_block_stop", "ping",
                                           NULL };
-    if (name.len > 0) {
-        return !llm_word_in(name, boring);
-    }
-    struct str head = str_slice(data, 0, 80);
-    return str_find(head, STR("content_block_delta")) == head.len;
+    (void)name; /* what the data say counts */
+    return !llm_word_in(llm_type_at_front(data), boring);
 }
 
 /* --- writing --- */

@@ -257,11 +257,11 @@ static bool mentions(struct str data, const char *key, char value)
             return false;
         }
         rest = str_slice(rest, at + needle.len, rest.len);
-        struct str after = str_trim(str_slice(rest, 0, 16));
-        if (after.len > 1 && after.ptr[0] == ':') {
-            after = str_trim(str_slice(after, 1, after.len));
+        size_t i = 0;
+        while (i < rest.len && (rest.ptr[i] == ':' || (unsigned char)rest.ptr[i] <= ' ')) {
+            i++;
         }
-        if (after.len > 0 && after.ptr[0] == value) {
+        if (i < rest.len && rest.ptr[i] == value) {
             return true;
         }
     }
@@ -269,7 +269,7 @@ static bool mentions(struct str data, const char *key, char value)
 
 bool llm_chat_tap_wants(struct str name, struct str data)
 {
-    return name.len > 0 || mentions(data, "\"usage\"", '{') ||
+    return name.len > 0 || llm_may_hide_names(data) || mentions(data, "\"usage\"", '{') ||
            mentions(data, "\"finish_reason\"", '"') || mentions(data, "\"error\"", '{') ||
            mentions(data, "\"error\"", '"') || mentions(data, "\"name\"", '"') ||
            mentions(data, "\"role\"", '"') || str_find(data, STR("[DONE]")) < data.len;

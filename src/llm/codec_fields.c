@@ -223,6 +223,57 @@ bool llm_word_in(struct str s, const char *const *words)
     return false;
 }
 
+static struct str skip_spaces(struct str s)
+{
+    size_t i = 0;
+    while (i < s.len &&
+           (s.ptr[i] == ' ' || s.ptr[i] == '\t' || s.ptr[i] == '\n' || s.ptr[i] == '\r')) {
+        i++;
+    }
+    return str_slice(s, i, s.len);
+}
+
+/* Takes the character off, with the spaces behind it. */
+static bool take_char(struct str *s, char c)
+{
+    if (s->len == 0 || s->ptr[0] != c) {
+        return false;
+    }
+    *s = skip_spaces(str_slice(*s, 1, s->len));
+    return true;
+}
+
+struct str llm_type_at_front(struct str data)
+{
+    const struct str key = STR("\"type\"");
+    struct str rest = skip_spaces(data);
+    if (!take_char(&rest, '{') || !str_starts(rest, key)) {
+        return STR_EMPTY;
+    }
+    rest = skip_spaces(str_slice(rest, key.len, rest.len));
+    if (!take_char(&rest, ':') || rest.len == 0 || rest.ptr[0] != '"') {
+        return STR_EMPTY;
+    }
+    rest = str_slice(rest, 1, rest.len);
+    size_t end = 0;
+    while (end < rest.len && rest.ptr[end] != '"' && rest.ptr[end] != '\\') {
+        end++;
+    }
+    return end < rest.len && rest.ptr[end] == '"' ? str_slice(rest, 0, end) : STR_EMPTY;
+}
+
+bool llm_may_hide_names(struct str data)
+{
+    const struct str escape = STR("\\u00");
+    for (size_t at; (at = str_find(data, escape)) < data.len;) {
+        data = str_slice(data, at + escape.len, data.len);
+        if (data.len > 0 && data.ptr[0] >= '2' && data.ptr[0] <= '7') {
+            return true;
+        }
+    }
+    return false;
+}
+
 void *llm_grow(struct arena *a, void *items, size_t size, size_t n, size_t *cap)
 {
     if (n < *cap) {

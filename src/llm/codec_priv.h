@@ -80,6 +80,11 @@ void llm_put_rest(struct arena *a, struct json *object, const struct json *extra
 
 /* The list ends with NULL; it may be NULL itself. */
 bool llm_word_in(struct str s, const char *const *words);
+/* The value of "type" where that is the first member of an object, in plain characters; else empty:
+ * such an event must be read to know what it is. */
+struct str llm_type_at_front(struct str data);
+/* May a name of a member be written with an escape, so that a search for it finds nothing? */
+bool llm_may_hide_names(struct str data);
 
 /* Lists that grow while a request is read; the memory is the arena's. */
 #define LLM_LIST(type) \

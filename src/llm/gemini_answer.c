@@ -225,7 +225,7 @@ void gemini_read_end(struct llm_read *rd)
 bool gemini_tap_wants(struct str name, struct str data)
 {
     (void)name;
-    return str_find(data, STR("usageMetadata")) < data.len ||
+    return llm_may_hide_names(data) || str_find(data, STR("usageMetadata")) < data.len ||
            str_find(data, STR("functionCall")) < data.len ||
            str_find(data, STR("finishReason")) < data.len ||
            str_find(data, STR("blockReason")) < data.len ||

@@ -443,6 +443,9 @@ int responses_read_body(struct llm_read *rd, const struct json *body, struct err
 /* Deltas are most of a stream and never metered. */
 bool responses_tap_wants(struct str name, struct str data)
 {
-    struct str head = name.len > 0 ? name : str_slice(data, 0, 128);
-    return str_find(head, STR(".delta")) == head.len;
+    const struct str suffix = STR(".delta");
+    struct str type = llm_type_at_front(data);
+    (void)name; /* what the data say counts */
+    return type.len < suffix.len ||
+           !str_eq(str_slice(type, type.len - suffix.len, type.len), suffix);
 }
