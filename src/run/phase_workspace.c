@@ -372,7 +372,7 @@ static int copy_nested(struct run *run, const char *raw, const char *to, struct 
     struct arena *a = run->arena;
     int r = 0;
     if (json_len(d->nested) > 0) {
-        r = file_mkdirs(run->record.dir.dir_fd, to, 0777, e);
+        r = file_mkdirs(run->record.dir.dir_fd, to, 0700, e);
     }
     for (size_t i = 0; r == 0 && i < json_len(d->nested); i++) {
         const char *patch = json_cstring(json_get(json_item(d->nested, i), "patch"), "");
