@@ -16,7 +16,7 @@
 #include "workspace/apply.h"
 #include "workspace/node.h"
 
-enum { DESCRIPTION_MAX = 16 << 20 };
+enum { DESCRIPTION_MAX = 512 << 20 }; /* a million changed files */
 
 static const struct option options[] = {
     { "to", 0, OPTION_PATH, .value = "DIR",

@@ -15,7 +15,7 @@
 #include "workspace/workspace.h"
 
 #define PATCH_MAX ((size_t)1 << 30)
-enum { DESCRIPTION_MAX = 64 << 20 };
+enum { DESCRIPTION_MAX = 512 << 20 }; /* a million changed files */
 
 static const struct option options[] = {
     { "files", 0, OPTION_FLAG,

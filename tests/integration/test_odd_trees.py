@@ -185,8 +185,11 @@ class Odd(Case):
         self.write("ws/.gitignore", "*.o\n")
         self.write("ws/x.o", "x\n")
         self.give(self.workspace, self.uid)
+        self.git(self.workspace, "add", "-f", "x.o")
+        self.git(self.workspace, "commit", "-qm", "tracked although ignored")
         r = self.agent("echo garbage > .git/index; echo y >> a; echo y >> x.o", "--workspace-mode", "in-place")
         self.assertEqual(self.patched(r), ["a"])
+        self.assertEqual(list(self.left_out(r)), [".git/index"])
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root to become another user")
