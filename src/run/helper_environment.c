@@ -30,8 +30,13 @@ static const char *const dropped[] = {
 };
 static const char *const dropped_prefixes[] = { "XDG_", "GIT_CONFIG" };
 
+/* As many as a sandbox can show, by two names each. */
+#define WRITABLE_MAX 512
+
 struct making {
     struct run *run;
+    const char *writable[WRITABLE_MAX]; /* directories that the agent can write */
+    size_t n_writable;
     struct buf left_out;
 };
 
@@ -59,60 +64,59 @@ static bool is_dropped(struct str name)
 
 static bool is_below(const char *path, const char *dir)
 {
-    char real[PATH_MAX];
-    if (dir == NULL || dir[0] == '\0') {
-        return false;
-    }
     size_t len = strlen(dir);
-    if (strncmp(path, dir, len) == 0 && (path[len] == '\0' || path[len] == '/')) {
-        return true;
-    }
-    if (realpath(dir, real) == NULL || strcmp(real, dir) == 0) {
-        return false;
-    }
-    len = strlen(real);
-    return strncmp(path, real, len) == 0 && (path[len] == '\0' || path[len] == '/');
+    return strncmp(path, dir, len) == 0 && (path[len] == '\0' || path[len] == '/');
 }
 
-static bool is_in_writable_place(const struct run *run, const char *path)
+/* By its name, and by where it really is. */
+static void add_directory(struct making *m, const char *dir)
+{
+    char real[PATH_MAX];
+    if (dir == NULL || dir[0] != '/' || m->n_writable + 2 > ARRAY_LEN(m->writable)) {
+        return;
+    }
+    m->writable[m->n_writable++] = dir;
+    if (realpath(dir, real) != NULL && strcmp(real, dir) != 0) {
+        m->writable[m->n_writable++] = arena_dup(m->run->arena, str_of(real));
+    }
+}
+
+static void find_writable(struct making *m)
 {
     /* Also what is shown read-only below these: a directory above it can be moved away. */
     static const char *const shared[] = { "/tmp", "/var/tmp", "/run", "/dev/shm" };
-    const char *const own[] = { run->settings.workspace, workspace_source(run->workspace),
-                                run->paths.home, run->paths.artifacts };
-    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
-        if (is_below(path, own[i])) {
-            return true;
-        }
+    const struct run *run = m->run;
+    add_directory(m, run->settings.workspace);
+    add_directory(m, workspace_source(run->workspace));
+    add_directory(m, run->paths.home);
+    add_directory(m, run->paths.artifacts);
+    for (size_t i = 0; confine_sandbox(run) != NULL && i < ARRAY_LEN(shared); i++) {
+        add_directory(m, shared[i]);
     }
     for (const char *const *p = run->confine.policy.write; p != NULL && *p != NULL; p++) {
-        if (is_below(path, *p)) {
-            return true;
-        }
+        add_directory(m, *p);
     }
-    for (size_t i = 0; confine_sandbox(run) != NULL && i < ARRAY_LEN(shared); i++) {
-        if (is_below(path, shared[i])) {
+}
+
+static bool is_in_writable_place(const struct making *m, const char *path)
+{
+    for (size_t i = 0; i < m->n_writable; i++) {
+        if (is_below(path, m->writable[i])) {
             return true;
         }
     }
     return false;
 }
 
-/* With a shared home the agent has a layer over it, except on directories that PATH names: they are
- * shown read-only where they exist (sandbox/reach.h). */
-static bool is_in_shared_home(const struct run *run, const char *path)
-{
-    const char *home = run->settings.home == HOME_SHARED ? getenv("HOME") : NULL;
-    return is_below(path, home) && (is_below(home, path) || !file_is_dir(AT_FDCWD, path));
-}
-
-/* By its name or by where it leads. A relative entry is below the workspace. */
-static bool is_writable(const struct run *run, const char *path)
+/* A relative entry is below the workspace. One that does not exist, or that is a whole shared home,
+ * may be made by the agent; directories of a shared home that PATH names are read-only for it
+ * (sandbox/reach.h). */
+static bool is_writable(const struct making *m, const char *path)
 {
     char real[PATH_MAX];
-    return path[0] != '/' || is_in_writable_place(run, path) || is_in_shared_home(run, path) ||
-           (realpath(path, real) != NULL &&
-            (is_in_writable_place(run, real) || is_in_shared_home(run, real)));
+    const char *home = m->run->settings.home == HOME_SHARED ? getenv("HOME") : NULL;
+    return path[0] != '/' || realpath(path, real) == NULL || is_in_writable_place(m, path) ||
+           is_in_writable_place(m, real) || (home != NULL && is_below(home, path));
 }
 
 /* --- variables --- */
@@ -123,7 +127,7 @@ static const char *filter_list(struct making *m, struct str name, struct str val
     CLEANUP(buf) struct buf kept = BUF_INIT(BUF_TEXT);
     while (value.ptr != NULL) {
         const char *entry = arena_dup(a, str_split(&value, ':'));
-        if (!is_writable(m->run, entry)) {
+        if (!is_writable(m, entry)) {
             buf_addf(&kept, "%s%s", kept.len > 0 ? ":" : "", entry);
         } else if (str_eqc(name, "PATH") && entry[0] != '\0') {
             buf_addf(&m->left_out, "%s'%s'", m->left_out.len > 0 ? ", " : "", entry);
@@ -194,6 +198,7 @@ int helper_environment_make(struct run *run, struct helper_environment *ret, str
     }
     const char **envp = arena_array(run->arena, n + ARRAY_LEN(git) + 2, sizeof *envp);
     buf_init(&m.left_out, BUF_TEXT);
+    find_writable(&m);
     for (size_t i = 0; i < n; i++) {
         const char *kept = filter_variable(&m, agent.envp[i]);
         if (kept != NULL) {

@@ -462,7 +462,7 @@ static void draft_helper_home(struct draft *d)
     struct plan_size size = { .bytes = compose_tmp_bytes(d->c), .inodes = 1 << 20 };
     d->rc =
         d->rc < 0 ? d->rc : plan_add_size(d->b, PLAN_OP_TMPFS, &size, SANDBOX_HELPER_HOME, d->e);
-    draft_dir(d, SANDBOX_HELPER_HOME, 0700, true);
+    draft_dir(d, SANDBOX_HELPER_HOME, 0700, !compose_without(d->c, SANDBOX_IDENTITY));
     draft_bind(d, OWN_HELPER_PASSWD, "/etc/passwd", PLAN_INSIDE | PLAN_SHALLOW);
 }
 
