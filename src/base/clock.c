@@ -19,9 +19,23 @@ nsec clock_now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+/* Before 1970 no clock is right, and 0 is no time in records. */
 int64_t clock_wall(void)
 {
-    return read_clock(CLOCK_REALTIME);
+    int64_t now = read_clock(CLOCK_REALTIME);
+    return now < 1 ? 1 : now;
+}
+
+void clock_line_start(struct clock_line *c, int64_t not_before)
+{
+    int64_t now = clock_wall();
+    c->wall = now < not_before ? not_before : now;
+    c->start = read_clock(CLOCK_BOOTTIME);
+}
+
+int64_t clock_line_wall(const struct clock_line *c)
+{
+    return c->wall + (read_clock(CLOCK_BOOTTIME) - c->start);
 }
 
 char *clock_iso(int64_t wall_ns, char out[CLOCK_ISO_LEN])

@@ -75,7 +75,7 @@ static enum jsonl_result append(struct events *ev, const struct line *l)
     char now[CLOCK_ISO_LEN];
     struct str message = str_of(l->message != NULL ? l->message : l->event);
     struct json *o = json_object(a);
-    json_setc(a, o, "timestamp", json_cstr(a, clock_iso(clock_wall(), now)));
+    json_setc(a, o, "timestamp", json_cstr(a, jsonl_now(&ev->out, now)));
     json_setc(a, o, "level", json_cstr(a, event_level_word(l->level)));
     json_setc(a, o, "logger", json_cstr(a, l->logger));
     json_setc(a, o, "event", json_cstr(a, l->event));

@@ -86,7 +86,7 @@ static const char *put_identity(struct events *ev, struct json *c, bool with_run
 {
     char now[CLOCK_ISO_LEN];
     char *id = arena_alloc(ev->arena, ID_LEN);
-    event_word(ev, c, "created_at", clock_iso(clock_wall(), now));
+    event_word(ev, c, "created_at", jsonl_now(&ev->out, now));
     if (with_run_context) {
         json_setc(ev->arena, c, "run_context", ev->run_context);
     }

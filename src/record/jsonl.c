@@ -27,7 +27,18 @@ int jsonl_init(struct jsonl *j, const struct rundir *d, const char *name, struct
         return r;
     }
     j->size = st.st_size;
+    clock_line_start(&j->clock, 0);
     return 0;
+}
+
+char *jsonl_now(const struct jsonl *j, char out[CLOCK_ISO_LEN])
+{
+    return clock_iso(clock_line_wall(&j->clock), out);
+}
+
+void jsonl_not_before(struct jsonl *j, int64_t wall)
+{
+    clock_line_start(&j->clock, wall);
 }
 
 static void take_back(struct jsonl *j, ssize_t n)

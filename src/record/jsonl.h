@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 
 struct arena;
@@ -30,6 +31,7 @@ struct jsonl {
     const char *name; /* static string */
     struct loss *loss;
     struct buf line;
+    struct clock_line clock; /* times of lines: jsonl_now() */
 };
 
 enum jsonl_result {
@@ -40,6 +42,10 @@ enum jsonl_result {
 
 int jsonl_init(struct jsonl *j, const struct rundir *d, const char *name, struct loss *loss,
                struct err *e) MUST_USE;
+/* The time of a line, in the form of clock_iso(): never before that of the one before. */
+char *jsonl_now(const struct jsonl *j, char out[CLOCK_ISO_LEN]);
+/* For a file that has lines already: the time of the last one. */
+void jsonl_not_before(struct jsonl *j, int64_t wall);
 enum jsonl_result jsonl_append(struct jsonl *j, const struct json *object) MUST_USE;
 void jsonl_done(struct jsonl *j);
 

@@ -180,11 +180,11 @@ static void adapter_label(struct oracle *o, const struct oracle_line *l)
 
 static void chronology(struct oracle *o, const struct oracle_line *l)
 {
-    if (l->wall != 0 && l->wall < o->last_wall) {
+    if (l->wall != ORACLE_NO_TIME && l->wall < o->last_wall) {
         oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "its time is before that of line %zu",
                     o->last_line);
     }
-    if (l->wall != 0) {
+    if (l->wall != ORACLE_NO_TIME) {
         o->last_wall = l->wall;
         o->last_line = o->line;
     }

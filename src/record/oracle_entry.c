@@ -65,7 +65,7 @@ bool oracle_line_read(const struct json *whole, struct oracle_line *ret)
     time = time != NULL ? time : json_get(whole, "timestamp"); /* starts and stops of a log */
     struct str text = json_str(time, STR_EMPTY);
     if (!(log ? time_parse(text, &ret->wall) : stamp_parse(text, &ret->wall))) {
-        ret->wall = 0;
+        ret->wall = ORACLE_NO_TIME;
     }
     return log ? str_starts(event, STR("transcript."))
                : str_eqc(event, "transcript.start") || str_eqc(event, "transcript.entry") ||
@@ -202,7 +202,7 @@ void oracle_envelope(struct oracle *o, const struct oracle_line *l)
     if (!l->log || is_entry) {
         needs(o, l->fields, "timestamp", JSON_STRING, REQUIRED);
     }
-    if (l->wall == 0 && json_is(json_get(l->fields, "timestamp"), JSON_STRING)) {
+    if (l->wall == ORACLE_NO_TIME && json_is(json_get(l->fields, "timestamp"), JSON_STRING)) {
         oracle_find(o, ORACLE_ENVELOPE, o->line, "timestamp is '%.*s', which is no time in UTC",
                     STR_ARG(oracle_short(json_str(json_get(l->fields, "timestamp"), STR_EMPTY))));
     }

@@ -19,8 +19,10 @@ struct oracle_line {
     const struct json *fields; /* the same, or the context of a log record */
     bool log;
     struct str event;
-    int64_t wall; /* of `timestamp`; 0: it is not one */
+    int64_t wall; /* of `timestamp`; ORACLE_NO_TIME: it is not one */
 };
+
+#define ORACLE_NO_TIME INT64_MIN
 
 /* Found by key; `conversation` says which one the numbers are of. */
 struct oracle_source {

@@ -245,6 +245,7 @@ static int append_lines(struct leftovers *l, const struct rundir *d, const struc
         if (r < 0) {
             return r;
         }
+        jsonl_not_before(&ev.out, l->last_wall);
         events_recovered(&ev, &(struct event_recovery) {
                                   .reason = s->reason,
                                   .phase = l->state.phase[0] != '\0' ? l->state.phase : NULL,
@@ -260,6 +261,7 @@ static int append_lines(struct leftovers *l, const struct rundir *d, const struc
         if (r < 0) {
             return r;
         }
+        jsonl_not_before(&out, l->last_entry);
         transcript_write_stop(&out, l->arena, &l->count, str_of(l->prompt_name),
                               str_of(l->adapter));
         jsonl_done(&out);

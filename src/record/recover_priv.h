@@ -37,6 +37,7 @@ struct leftovers {
 
     /* from transcript.jsonl: the pair of start and stop that was open last */
     bool transcript_open;
+    int64_t last_entry; /* its time */
     struct transcript_count count;
     const char *prompt_name, *adapter;
     const char *session_id; /* the last one seen */

@@ -132,6 +132,7 @@ static bool keep_entry(void *ctx, const struct json *line, struct arena *a)
     if (start == l->transcript_open) {
         return false;
     }
+    (void)stamp_parse(json_str(json_get(line, "timestamp"), STR_EMPTY), &l->last_entry);
     note_string(l, &l->prompt_name, json_get(line, "prompt_name"));
     note_string(l, &l->adapter, json_get(line, "adapter"));
     if (start) {

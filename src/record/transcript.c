@@ -82,17 +82,17 @@ static struct json *new_line(struct arena *a, const char *event, struct str prom
     return o;
 }
 
-static void set_now(struct arena *a, struct json *line)
+static void set_now(const struct jsonl *out, struct arena *a, struct json *line)
 {
     char now[CLOCK_ISO_LEN];
-    json_setc(a, line, "timestamp", json_cstr(a, clock_iso(clock_wall(), now)));
+    json_setc(a, line, "timestamp", json_cstr(a, jsonl_now(out, now)));
 }
 
 static void write_start(struct transcript *t)
 {
     struct arena *a = t->arena;
     struct json *line = new_line(a, "transcript.start", str_of(t->prompt_name), str_of(t->adapter));
-    set_now(a, line);
+    set_now(&t->out, a, line);
     t->start_written = jsonl_append(&t->out, line) == JSONL_WRITTEN;
     arena_reset(a);
 }
@@ -141,7 +141,7 @@ static struct json *entry_line(struct transcript *t, const struct transcript_ent
     int64_t last = json_int(json_find(t->count.by_source, source), 0);
     json_setc(a, line, "sequence_number", json_integer(a, last + 1));
     json_setc(a, line, "source", json_string(a, source));
-    set_now(a, line);
+    set_now(&t->out, a, line);
     if (entry->session_id != NULL) {
         struct str clean = redact_str(t->redactor, a, str_of(entry->session_id));
         json_setc(a, line, "session_id", json_string(a, clean));
@@ -210,7 +210,7 @@ void transcript_write_stop(struct jsonl *out, struct arena *a, const struct tran
                            struct str prompt_name, struct str adapter)
 {
     struct json *line = new_line(a, "transcript.stop", prompt_name, adapter);
-    set_now(a, line);
+    set_now(out, a, line);
     json_setc(a, line, "total_entries", json_integer(a, c->total));
     json_setc(a, line, "entries_by_source", c->by_source);
     json_setc(a, line, "entries_by_type", types_json(a, c));
