@@ -191,11 +191,29 @@ static void copy_fields(struct exchange *x, const struct http_fields *f)
     x->answer_fields = (struct http_fields) { copy, f->len };
 }
 
+/* Nothing that is compressed can be metered, or searched for the key; and it may become any size
+ * where it is unpacked. We ask for plain bytes, so no honest provider sends it. */
+static bool is_encoded(const struct exchange *x)
+{
+    const struct str *value = http_find(&x->answer_fields, "content-encoding");
+    return x->kind == EXCHANGE_MODEL && value != NULL && value->len > 0 &&
+           !http_name_is(*value, "identity");
+}
+
 static void on_head(void *arg, int status, const struct http_fields *fields)
 {
     struct exchange *x = arg;
     x->status = status;
     copy_fields(x, fields);
+    x->encoded = is_encoded(x);
+    if (x->encoded && status < 400) {
+        refuse(x, 502, LLM_ERR_SERVER,
+               arena_printf(x->arena,
+                            "upstream '%s': the response is compressed, though the "
+                            "gateway asked for plain bytes",
+                            x->upstream->name));
+        return;
+    }
     if (x->c == NULL && status >= 400) {
         exchange_finish(x, false);
     } else if (status >= 400) {
@@ -219,6 +237,9 @@ static void on_data(void *arg, struct str bytes)
 static void on_clean(void *arg, struct str bytes)
 {
     struct exchange *x = arg;
+    if (x->encoded) {
+        return; /* of an error only the status is passed on */
+    }
     if (x->state == EXCHANGE_GATHERING) {
         if (x->gathered.len + bytes.len <= GATHER_MAX) {
             buf_add(&x->gathered, bytes);

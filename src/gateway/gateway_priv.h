@@ -75,8 +75,8 @@ void gateway_wake(struct gateway *g);
 
 void connection_start(struct gateway *g, int fd);
 void connection_free_all(struct gateway *g);
-/* Closes the oldest connection on which nothing is under way, first of all one that never showed the
- * token. False: there is none. */
+/* Closes the oldest connection on which nothing is under way, first of all one that never showed
+ * the token. False: all of them are busy. */
 bool connection_make_room(struct gateway *g);
 void connection_close_idle(struct gateway *g);
 void connection_close_models(struct gateway *g); /* all but those that a mount is answering */
@@ -183,6 +183,7 @@ struct exchange {
     bool answer_over;                 /* the upstream has said that it is complete */
     bool ending;                      /* the tap is being closed */
     bool failed;                      /* the response holds an error */
+    bool encoded;                     /* its body is compressed, though we asked for plain bytes */
     size_t drained;                   /* bytes read since the client left */
     struct http_fields answer_fields; /* in the arena */
     struct mask mask;                 /* all bytes of an answer pass it */

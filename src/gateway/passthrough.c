@@ -143,8 +143,9 @@ void passthrough_head(struct exchange *x)
     struct http_field *kept = arena_array(x->arena, all->len + 1, sizeof *kept);
     size_t n = 0;
     for (size_t i = 0; i < all->len; i++) {
-        if (!http_is_hop_by_hop(all, all->items[i].name) &&
-            !http_name_is(all->items[i].name, "content-length")) {
+        bool framing = http_name_is(all->items[i].name, "content-length") ||
+                       (x->encoded && http_name_is(all->items[i].name, "content-encoding"));
+        if (!http_is_hop_by_hop(all, all->items[i].name) && !framing) {
             kept[n++] = all->items[i];
         }
     }
@@ -156,7 +157,8 @@ void passthrough_head(struct exchange *x)
             .arena = x->arena,
         });
     }
-    exchange_send_head(x, x->status, &(struct http_fields) { kept, n }, known_length(x));
+    exchange_send_head(x, x->status, &(struct http_fields) { kept, n },
+                       x->encoded ? 0 : known_length(x));
 }
 
 void passthrough_data(struct exchange *x, struct str bytes)

@@ -3,11 +3,13 @@
 Every one gets a clear answer or a closed connection, the next request works, and memory stays bounded."""
 
 import hashlib
+import http.client
 import json
 import os
 import socket
 import threading
 import time
+import zlib
 
 import gateway
 import harness
@@ -486,6 +488,94 @@ class Upstreams(Case):
             self.assertIn("error", a.json())
         self.assertEqual(self.up.seen, [])
         self.finish()
+
+
+class Compressed(gateway.Case):
+    """Upstreams that compress though they were asked not to: bombs, and keys that no search finds."""
+
+    KEY = "sk-real-0123456789abcdef"
+
+    class Bomb(gateway.Handler):
+        def do_POST(self):
+            request = json.loads(self.read_body())
+            up = self.server.upstream
+            if request["model"] == "plain":
+                self.answer(200, GOOD)
+                return
+            data = up.bodies[up.encoding]
+            self.send_response(up.status)
+            self.send_header("Content-Type", "text/event-stream" if request.get("stream") else "application/json")
+            self.send_header(up.field, up.encoding)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            try:
+                self.wfile.write(data)
+            except OSError:
+                pass
+
+    def start_bomb(self, **kw):
+        zeros = b"\0" * (1 << 20)
+        pack = {"gzip": zlib.compressobj(9, zlib.DEFLATED, 31), "deflate": zlib.compressobj(9)}
+        self.up = self.upstream(self.Bomb, **kw)
+        self.up.field, self.up.status = "Content-Encoding", 200
+        # 100 MiB in 100 KB; of what Python cannot write, other bytes do as well.
+        self.up.bodies = {name: b"".join(p.compress(zeros) for _ in range(100)) + p.flush() for name, p in pack.items()}
+        for name in ("br", "zstd", "x-gzip", "gzip, gzip"):
+            self.up.bodies[name] = self.up.bodies["gzip"]
+        env = {"REAL_KEY": self.KEY, **({"SSL_CERT_FILE": kw["tls"][0]} if kw else {})}
+        self.g = self.gateway("--upstream", f"a={self.up.url},format=anthropic,key=REAL_KEY", "--no-retries", env=env)
+
+    def bomb(self, path, encoding, stream):
+        self.up.encoding = encoding
+        return self.g.request("POST", path, json.dumps({**MESSAGE, "stream": stream}).encode())
+
+    def drop_bombs(self):
+        for encoding in self.up.bodies:
+            for path in ("/v1/messages", "/v1/chat/completions"):
+                for stream in (False, True):
+                    with self.subTest(encoding=encoding, path=path, stream=stream):
+                        answer = self.bomb(path, encoding, stream)
+                        self.assertEqual(answer.status, 502)
+                        self.assertIn("compressed", answer.json()["error"]["message"])
+        self.assertLess(self.g.rss(), RSS_MAX)
+        plain = self.g.request("POST", "/v1/messages", json.dumps({**MESSAGE, "model": "plain"}).encode())
+        self.assertEqual(plain.body, GOOD)
+        self.stop(self.g)
+
+    def test_bombs(self):
+        self.start_bomb()
+        self.drop_bombs()
+
+    def test_bombs_over_tls(self):
+        self.start_bomb(tls=self.certificate())
+        self.drop_bombs()
+
+    def test_bombs_as_transfer_encoding(self):
+        """Over TLS the library unpacks it, piece by piece; what comes is no answer, and memory stays bounded."""
+        for kw in ({}, {"tls": self.certificate()}):
+            self.start_bomb(**kw)
+            self.up.field = "Transfer-Encoding"
+            for encoding in ("gzip", "deflate"):
+                for path in ("/v1/messages", "/v1/chat/completions"):
+                    try:
+                        answer = self.bomb(path, encoding, False)
+                        self.assertNotIn(self.KEY.encode(), answer.body)
+                    except (OSError, http.client.HTTPException):
+                        pass  # broken off
+                    self.assertLess(self.g.rss(), RSS_MAX)
+            self.stop(self.g)
+
+    def test_an_error_is_passed_on_without_its_body(self):
+        """A key in it would not be found."""
+        self.start_bomb()
+        self.up.status = 429
+        self.up.bodies["gzip"] = zlib.compress(f'{{"error":"bad key {self.KEY}"}}'.encode(), wbits=31)
+        for path in ("/v1/messages", "/v1/chat/completions"):
+            answer = self.bomb(path, "gzip", False)
+            self.assertEqual(answer.status, 429)
+            self.assertNotIn("content-encoding", answer.fields)
+            self.assertNotIn(self.up.bodies["gzip"], answer.body)
+        self.stop(self.g)
 
 
 class Crowds(Case):

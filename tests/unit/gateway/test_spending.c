@@ -560,11 +560,38 @@ static void a_client_that_leaves_costs_what_the_provider_says(void **state)
     assert_true(exact > 20);
 }
 
+/* The end of a run: what is under way has so much time, and is charged in full after it. */
+static void a_wait_for_a_provider_that_hangs_is_bounded(void **state)
+{
+    int charged = 0;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct world w;
+        open_world(&w, seed);
+        send_request(&w, 0);
+        turn(&w, 20);
+        if (w.calls != NULL) {
+            bill(w.calls);
+            assert_true(gateway_drain(w.gateway, 10 * NSEC_PER_MS, stop, w.loop));
+            loop_run(w.loop);
+            assert_null(w.calls);
+            assert_int_equal(meter_sum(account_meter(w.account))->estimated, 1);
+            charged++;
+        }
+        assert_false(gateway_drain(w.gateway, NSEC_PER_SEC, stop, w.loop));
+        close_world(&w);
+        check(&w, seed);
+        w.account = account_free(w.account);
+        w.loop = loop_free(w.loop);
+    }
+    assert_true(charged > 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_order_of_events_spends_more_than_the_budget),
         cmocka_unit_test(a_client_that_leaves_costs_what_the_provider_says),
+        cmocka_unit_test(a_wait_for_a_provider_that_hangs_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
