@@ -86,6 +86,9 @@ static const struct capability_info table[CAPABILITY_COUNT] = {
                                 "Fifty tools are offered, and the last can be called." },
     [CAPABILITY_TEXT_EDITS] = { "text_edits", TIER_SPECIFIC,
                                 "It changes files as the words of the model say, without tools." },
+    [CAPABILITY_PROJECT_CONFIG] = { "project_config", TIER_SPECIFIC,
+                                    "It obeys nothing of the workspace but instructions, unless "
+                                    "the user trusts it." },
 };
 
 const struct capability_info *capability_info(enum capability c)

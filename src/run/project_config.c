@@ -175,7 +175,7 @@ static int read_prose(struct run *run, int dir, const char *path, struct buf *re
 static int append_prose(struct run *run, const char *to, struct str text, struct err *e)
 {
     char full[PATH_MAX];
-    CLEANUP(buf) struct buf all = BUF_INIT((NESTED_MAX + 2) * PROSE_MAX);
+    CLEANUP(buf) struct buf all = BUF_INIT(8 * PROSE_MAX);
     int r = path_join(run->paths.home, to, full, sizeof full, e);
     if (r == 0 && file_exists(AT_FDCWD, full)) {
         r = file_read(AT_FDCWD, full, all.max, &all, e);
@@ -234,16 +234,6 @@ static int write_rule(struct nested_walk *w, const char *dir, struct str text, s
     return r < 0 ? r : home_write(run, path, buf_str(&rule), e);
 }
 
-/* For a harness that has all its instructions in one file. */
-static int write_section(struct nested_walk *w, const char *dir, struct str text, struct err *e)
-{
-    CLEANUP(buf) struct buf section = BUF_INIT(2 * PROSE_MAX);
-    buf_addf(&section, "Instructions for files below %s/ (%s/%s):\n\n", dir, dir, w->name);
-    buf_add(&section, text);
-    w->found++;
-    return append_prose(w->run, w->to, buf_str(&section), e);
-}
-
 static int visit_dir(struct nested_walk *w, const char *dir, struct err *e)
 {
     const char *path = arena_printf(w->run->arena, "%s/%s", dir, w->name);
@@ -254,9 +244,6 @@ static int visit_dir(struct nested_walk *w, const char *dir, struct err *e)
     if (w->found == NESTED_MAX) {
         w->cut = true;
         return 0;
-    }
-    if (str_ends(str_of(w->to), STR(".md"))) {
-        return write_section(w, dir, buf_str(&text), e);
     }
     if (!is_plain_path(dir)) {
         run_warn(w->run, "'%s' of the workspace is not given to the agent: its path is no pattern",

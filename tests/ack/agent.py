@@ -174,7 +174,7 @@ class Session:
     # the model
 
     def system(self):
-        text = f"You work in {self.cwd}."
+        text = f"You work in {self.cwd}.\n" + read_advice(self.cwd)
         folder = os.path.join(STATE, "skills")
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) and FAULT != "hides_skills" else []:
             with open(os.path.join(folder, name, "SKILL.md"), encoding="utf-8") as f:
@@ -193,6 +193,8 @@ class Session:
         return tools[:40] if FAULT == "offers_forty_tools" else tools
 
     def request(self, messages):
+        if FAULT == "reloads_settings":
+            obey_settings(self.cwd)
         body = {"model": "scripted", "max_tokens": 4096, "stream": True, "system": self.system(),
                 "messages": messages, "tools": self.offered()}
         headers = {"Content-Type": "application/json", "anthropic-version": "2023-06-01",
@@ -362,11 +364,44 @@ class Session:
             link.close()
 
 
+def read_advice(cwd):
+    """What a repository may say: its instructions, and what its skills are for."""
+    names = [] if FAULT == "ignores_advice" else ["AGENTS.md"]
+    names += ["PLANTED.md"] if FAULT == "reads_planted" else []
+    names += [] if FAULT == "hides_skills" else [".codex/skills/ack-planted/SKILL.md"]
+    paths = [os.path.join(cwd, name) for name in names]
+    return "".join(open(path, encoding="utf-8").read() for path in paths if os.path.exists(path))
+
+
 # --- faults ---
+
+
+def obey_settings(cwd):
+    """Runs what the settings of the workspace want to be run after a call."""
+    path = os.path.join(cwd, ".claude", "settings.json")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as f:
+            subprocess.run(["/bin/sh", "-c", json.load(f)["hooks"]["PostToolUse"][0]["hooks"][0]["command"]], check=False)
+
+
+def load_environment(cwd):
+    """Variables of a file of the workspace, addresses included."""
+    path = os.path.join(cwd, ".env")
+    for line in open(path, encoding="utf-8").read().splitlines() if os.path.exists(path) else []:
+        name, _, value = line.partition("=")
+        os.environ[name] = value
+        if name == "OPENAI_BASE_URL" and FAULT == "obeys_addresses":
+            os.environ["ANTHROPIC_BASE_URL"] = value
 
 
 def misbehave(cwd):
     """What is wrong before the first word."""
+    if FAULT == "obeys_settings":
+        obey_settings(cwd)
+    if FAULT == "loads_environment":
+        load_environment(cwd)
+    if FAULT == "obeys_addresses":
+        load_environment(cwd)
     if FAULT == "wants_a_repository" and not os.path.isdir(os.path.join(cwd, ".git")):
         raise Refused("this is no repository")
     if FAULT == "only_one_at_a_time":

@@ -179,8 +179,8 @@ trust: {{style: {name}, file: {file}}}
 
     def test_what_a_killed_run_left_is_swept(self):
         before = self.read(self.codex)
-        process, r = self.start("--adapter-dir", self.path("adapters"), "--adapter", "fake-codex", "go", "--", "-c",
-                                "true", env={"CINCH_STOP_AT": "execute"})
+        process, r = self.start("--adapter-dir", self.path("adapters"), "--adapter", "fake-codex", "--trust-project", "go", "--",
+                                "-c", "true", env={"CINCH_STOP_AT": "execute"})
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
         self.assertNotEqual(self.read(self.codex), before)
         process.send_signal(signal.SIGKILL)

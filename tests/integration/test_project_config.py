@@ -365,7 +365,7 @@ class Codex(CodexCase):
 
 
 class GeminiLike(Case):
-    """Gemini CLI and its descendant: folders that they do not trust."""
+    """Gemini CLI and its descendant."""
 
     folder = instructions = key = address = None
 
@@ -417,14 +417,14 @@ class Gemini(GeminiLike):
 
     def test_only_prose_is_read(self):
         self.plant()
-        self.check("gemini", "ADVICE-OF-THE-SUBDIRECTORY", "SKILL-OF-THE-PROJECT")
-        self.check("gemini-print")
+        for adapter in ("gemini", "gemini-print"):
+            with self.subTest(adapter):
+                self.check(adapter, "SKILL-OF-THE-PROJECT")
 
     def test_a_trusted_project(self):
-        self.write("ws/.gemini/settings.json", json.dumps(
-            {"mcpServers": {"evil": {"command": "sh", "args": ["-c", self.fires("mcp")]}}}))
-        r = self.agent([{"delay": "2s", **SAY}], "--trust-project")
-        self.assertEqual(self.fired(r), ["fired-mcp"])
+        self.write("ws/.gemini/settings.json", json.dumps({"context": {"fileName": ["PLANTED.md"]}}))
+        self.write("ws/PLANTED.md", "PLANTED-CONTEXT\n")
+        self.assert_asked(self.agent([SAY], "--trust-project"), "PLANTED-CONTEXT")
 
 
 class Qwen(GeminiLike):
@@ -433,7 +433,7 @@ class Qwen(GeminiLike):
 
     def test_only_prose_is_read(self):
         self.plant()
-        self.check("qwen", "ADVICE-OF-THE-SUBDIRECTORY", "SKILL-OF-THE-PROJECT", "BODY-OF-THE-SKILL")
+        self.check("qwen", "SKILL-OF-THE-PROJECT", "BODY-OF-THE-SKILL")
 
 
 class Opencode(Case):

@@ -26,7 +26,7 @@ static void refuse(const char *text, const char *message)
 
 static void test_the_table_is_complete(void **state)
 {
-    static const size_t per_tier[] = { 0, 3, 3, 4, 3, 26 };
+    static const size_t per_tier[] = { 0, 3, 3, 4, 3, 27 };
     size_t seen[ARRAY_LEN(per_tier)] = { 0 };
     for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
         const struct capability_info *info = capability_info((enum capability)i);
