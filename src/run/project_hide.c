@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of the workspace that a harness must not find when it starts; see project_config.h. They are
- * renamed beside their place, which costs nothing and keeps links, modes and times, and renamed back
- * when the first answer of a model has come: the harness has read its configuration by then, and the
- * agent can read and edit the files like all others.
+ * Files of the workspace that a harness must not find when it starts; see project_config.h. They
+ * are renamed beside their place, which costs nothing and keeps links, modes and times, and renamed
+ * back when the first answer of a model has come: the harness has read its configuration by then,
+ * and the agent can read and edit the files like all others.
  */
 #include <dirent.h>
 #include <errno.h>
