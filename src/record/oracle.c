@@ -110,8 +110,8 @@ struct oracle_source *oracle_source_of(struct oracle *o, const struct oracle_lin
     struct oracle_source *s = at == NULL ? NULL : *at;
     if (s == NULL && o->n_keys >= ORACLE_KEYS_MAX) {
         if (!o->told_keys) {
-            oracle_find(o, ORACLE_SEQUENCE, o->line, "more than %d sources and calls: not followed",
-                        ORACLE_KEYS_MAX);
+            oracle_find(o, ORACLE_SEQUENCE, o->line,
+                        "more than %d sources and calls: not checked further", ORACLE_KEYS_MAX);
         }
         o->told_keys = true;
         return NULL;
@@ -151,7 +151,7 @@ static void sequence(struct oracle *o, const struct oracle_line *l, struct oracl
         oracle_find(o, ORACLE_SEQUENCE, o->line, "the first entry of '%.*s' has number %lld, not 1",
                     STR_ARG(name), (long long)n->integer);
     } else if (s->last != 0 && n->integer == s->last) {
-        oracle_find(o, ORACLE_SEQUENCE, o->line, "number %lld of '%.*s' is there twice",
+        oracle_find(o, ORACLE_SEQUENCE, o->line, "number %lld of '%.*s' occurs twice",
                     (long long)n->integer, STR_ARG(name));
     } else if (s->last != 0 && !anew && (s->last == INT64_MAX || n->integer != s->last + 1)) {
         oracle_find(o, ORACLE_SEQUENCE, o->line, "number %lld of '%.*s' follows %lld",
@@ -165,7 +165,7 @@ static void adapter_label(struct oracle *o, const struct oracle_line *l)
 {
     struct str label = json_str(json_get(l->fields, "adapter"), STR_EMPTY);
     if (label.len == 0) {
-        oracle_find(o, ORACLE_ADAPTER_LABEL, o->line, "no adapter is named");
+        oracle_find(o, ORACLE_ADAPTER_LABEL, o->line, "no adapter name");
         return;
     }
     if (o->report.summary.adapter[0] == '\0') {
@@ -181,7 +181,7 @@ static void adapter_label(struct oracle *o, const struct oracle_line *l)
 static void chronology(struct oracle *o, const struct oracle_line *l)
 {
     if (l->wall != ORACLE_NO_TIME && l->wall < o->last_wall) {
-        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "its time is before that of line %zu",
+        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "the timestamp is before that of line %zu",
                     o->last_line);
     }
     if (l->wall != ORACLE_NO_TIME) {
@@ -204,9 +204,9 @@ static void same_prompt(struct oracle *o, const struct oracle_line *l)
         o->report.summary.prompt_name = arena_dup(o->keep, name);
     }
     if (o->open && !str_eq(name, o->prompt_name)) {
-        oracle_find(
-            o, ORACLE_BRACKETING, o->line, "it is of prompt '%.*s', but in line %zu '%.*s' begins",
-            STR_ARG(oracle_short(name)), o->start_line, STR_ARG(oracle_short(o->prompt_name)));
+        oracle_find(o, ORACLE_BRACKETING, o->line,
+                    "the prompt is '%.*s', but line %zu starts '%.*s'", STR_ARG(oracle_short(name)),
+                    o->start_line, STR_ARG(oracle_short(o->prompt_name)));
     }
 }
 
@@ -214,7 +214,7 @@ static void start(struct oracle *o, const struct oracle_line *l)
 {
     if (o->open) {
         oracle_find(o, ORACLE_BRACKETING, o->line,
-                    "a start, but the conversation of line %zu has no stop", o->start_line);
+                    "start, but the conversation of line %zu has no stop", o->start_line);
     }
     o->open = true;
     o->told_outside = false;
@@ -230,7 +230,7 @@ static void start(struct oracle *o, const struct oracle_line *l)
 static void count_is(struct oracle *o, const char *key, const struct json *said, int64_t is)
 {
     if (!json_is(said, JSON_INT)) {
-        oracle_find(o, ORACLE_BRACKETING, o->line, "the stop does not say '%s'", key);
+        oracle_find(o, ORACLE_BRACKETING, o->line, "the stop has no '%s'", key);
     } else if (said->integer != is) {
         oracle_find(o, ORACLE_BRACKETING, o->line, "%s is %lld, but there are %lld", key,
                     (long long)said->integer, (long long)is);
@@ -244,8 +244,8 @@ static void stop_names(struct oracle *o, const struct json *said)
         struct str key = said->object.members[i].key;
         enum entry_type type;
         if (!entry_type_find(key, &type)) {
-            oracle_find(o, ORACLE_CANONICAL_TYPES, o->line, "the stop counts '%.*s', no type",
-                        STR_ARG(oracle_short(key)));
+            oracle_find(o, ORACLE_CANONICAL_TYPES, o->line,
+                        "the stop counts '%.*s', which is not a type", STR_ARG(oracle_short(key)));
         }
     }
 }
@@ -277,9 +277,8 @@ static void stop_sources(struct oracle *o, const struct json *said)
         named += here;
     }
     if (named < o->n_sources) {
-        oracle_find(o, ORACLE_BRACKETING, o->line,
-                    "entries_by_source leaves out %zu of %zu sources", o->n_sources - named,
-                    o->n_sources);
+        oracle_find(o, ORACLE_BRACKETING, o->line, "entries_by_source omits %zu of %zu sources",
+                    o->n_sources - named, o->n_sources);
     }
 }
 
@@ -287,13 +286,13 @@ static void stop(struct oracle *o, const struct oracle_line *l)
 {
     stop_names(o, json_get(l->fields, "entries_by_type"));
     if (!o->open) {
-        oracle_find(o, ORACLE_BRACKETING, o->line, "a stop without a start");
+        oracle_find(o, ORACLE_BRACKETING, o->line, "stop without a start");
         return;
     }
     static const char *const maps[] = { "entries_by_source", "entries_by_type" };
     for (size_t i = 0; i < ARRAY_LEN(maps); i++) {
         if (!json_is(json_get(l->fields, maps[i]), JSON_OBJECT)) {
-            oracle_find(o, ORACLE_BRACKETING, o->line, "the stop does not say '%s'", maps[i]);
+            oracle_find(o, ORACLE_BRACKETING, o->line, "the stop has no '%s'", maps[i]);
         }
     }
     o->open = false;
@@ -351,11 +350,11 @@ static void entry(struct oracle *o, const struct oracle_line *l)
     enum entry_type type = ENTRY_UNKNOWN;
     bool canonical = entry_type_find(word, &type);
     if (!canonical) {
-        oracle_find(o, ORACLE_CANONICAL_TYPES, o->line, "'%.*s' is no type of an entry",
+        oracle_find(o, ORACLE_CANONICAL_TYPES, o->line, "'%.*s' is not an entry type",
                     STR_ARG(oracle_short(word)));
     }
     if (!o->open && !o->told_outside && (!l->log || o->seen_bracket)) {
-        oracle_find(o, ORACLE_BRACKETING, o->line, "an entry outside of a start and its stop");
+        oracle_find(o, ORACLE_BRACKETING, o->line, "entry outside of a start and its stop");
         o->told_outside = true;
     }
     o->total++;
@@ -419,14 +418,14 @@ static void take_line(struct oracle *o, struct str text)
     arena_reset(o->scratch);
     o->line++;
     if (str_trim(text).len == 0) {
-        oracle_find(o, ORACLE_ENVELOPE, o->line, "an empty line");
+        oracle_find(o, ORACLE_ENVELOPE, o->line, "empty line");
         return;
     }
     o->blank_only = false;
     if (json_parse(o->scratch, text, &(struct json_limits) { .no_positions = true }, &v, &e) < 0) {
-        oracle_find(o, ORACLE_ENVELOPE, o->line, "it does not parse: %s", e.msg);
+        oracle_find(o, ORACLE_ENVELOPE, o->line, "invalid JSON: %s", e.msg);
     } else if (!json_is(v, JSON_OBJECT)) {
-        oracle_find(o, ORACLE_ENVELOPE, o->line, "it is no object but of type %s",
+        oracle_find(o, ORACLE_ENVELOPE, o->line, "not an object: the type is %s",
                     json_type_name(v->type));
     } else {
         take_object(o, v);
@@ -439,7 +438,7 @@ static void tell_overlong(struct oracle *o)
     for (; o->overlong < o->lines.overlong; o->overlong++) {
         o->line++;
         o->blank_only = false;
-        oracle_find(o, ORACLE_ENVELOPE, o->line, "it is longer than %zu bytes", JSONL_LINE_MAX);
+        oracle_find(o, ORACLE_ENVELOPE, o->line, "longer than %zu bytes", JSONL_LINE_MAX);
     }
 }
 
@@ -479,7 +478,7 @@ void oracle_end(struct oracle *o)
     tell_overlong(o);
     if (lines_end(&o->lines, &line)) {
         take_line(o, line);
-        oracle_find(o, ORACLE_ENVELOPE, o->line, "the last line has no end");
+        oracle_find(o, ORACLE_ENVELOPE, o->line, "the last line has no newline");
     }
     if (o->open) {
         oracle_find(o, ORACLE_BRACKETING, o->start_line, "this conversation has no stop");

@@ -69,12 +69,13 @@ static bool manifest_agrees(struct oracle *o, const struct json *manifest, int f
     o->about = MANIFEST;
     if (manifest == NULL) {
         oracle_find(o, ORACLE_BUNDLE, 0,
-                    "it is missing or damaged ('cinch recover' closes a dead run)");
+                    "missing or damaged ('cinch recover' closes the record of a killed run)");
         return false;
     }
     const struct json *files = json_get(manifest, "files");
     if (str_eqc(json_str(json_get(manifest, "status"), STR_EMPTY), "running")) {
-        oracle_find(o, ORACLE_BUNDLE, 0, "the run is not over ('cinch recover' closes a dead one)");
+        oracle_find(o, ORACLE_BUNDLE, 0,
+                    "the run has not ended ('cinch recover' closes the record of a killed run)");
         return false;
     }
     if (!lists(files != NULL ? files : json_get(manifest, "artifacts"))) {
@@ -105,7 +106,7 @@ static void same(struct oracle *o, const struct json *context, const char *key, 
     struct str said = json_str(json_get(context, key), STR_EMPTY);
     if (said.len > 0 && here[0] != '\0' && !str_eqc(said, here) && !is_redacted(said) &&
         !is_redacted(str_of(here))) {
-        oracle_find(o, ORACLE_BUNDLE, o->line, "%s is '%.*s', in the transcript '%.80s'", key,
+        oracle_find(o, ORACLE_BUNDLE, o->line, "%s is '%.*s', but '%.80s' in the transcript", key,
                     STR_ARG(oracle_short(said)), here);
     }
 }
@@ -118,7 +119,7 @@ static void call_is_told(struct oracle *o, const struct json *context)
     if (o->report.summary.by_type[ENTRY_TOOL_USE] > 0 && id.len > 0 && !is_redacted(id) &&
         !oracle_call_told(o, id, name)) {
         oracle_find(o, ORACLE_BUNDLE, o->line,
-                    "the transcript does not tell of call '%.*s' of '%.*s'",
+                    "the transcript does not contain call '%.*s' of '%.*s'",
                     STR_ARG(oracle_short(id)), STR_ARG(oracle_short(name)));
     }
 }
@@ -134,7 +135,7 @@ static void event_agrees(struct oracle *o, struct str line, struct events_seen *
     arena_reset(o->scratch);
     if (json_parse(o->scratch, line, &(struct json_limits) { .no_positions = true }, &v, NULL) <
         0) {
-        oracle_find(o, ORACLE_BUNDLE, o->line, "it does not parse");
+        oracle_find(o, ORACLE_BUNDLE, o->line, "invalid JSON");
         return;
     }
     struct str event = json_str(json_get(v, "event"), STR_EMPTY);
@@ -193,9 +194,9 @@ static bool events_agree(struct oracle *o, int dir)
     each_line(o, fd, take_event, &seen);
     bool begun = r->summary.conversations > 0;
     if (seen.rendered > 0 && !begun) {
-        oracle_find(o, ORACLE_BUNDLE, 0, "a prompt was rendered, but no conversation was begun");
+        oracle_find(o, ORACLE_BUNDLE, 0, "a prompt was rendered, but no conversation was started");
     } else if (seen.rendered == 0 && begun) {
-        oracle_find(o, ORACLE_BUNDLE, 0, "a conversation was begun, but no prompt was rendered");
+        oracle_find(o, ORACLE_BUNDLE, 0, "a conversation was started, but no prompt was rendered");
     }
     if (seen.lost) {
         r->n_findings = before;
@@ -224,7 +225,7 @@ static void take_log_line(struct oracle *o, struct str line, void *arg)
         oracle_find(o, ORACLE_BUNDLE, o->line, "'%.*s' is not in the transcript",
                     STR_ARG(oracle_short(said)));
     } else {
-        oracle_find(o, ORACLE_BUNDLE, o->line, "'%.*s' is '%.*s' in the transcript",
+        oracle_find(o, ORACLE_BUNDLE, o->line, "'%.*s' does not match '%.*s' in the transcript",
                     STR_ARG(oracle_short(said)), STR_ARG(oracle_short(head)));
     }
     heads->ptr = NULL; /* what follows is shifted */
@@ -242,7 +243,7 @@ static void log_agrees(struct oracle *o, int dir)
     each_line(o, fd, take_log_line, &heads);
     if (heads.ptr != NULL && heads.len > 0) {
         struct str next = oracle_short(str_split(&heads, '\n'));
-        oracle_find(o, ORACLE_BUNDLE, o->line, "it ends before '%.*s' of the transcript",
+        oracle_find(o, ORACLE_BUNDLE, o->line, "the log ends before '%.*s' of the transcript",
                     STR_ARG(next));
     }
 }
@@ -279,7 +280,7 @@ static int look_into(struct oracle *o, int dir, struct err *e)
         }
     } else {
         oracle_end(o);
-        oracle_find(o, ORACLE_BUNDLE, 0, "it is missing");
+        oracle_find(o, ORACLE_BUNDLE, 0, "missing");
     }
     if (oracle_wants(o, ORACLE_BUNDLE) && manifest_agrees(o, manifest, fd) &&
         events_agree(o, dir)) {
@@ -293,7 +294,7 @@ static int look_at_file(struct oracle *o, int fd, struct err *e)
 {
     int r = feed_all(o, fd, e);
     if (r == 0 && o->line == 0) {
-        oracle_find(o, ORACLE_BRACKETING, 0, "it is empty: there is no transcript.start");
+        oracle_find(o, ORACLE_BRACKETING, 0, "empty: there is no transcript.start");
     }
     return r;
 }

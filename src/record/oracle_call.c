@@ -167,7 +167,7 @@ void oracle_tool_use(struct oracle *o, const struct oracle_line *l, struct oracl
     }
     struct str key = oracle_short(c->key);
     if (c->use != 0) {
-        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "call '%.*s' was told in line %zu already",
+        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "call '%.*s' is already in line %zu",
                     STR_ARG(key), c->use);
         s->uses--;
     } else if (c->result != 0) {
@@ -183,7 +183,7 @@ void oracle_tool_use(struct oracle *o, const struct oracle_line *l, struct oracl
 static void anonymous_result(struct oracle *o, struct oracle_source *s, bool wanted)
 {
     if (s->results >= s->uses) {
-        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "a result, but no call of '%.*s' is open",
+        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "result, but no call of '%.*s' is open",
                     STR_ARG(oracle_short(s->key)));
     }
     s->results++;
@@ -208,14 +208,15 @@ void oracle_tool_result(struct oracle *o, const struct oracle_line *l, struct or
     }
     struct str key = oracle_short(c->key);
     if (c->use == 0) {
-        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "result of call '%.*s', which nobody made",
+        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "result of call '%.*s', which does not exist",
                     STR_ARG(key));
     } else if (c->result != 0) {
-        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line,
-                    "call '%.*s' has its result in line %zu already", STR_ARG(key), c->result);
+        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "call '%.*s' already has a result in line %zu",
+                    STR_ARG(key), c->result);
     } else if (c->source != s) {
-        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line, "result of call '%.*s', which '%.*s' made",
-                    STR_ARG(key), STR_ARG(oracle_short(c->source->key)));
+        oracle_find(o, ORACLE_CAUSAL_ORDER, o->line,
+                    "result of call '%.*s', which belongs to '%.*s'", STR_ARG(key),
+                    STR_ARG(oracle_short(c->source->key)));
     }
     s->results += c->use != 0 && c->result == 0;
     c->result = c->result != 0 ? c->result : o->line;

@@ -98,7 +98,7 @@ static void knows(struct oracle *o, const struct json *fields, const char *const
             k++;
         }
         if (*k == NULL) {
-            oracle_find(o, ORACLE_ENVELOPE, o->line, "'%.*s' does not belong there",
+            oracle_find(o, ORACLE_ENVELOPE, o->line, "'%.*s' is not allowed here",
                         STR_ARG(oracle_short(key)));
         }
     }
@@ -189,7 +189,7 @@ void oracle_envelope(struct oracle *o, const struct oracle_line *l)
     bool is_stop = str_eqc(l->event, "transcript.stop");
     if (!is_entry && !is_start && !is_stop) {
         if (!l->log) {
-            oracle_find(o, ORACLE_ENVELOPE, o->line, "event '%.*s' is none of a transcript",
+            oracle_find(o, ORACLE_ENVELOPE, o->line, "event '%.*s' is not a transcript event",
                         STR_ARG(oracle_short(l->event)));
         }
         return;
@@ -203,7 +203,7 @@ void oracle_envelope(struct oracle *o, const struct oracle_line *l)
         needs(o, l->fields, "timestamp", JSON_STRING, REQUIRED);
     }
     if (l->wall == ORACLE_NO_TIME && json_is(json_get(l->fields, "timestamp"), JSON_STRING)) {
-        oracle_find(o, ORACLE_ENVELOPE, o->line, "timestamp is '%.*s', which is no time in UTC",
+        oracle_find(o, ORACLE_ENVELOPE, o->line, "timestamp '%.*s' is not a time in UTC",
                     STR_ARG(oracle_short(json_str(json_get(l->fields, "timestamp"), STR_EMPTY))));
     }
     if (is_entry) {

@@ -95,7 +95,7 @@ int rundir_open(struct rundir *d, const char *path, struct err *e)
     }
     int lock = try_lock(d->dir_fd);
     d->locked = lock > 0;
-    return lock < 0 ? ERR(e, ERR_EXISTS, "run directory '%s' is in use by a living run", path) : 0;
+    return lock < 0 ? ERR(e, ERR_EXISTS, "run directory '%s' is in use by another run", path) : 0;
 }
 
 /* A rename under our feet would make us write the record of this run into somebody's archive. */
@@ -124,12 +124,13 @@ static int check_movable(const struct rundir *d, const struct rundir_opts *opts,
 {
     if (holds(d->path, ".")) {
         return ERR(e, ERR_OUTPUT,
-                   "output directory '%s' holds the current directory: not moved aside", d->path);
+                   "cannot archive output directory '%s': it contains the current directory",
+                   d->path);
     }
     for (const char *const *p = opts->keep; p != NULL && *p != NULL; p++) {
         if (holds(d->path, *p)) {
-            return ERR(e, ERR_OUTPUT, "output directory '%s' holds '%s': not moved aside", d->path,
-                       *p);
+            return ERR(e, ERR_OUTPUT, "cannot archive output directory '%s': it contains '%s'",
+                       d->path, *p);
         }
     }
     return 0;
@@ -147,7 +148,7 @@ static int archive(struct rundir *d, struct err *e)
         int n = i == 0 ? snprintf(to, sizeof to, "%s.%s", d->path, stamp)
                        : snprintf(to, sizeof to, "%s.%s.%d", d->path, stamp, i);
         if (n < 0 || (size_t)n >= sizeof to) {
-            return ERR(e, ERR_OUTPUT, "move '%s' aside: name too long", d->path);
+            return ERR(e, ERR_OUTPUT, "cannot archive '%s': name too long", d->path);
         }
         if (renameat2(AT_FDCWD, d->path, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
             free(d->archived);
@@ -158,7 +159,7 @@ static int archive(struct rundir *d, struct err *e)
             break;
         }
     }
-    return ERR_SYS_AS(e, ERR_OUTPUT, "move '%s' aside", d->path);
+    return ERR_SYS_AS(e, ERR_OUTPUT, "cannot archive '%s'", d->path);
 }
 
 /* One look at the path: 1 when it is ours and empty, 0 to look again, or an error. */
@@ -175,7 +176,7 @@ static int claim(struct rundir *d, const char *path, const struct rundir_opts *o
     int lock = try_lock(d->dir_fd);
     d->locked = lock > 0;
     if (lock < 0) {
-        return ERR(e, ERR_OUTPUT, "output directory '%s' is in use by a living run", path);
+        return ERR(e, ERR_OUTPUT, "output directory '%s' is in use by another run", path);
     }
     bool empty = false;
     if (still_there(d)) {
@@ -184,10 +185,10 @@ static int claim(struct rundir *d, const char *path, const struct rundir_opts *o
             return r < 0 ? r : 1;
         }
         if (opts == NULL || !opts->force) {
-            return ERR(e, ERR_OUTPUT,
-                       "output directory '%s' is not empty: name another one, or use --force to "
-                       "move it aside",
-                       path);
+            return ERR(
+                e, ERR_OUTPUT,
+                "output directory '%s' is not empty: use another one, or archive it with --force",
+                path);
         }
         r = check_movable(d, opts, e);
         if (r == 0) {
@@ -268,7 +269,7 @@ int rundir_create(struct rundir *d, const char *path, const struct rundir_opts *
         r = claim(d, path, opts, e);
     }
     if (r == 0) {
-        r = ERR(e, ERR_OUTPUT, "output directory '%s' keeps changing under our feet", path);
+        r = ERR(e, ERR_OUTPUT, "output directory '%s' keeps changing", path);
     }
     if (r > 0) {
         r = rundir_complete(d, e);

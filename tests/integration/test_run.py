@@ -271,7 +271,7 @@ class Output(harness.Case):
         for args in (["--set", f"workspace={out}"], ["--set", f"workspace={out}/sub"],
                      ["--set", f"workspace={self.path('link')}"], ["--prompt", prompt]):
             r = self.run_cinch("--force", *args, "--", "true", output=out, valid=False)
-            self.assert_failed(r, 73, "not moved aside")
+            self.assert_failed(r, 73, "cannot archive output directory")
             self.assertEqual(sorted(os.listdir(out)), ["prompt.md", "sub"])
 
     def test_an_empty_directory_is_fine(self):

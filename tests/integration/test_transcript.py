@@ -74,7 +74,7 @@ class Clean(Case):
         self.assert_transcript(r, "--adapter", "api-direct")
         alone = self.check(r.path("transcript.jsonl"))  # which does not say that the run was refused
         self.assertEqual(alone.code, 1)
-        self.assertIn(b"transcript.jsonl: bracketing: it is empty: there is no transcript.start", alone.stdout)
+        self.assertIn(b"transcript.jsonl: bracketing: empty: there is no transcript.start", alone.stdout)
 
     def test_a_killed_run_when_it_is_closed(self):
         process, r = self.start("--", "sh", "-c", "exit 0", env={"CINCH_STOP_AT": "collect"})
@@ -84,7 +84,7 @@ class Clean(Case):
         done = self.check(r.output)
         self.assertEqual(done.code, 1)
         self.assertIn(b"transcript.jsonl:1: bracketing: this conversation has no stop\n", done.stdout)
-        self.assertIn(b"manifest.json: bundle: it is missing", done.stdout)
+        self.assertIn(b"manifest.json: bundle: missing", done.stdout)
         self.assertEqual(self.cinch("recover", r.output).code, 0)
         self.assert_transcript(r, "--adapter", "command")
 
@@ -128,7 +128,7 @@ class Faults(Case):
         self.expect(self.changed(3, source=None), "transcript.jsonl:3: envelope: 'source' is missing",
                     options=(*only, "envelope"))
         self.expect(self.changed(3, entry_type="musing"),
-                    "transcript.jsonl:3: canonical_types: 'musing' is no type of an entry",
+                    "transcript.jsonl:3: canonical_types: 'musing' is not an entry type",
                     options=(*only, "canonical_types"))
         self.expect(self.changed(4, sequence_number=7), "transcript.jsonl:4: sequence: number 7 of 'main' follows 2",
                     "transcript.jsonl:5: sequence: number 4 of 'main' follows 7", options=(*only, "sequence"))
@@ -137,7 +137,7 @@ class Faults(Case):
         call = self.lines[4]["detail"]["tool_call_id"]
         times = [dict(self.lines[i], timestamp=self.lines[3]["timestamp"]) for i in (5, 4)]
         self.expect(self.lines[:4] + times + self.lines[6:],
-                    f"transcript.jsonl:5: causal_order: result of call '{call}', which nobody made",
+                    f"transcript.jsonl:5: causal_order: result of call '{call}', which does not exist",
                     f"transcript.jsonl:6: causal_order: call '{call}' comes after its result in line 5",
                     options=(*only, "causal_order"))
         self.expect(self.lines[:-1], "transcript.jsonl:1: bracketing: this conversation has no stop")

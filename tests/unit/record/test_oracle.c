@@ -120,36 +120,36 @@ struct fault {
 
 static const struct fault faults[] = {
     /* envelope */
-    { "\"main\",", "\"main\",\"x\":1,", "2: envelope: 'x' does not belong there\n" },
+    { "\"main\",", "\"main\",\"x\":1,", "2: envelope: 'x' is not allowed here\n" },
     { "{\"text\":\"go\"}", "[]", "2: envelope: 'detail' is of type array, not object\n" },
     { ",\"source\":\"subagent:7\"", ",\"source\":\"subagent\"",
       "4: envelope: source is 'subagent', not main or subagent:<id>\n"
       "6: bracketing: entries_by_source.subagent:7 is 1, but there are 0\n"
-      "6: bracketing: entries_by_source leaves out 1 of 2 sources\n" },
+      "6: bracketing: entries_by_source omits 1 of 2 sources\n" },
     { "29:35.200Z", "29:35.200",
-      "4: envelope: timestamp is '2026-11-15T20:29:35.200', which is no "
-      "time in UTC\n" },
+      "4: envelope: timestamp '2026-11-15T20:29:35.200' is not a time in UTC\n" },
     { ",\"timestamp\":\"2026-11-15T20:29:35.200Z\"", "", "4: envelope: 'timestamp' is missing\n" },
     { "\"thinking\":1,", "\"thinking\":1,\"error\":0,",
       "6: envelope: 'entries_by_type' has no count for 'error'\n" },
     { "}\n{\"event\":\"transcript.stop\"", "}\n\n{\"event\":\"transcript.stop\"",
-      "6: envelope: an empty line\n" },
+      "6: envelope: empty line\n" },
     { "}\n{\"event\":\"transcript.stop\"", "}\n[1]\n{\"event\":\"transcript.stop\"",
-      "6: envelope: it is no object but of type array\n" },
+      "6: envelope: not an object: the type is array\n" },
     { "}\n{\"event\":\"transcript.stop\"", "}\n{\"event\":\"run\"}\n{\"event\":\"transcript.stop\"",
-      "6: envelope: event 'run' is none of a transcript\n" },
-    { "\"tool_result\":1}}\n", "\"tool_result\":1}}", "6: envelope: the last line has no end\n" },
+      "6: envelope: event 'run' is not a transcript event\n" },
+    { "\"tool_result\":1}}\n", "\"tool_result\":1}}",
+      "6: envelope: the last line has no newline\n" },
     /* canonical_types */
     { "\"entry_type\":\"thinking\"", "\"entry_type\":\"musing\"",
-      "4: canonical_types: 'musing' is no type of an entry\n"
+      "4: canonical_types: 'musing' is not an entry type\n"
       "6: bracketing: entries_by_type.thinking is 1, but there are 0\n" },
     { "\"thinking\":1,", "\"thinking\":1,\"musing\":1,",
-      "6: canonical_types: the stop counts 'musing', no type\n" },
+      "6: canonical_types: the stop counts 'musing', which is not a type\n" },
     /* sequence */
     { "\"sequence_number\":3", "\"sequence_number\":4",
       "5: sequence: number 4 of 'main' follows 2\n" },
     { "\"sequence_number\":3", "\"sequence_number\":2",
-      "5: sequence: number 2 of 'main' is there twice\n" },
+      "5: sequence: number 2 of 'main' occurs twice\n" },
     { "\"sequence_number\":1,\"source\":\"sub", "\"sequence_number\":3,\"source\":\"sub",
       "4: sequence: the first entry of 'subagent:7' has number 3, not 1\n" },
     /* adapter_label */
@@ -157,18 +157,18 @@ static const struct fault faults[] = {
       "\"adapter\":\"b\",\"entry_type\":\"thinking\"",
       "4: adapter_label: adapter is 'b', not 'a'\n" },
     { "\"adapter\":\"a\",\"entry_type\":\"thinking\"",
-      "\"adapter\":\"\",\"entry_type\":\"thinking\"", "4: adapter_label: no adapter is named\n" },
+      "\"adapter\":\"\",\"entry_type\":\"thinking\"", "4: adapter_label: no adapter name\n" },
     /* causal_order */
     { "{\"tool_call_id\":\"c1\"}", "{\"tool_call_id\":\"c2\"}",
-      "5: causal_order: result of call 'c2', which nobody made\n" },
-    { "35.200", "34.200", "4: causal_order: its time is before that of line 3\n" },
+      "5: causal_order: result of call 'c2', which does not exist\n" },
+    { "35.200", "34.200", "4: causal_order: the timestamp is before that of line 3\n" },
     /* bracketing */
     { START, "",
-      "1: bracketing: an entry outside of a start and its stop\n"
-      "5: bracketing: a stop without a start\n" },
+      "1: bracketing: entry outside of a start and its stop\n"
+      "5: bracketing: stop without a start\n" },
     { "}\n{\"event\":\"transcript.stop\"", "}\n" START "{\"event\":\"transcript.stop\"",
-      "6: causal_order: its time is before that of line 5\n"
-      "6: bracketing: a start, but the conversation of line 1 has no stop\n"
+      "6: causal_order: the timestamp is before that of line 5\n"
+      "6: bracketing: start, but the conversation of line 1 has no stop\n"
       "7: bracketing: total_entries is 4, but there are 0\n"
       "7: bracketing: entries_by_source.main is 3, but there are 0\n"
       "7: bracketing: entries_by_source.subagent:7 is 1, but there are 0\n"
@@ -180,11 +180,11 @@ static const struct fault faults[] = {
       "6: bracketing: total_entries is 5, but there are 4\n" },
     { "\"main\":3,", "\"main\":2,",
       "6: bracketing: entries_by_source.main is 2, but there are 3\n" },
-    { "\"main\":3,", "", "6: bracketing: entries_by_source leaves out 1 of 2 sources\n" },
-    { "\"tool_use\":1,", "", "6: bracketing: the stop does not say 'entries_by_type.tool_use'\n" },
+    { "\"main\":3,", "", "6: bracketing: entries_by_source omits 1 of 2 sources\n" },
+    { "\"tool_use\":1,", "", "6: bracketing: the stop has no 'entries_by_type.tool_use'\n" },
     { "\"prompt_name\":\"p\",\"adapter\":\"a\",\"entry_type\":\"thinking\"",
       "\"prompt_name\":\"q\",\"adapter\":\"a\",\"entry_type\":\"thinking\"",
-      "4: bracketing: it is of prompt 'q', but in line 1 'p' begins\n" },
+      "4: bracketing: the prompt is 'q', but line 1 starts 'p'\n" },
 };
 
 static void each_fault_is_found_where_it_is(void **state)
@@ -236,16 +236,16 @@ static void calls_and_results_belong_together(void **state)
     struct scratch *s = *state;
     struct oracle_opts causal = { .checks = 1u << ORACLE_CAUSAL_ORDER };
     expect(s, RESULT("1", "35.000", "c") USE("2", "35.000", "c"), &causal,
-           "1: causal_order: result of call 'c', which nobody made\n"
+           "1: causal_order: result of call 'c', which does not exist\n"
            "2: causal_order: call 'c' comes after its result in line 1\n");
     expect(s, USE("1", "35.000", "c") USE("2", "35.000", "c"), &causal,
-           "2: causal_order: call 'c' was told in line 1 already\n");
+           "2: causal_order: call 'c' is already in line 1\n");
     expect(s, USE("1", "35.000", "c") RESULT("2", "35.000", "c") RESULT("3", "35.000", "c"),
-           &causal, "3: causal_order: call 'c' has its result in line 2 already\n");
+           &causal, "3: causal_order: call 'c' already has a result in line 2\n");
     expect(s,
            USE("1", "35.000", "c") SOURCE("subagent:1", "tool_result", "1", "35.000",
                                           ",\"detail\":{\"tool_call_id\":\"c\"}"),
-           &causal, "2: causal_order: result of call 'c', which 'main' made\n");
+           &causal, "2: causal_order: result of call 'c', which belongs to 'main'\n");
     /* Programs that name no calls: as many results as calls, never more. */
     expect(s,
            ANONYMOUS("tool_use", "1") ANONYMOUS("tool_use", "2") ANONYMOUS("tool_result", "3")
@@ -253,9 +253,9 @@ static void calls_and_results_belong_together(void **state)
            &causal, "");
     expect(s,
            ANONYMOUS("tool_use", "1") ANONYMOUS("tool_result", "2") ANONYMOUS("tool_result", "3"),
-           &causal, "3: causal_order: a result, but no call of 'main' is open\n");
+           &causal, "3: causal_order: result, but no call of 'main' is open\n");
     expect(s, ANONYMOUS("tool_result", "1"), &causal,
-           "1: causal_order: a result, but no call of 'main' is open\n");
+           "1: causal_order: result, but no call of 'main' is open\n");
 }
 
 static void a_tool_must_have_been_called_and_answered(void **state)
@@ -308,7 +308,7 @@ static void log_records_are_read_too(void **state)
     expect(s, LOG("hook.stop", "") LOG_ENTRY("1"), &all,
            "0: bracketing: the log has no transcript.start\n");
     expect(s, changed(s, LOG_ENTRY("1"), "+02:00", "+2"), &all,
-           "1: envelope: timestamp is '2026-11-15T22:29:35.123456+2', which is no time in UTC\n");
+           "1: envelope: timestamp '2026-11-15T22:29:35.123456+2' is not a time in UTC\n");
 }
 
 /* --- what is none --- */
@@ -354,8 +354,7 @@ static void findings_have_a_bound(void **state)
     }
     buf_adds(&text, "\nx\n");
     f = ask(buf_str(&text), &(struct oracle_opts) { 0 });
-    assert_non_null(
-        strstr(told(s, f.report), "1: envelope: it is longer than 16777216 bytes\n2: "));
+    assert_non_null(strstr(told(s, f.report), "1: envelope: longer than 16777216 bytes\n2: "));
     oracle_free(f.oracle);
 }
 
@@ -403,30 +402,32 @@ static void the_record_tells_of_the_same_transcript(void **state)
         { "run/manifest.json", manifest, ",\"transcript.jsonl\"", "",
           "manifest.json:0: bundle: it does not list transcript.jsonl\n" },
         { "run/manifest.json", manifest, "completed", "running",
-          "manifest.json:0: bundle: the run is not over ('cinch recover' closes a dead one)\n" },
+          "manifest.json:0: bundle: the run has not ended ('cinch recover' closes the record of a "
+          "killed run)\n" },
         { "run/manifest.json", manifest, "{\"status\"", "\"status\"",
-          "manifest.json:0: bundle: it is missing or damaged ('cinch recover' closes a dead "
-          "run)\n" },
+          "manifest.json:0: bundle: missing or damaged ('cinch recover' closes the record of a "
+          "killed run)\n" },
         /* A call that the harness gave no id to is known by its name, as often as it is there. */
         { "run/events.jsonl", events, "\"c1\"", "\"c2\"", "" },
         { "run/events.jsonl", events, "\"add\",\"call_id\":\"c1\"", "\"sub\",\"call_id\":\"c2\"",
-          "events.jsonl:2: bundle: the transcript does not tell of call 'c2' of 'sub'\n" },
+          "events.jsonl:2: bundle: the transcript does not contain call 'c2' of 'sub'\n" },
         { "run/events.jsonl", events, "\"call_id\":\"c1\"}}\n",
           "\"call_id\":\"c2\"}}\n{\"event\":\"ToolInvoked\",\"context\":{\"name\":\"add\","
           "\"call_id\":\"c3\"}}\n",
-          "events.jsonl:3: bundle: the transcript does not tell of call 'c3' of 'add'\n" },
+          "events.jsonl:3: bundle: the transcript does not contain call 'c3' of 'add'\n" },
         { "run/events.jsonl", events, "\"adapter\":\"a\"", "\"adapter\":\"b\"",
-          "events.jsonl:1: bundle: adapter is 'b', in the transcript 'a'\n" },
+          "events.jsonl:1: bundle: adapter is 'b', but 'a' in the transcript\n" },
         { "run/events.jsonl", events, "\"p\"", "\"q\"",
-          "events.jsonl:1: bundle: prompt_name is 'q', in the transcript 'p'\n" },
+          "events.jsonl:1: bundle: prompt_name is 'q', but 'p' in the transcript\n" },
         { "run/events.jsonl", events, "\"p\"", "\"[REDACTED:K]\"", "" },
         { "run/events.jsonl", events, "PromptRendered", "other",
-          "events.jsonl:0: bundle: a conversation was begun, but no prompt was rendered\n" },
+          "events.jsonl:0: bundle: a conversation was started, but no prompt was rendered\n" },
         { "run/agent.log", agent_log, "#2 tool_use", "#2 error",
-          "agent.log:3: bundle: 'main #2 error mcp__x_add' is 'main #2 tool_use' in the "
+          "agent.log:3: bundle: 'main #2 error mcp__x_add' does not match 'main #2 tool_use' in "
+          "the "
           "transcript\n" },
         { "run/agent.log", agent_log, "20:29:35.300 main #3 tool_result\n", "",
-          "agent.log:5: bundle: it ends before 'main #3 tool_result' of the transcript\n" },
+          "agent.log:5: bundle: the log ends before 'main #3 tool_result' of the transcript\n" },
         { "run/agent.log", agent_log, "#3 tool_result\n",
           "#3 tool_result\n20:29:36.000 main #4 error\n",
           "agent.log:7: bundle: 'main #4 error' is not in the transcript\n" },
@@ -458,8 +459,8 @@ static void a_missing_transcript_is_told(void **state)
     struct oracle_opts some = { .checks = 1u << ORACLE_SEQUENCE };
     write_run(s);
     assert_int_equal(unlink(scratch_path(s, "run/transcript.jsonl")), 0);
-    look(s, "0: bundle: it is missing\n"
-            "events.jsonl:0: bundle: a prompt was rendered, but no conversation was begun\n"
+    look(s, "0: bundle: missing\n"
+            "events.jsonl:0: bundle: a prompt was rendered, but no conversation was started\n"
             "agent.log:1: bundle: 'main #1 user_message' is not in the transcript\n");
     assert_int_equal(oracle_look(scratch_path(s, "run"), &some, &o, &e), -ERR_INPUT);
     assert_int_equal(unlink(scratch_path(s, "run/manifest.json")), 0);

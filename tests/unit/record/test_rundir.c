@@ -92,7 +92,7 @@ static void a_living_owner_is_respected(void **state)
     struct rundir other;
     assert_int_equal(rundir_create(&other, out, &(struct rundir_opts) { .force = true }, &e),
                      -ERR_OUTPUT);
-    assert_non_null(strstr(e.msg, "living run"));
+    assert_non_null(strstr(e.msg, "is in use by another run"));
     assert_int_equal(rundir_open(&other, out, &e), -ERR_EXISTS);
     assert_false(other.locked);
     rundir_done(&other);
