@@ -3,6 +3,7 @@
  * cinch run: one task, one adapter, one record.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -65,17 +66,29 @@ static void print_json(struct cli *cli, const struct run_summary *sum)
     cli_print(cli, &out);
 }
 
+/* "success in 2.1s", "failed after 0.1s: MESSAGE (reason: auth)", "interrupted after 3.0s". */
+static void add_verdict(struct cli *cli, const struct run_summary *sum, struct buf *out)
+{
+    char took[TEXT_SHORT];
+    bool good = sum->reason == REASON_SUCCESS;
+    bool human = sum->reason == REASON_NEEDS_HUMAN;
+    bool failed = strcmp(reason_state(sum->reason), "failed") == 0;
+    const char *word = human ? "needs a human" : failed ? "failed" : reason_word(sum->reason);
+    style_add(out, cli->out.color, good ? STYLE_GOOD : STYLE_BAD, word);
+    buf_addf(out, " %s %s", good ? "in" : "after", text_duration(sum->took, took));
+    if (sum->message[0] != '\0') {
+        buf_adds(out, ": ");
+        text_clean(out, str_of(sum->message), TEXT_LINE);
+    }
+    if (failed && sum->reason != REASON_FAILURE) {
+        buf_addf(out, " (reason: %s)", reason_word(sum->reason));
+    }
+}
+
 static void print_text(struct cli *cli, const struct run_summary *sum)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
-    char took[TEXT_SHORT];
-    bool good = sum->reason == REASON_SUCCESS;
-    style_add(&out, cli->out.color, good ? STYLE_GOOD : STYLE_BAD, reason_word(sum->reason));
-    buf_addf(&out, " in %s", text_duration(sum->took, took));
-    if (sum->message[0] != '\0') {
-        buf_adds(&out, ": ");
-        text_clean(&out, str_of(sum->message), TEXT_LINE);
-    }
+    add_verdict(cli, sum, &out);
     buf_adds(&out, "\nrecord: ");
     text_clean(&out, str_of(sum->output_dir), TEXT_LINE);
     buf_adds(&out, "\n");
