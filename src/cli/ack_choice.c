@@ -121,7 +121,7 @@ static int choose_by_environment(struct choice *c, const char *names, struct err
         r = name.len == 0 ? 0 : choose(c, arena_dup(c->cli->arena, name), e);
     }
     if (r == 0 && c->opts->adapters_len == 0) {
-        r = ERR(e, ERR_USAGE, "there is no name in '%.80s'", names);
+        r = ERR(e, ERR_USAGE, "no adapter name in '%.80s'", names);
     }
     return r < 0 ? err_wrap(e, "ACK_ADAPTERS") : 0;
 }
@@ -165,7 +165,7 @@ static int read_command(struct arena *a, const struct options *opt, const struct
     }
     bool given = options_given(opt, "command");
     *ret = given ? words : NULL;
-    return given && json_len(words) == 0 ? ERR(e, ERR_USAGE, "--command: no command is there") : 0;
+    return given && json_len(words) == 0 ? ERR(e, ERR_USAGE, "--command: the command is empty") : 0;
 }
 
 static int check_command(const struct kit_opts *o, const struct json *command, struct err *e)
@@ -174,11 +174,10 @@ static int check_command(const struct kit_opts *o, const struct json *command, s
     for (size_t i = 0; i < o->adapters_len; i++) {
         taken = taken || o->adapters[i].command != NULL;
     }
-    return taken
-               ? 0
-               : ERR(e, ERR_USAGE,
-                     "--command is for adapters that have no program of their own: --adapter acp, "
-                     "for example");
+    return taken ? 0
+                 : ERR(e, ERR_USAGE,
+                       "--command needs an adapter without a program of its own, such as --adapter "
+                       "acp");
 }
 
 static const char *const *absolute_paths(struct arena *a, const char *const *dirs)
@@ -232,7 +231,9 @@ static int check_reads(const char *const *paths, struct err *e)
     while (paths[n] != NULL) {
         n++;
     }
-    return n <= TRIAL_READS_MAX ? 0 : ERR(e, ERR_USAGE, "--read: at most %d", TRIAL_READS_MAX);
+    return n <= TRIAL_READS_MAX
+               ? 0
+               : ERR(e, ERR_USAGE, "--read: at most %d paths are allowed", TRIAL_READS_MAX);
 }
 
 int ack_choose_adapters(struct cli *cli, const struct options *opt, struct kit_opts *ret,
@@ -306,7 +307,7 @@ static int check_filter(const struct filter *f, const struct options *opt,
             any = f->fits(all->items[i], *v);
         }
         if (!any) {
-            return ERR(e, ERR_USAGE, "--%s: there is no scenario for '%.80s'", f->option, *v);
+            return ERR(e, ERR_USAGE, "--%s: no scenario matches '%.80s'", f->option, *v);
         }
     }
     return 0;
@@ -334,7 +335,7 @@ int ack_choose_scenarios(struct cli *cli, const struct options *opt, struct kit_
         r = check_filter(&filters[i], opt, all, e);
     }
     if (r < 0) {
-        cli_hint(cli, "'cinch ack --list' shows all scenarios");
+        cli_hint(cli, "'cinch ack --list' lists all scenarios");
         return r;
     }
     const struct scenario **items = arena_array(cli->arena, all->len + 1, sizeof *items);
@@ -345,7 +346,7 @@ int ack_choose_scenarios(struct cli *cli, const struct options *opt, struct kit_
         }
     }
     return ret->scenarios.len > 0 ? 0
-                                  : ERR(e, ERR_USAGE, "no scenario fits all that was asked for");
+                                  : ERR(e, ERR_USAGE, "no scenario matches all the given options");
 }
 
 int ack_scenarios_up_to(struct arena *a, enum capability_tier tier, struct scenario_list *ret,
@@ -375,7 +376,7 @@ int ack_choose_contract(struct kit_opts *o, struct err *e)
     list->len = n;
     return n > 0 ? 0
                  : ERR(e, ERR_USAGE,
-                       "these scenarios are for adapters of the file contract: name one by "
+                       "the selected scenarios need an adapter of the file contract: use "
                        "--adapter-exec or --adapter-image");
 }
 
@@ -386,7 +387,7 @@ int ack_choose_timeout(const struct options *opt, nsec *ret, struct err *e)
     bool given = options_given(opt, "timeout");
     bool said = !given && variable != NULL && variable[0] != '\0';
     if (said && !str_to_duration(str_of(variable), ret)) {
-        return ERR(e, ERR_USAGE, "ACK_TIMEOUT must be a time such as 120 or 2m, not '%.80s'",
+        return ERR(e, ERR_USAGE, "ACK_TIMEOUT: '%.80s' is not a duration; examples: 120, 2m",
                    variable);
     }
     return *ret >= SCENARIO_TIME_MIN

@@ -241,7 +241,7 @@ static void add_sum(const struct kit_report *r, const struct terminal *term, str
     add_counts(&counts, r->count);
     buf_adds(out, "\n");
     style_add(out, term->color, kit_failed(r) ? STYLE_BAD : STYLE_GOOD,
-              counts.ptr == NULL ? "nothing to try" : counts.ptr);
+              counts.ptr == NULL ? "nothing to run" : counts.ptr);
     buf_addf(out, " in %s%s\n", text_duration(r->took, took),
              r->interrupted ? ", interrupted" : "");
 }
@@ -263,7 +263,7 @@ void ack_screen_report(struct arena *a, const struct kit_report *r, const struct
     for (size_t i = 0; i < r->stale_len; i++) {
         buf_adds(out, i == 0 ? "\n" : "");
         bool gone = i < r->gone_len;
-        style_add(out, t->color, gone ? STYLE_BAD : STYLE_WARN, gone ? "stale" : "not tried");
+        style_add(out, t->color, gone ? STYLE_BAD : STYLE_WARN, gone ? "stale" : "not run");
         buf_adds(out, "  ");
         text_clean(out, str_of(r->stale[i]), TEXT_LINE);
         buf_adds(out, "\n");

@@ -50,7 +50,7 @@ static int make_dir(struct cli *cli, const char *given, struct kit_opts *o, stru
     }
     char *template = arena_printf(cli->arena, "%s/cinch-ack-XXXXXX", path);
     o->dir = mkdtemp(template);
-    return o->dir == NULL ? ERR_SYS_AS(e, ERR_OUTPUT, "make '%s'", template) : 0;
+    return o->dir == NULL ? ERR_SYS_AS(e, ERR_OUTPUT, "cannot create '%s'", template) : 0;
 }
 
 /* --- signals while adapters are asked --- */
@@ -129,7 +129,7 @@ static int probe_all(struct cli *cli, struct ack_screen *screen, struct kit_opts
         struct kit_adapter *adapter = &o->adapters[i];
         if (ears_heard(ears) == 0) {
             ack_screen_note(screen,
-                            arena_printf(cli->arena, "asking for versions: %s", adapter->name));
+                            arena_printf(cli->arena, "checking versions: %s", adapter->name));
             r = probe_one(cli, adapter, o, ears, e);
         }
         if (ears_heard(ears) != 0) {
@@ -200,6 +200,15 @@ static const char *proof_word(const struct proof *p)
                                   : "not tried";
 }
 
+/* The same for people; proof_word() is part of the JSON format. */
+static const char *proof_label(const struct proof *p)
+{
+    return !p->adapter->available ? "not installed"
+           : p->failed > 0        ? "failed"
+           : p->passed > 0        ? "passed"
+                                  : "not run";
+}
+
 static struct json *proof_json(struct arena *a, const struct proof *p)
 {
     struct json *o = json_object(a);
@@ -220,7 +229,7 @@ static void proof_row(struct table *t, const struct proof *p)
     struct str rest = str_of(p->why);
     table_cell(t, STYLE_NAME, p->adapter->name);
     table_cell(t, STYLE_PLAIN, p->adapter->version);
-    table_cell(t, bad ? STYLE_BAD : p->passed > 0 ? STYLE_GOOD : STYLE_DIM, proof_word(p));
+    table_cell(t, bad ? STYLE_BAD : p->passed > 0 ? STYLE_GOOD : STYLE_DIM, proof_label(p));
     if (p->adapter->available) {
         table_cellf(t, STYLE_PLAIN, "%zu/%zu", p->passed, p->passed + p->failed);
     } else {

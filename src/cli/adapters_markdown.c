@@ -19,9 +19,9 @@ static bool is_built_in(const struct profile *p)
 static void add_programs(const struct profile *p, struct buf *out)
 {
     if (strcmp(p->driver, "api") == 0) {
-        buf_addf(out, "nothing: cinch asks the model itself");
+        buf_addf(out, "nothing: cinch sends the model requests itself");
     } else if (json_len(p->binary) == 0) {
-        buf_addf(out, "what stands after `--`");
+        buf_addf(out, "the command after `--`");
     }
     for (size_t i = 0; i < json_len(p->binary); i++) {
         buf_addf(out, "%s`%s`", i == 0 ? "" : ", ", json_cstring(json_item(p->binary, i), ""));
@@ -30,7 +30,7 @@ static void add_programs(const struct profile *p, struct buf *out)
 
 static void add_list(const struct profile_list *list, struct buf *out)
 {
-    buf_addf(out, "| adapter | harness | runs | driver | tried with |\n|---|---|---|---|---|\n");
+    buf_addf(out, "| adapter | harness | runs | driver | tested with |\n|---|---|---|---|---|\n");
     for (size_t i = 0; i < list->len; i++) {
         const struct profile *p = list->items[i];
         if (!is_built_in(p)) {
@@ -86,8 +86,8 @@ static bool is_told(const struct profile *p, enum capability c)
 
 static void add_lacks(const struct profile_list *list, struct buf *out)
 {
-    buf_addf(out, "\nEvery adapter has all of them but these:\n\n| adapter | lacks | because |\n"
-                  "|---|---|---|\n");
+    buf_addf(out, "\nEvery adapter has all capabilities except these:\n\n| adapter | missing | "
+                  "reason |\n|---|---|---|\n");
     for (size_t i = 0; i < list->len; i++) {
         const struct profile *p = list->items[i];
         if (!is_built_in(p) || p->unverified != NULL) {
@@ -99,7 +99,7 @@ static void add_lacks(const struct profile_list *list, struct buf *out)
             }
         }
     }
-    buf_addf(out, "\nOf an unverified adapter nothing is known.\n");
+    buf_addf(out, "\nThe capabilities of unverified adapters are not known.\n");
 }
 
 static void add_quirks(const struct profile_list *list, struct buf *out)

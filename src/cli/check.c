@@ -63,7 +63,7 @@ static void look_at_kernel(struct check_result *r)
     int major = 0;
     int minor = 0;
     if (uname(&u) != 0 || sscanf(u.release, "%d.%d", &major, &minor) != 2) {
-        check_found(r, CHECK_WARN, "its version cannot be told");
+        check_found(r, CHECK_WARN, "cannot determine the version");
         return;
     }
     bool new_enough = major > 5 || (major == 5 && minor >= 10);
@@ -78,7 +78,7 @@ static void look_at_pidfd(struct check_result *r)
 {
     CLEANUP(fd) int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
     if (fd >= 0) {
-        check_found(r, CHECK_OK, "processes can be watched by descriptor");
+        check_found(r, CHECK_OK, "processes can be watched by file descriptor");
         return;
     }
     check_found(r, CHECK_FAIL, "pidfd_open: %s", strerrordesc_np(errno));
@@ -89,7 +89,7 @@ static void look_at_subreaper(struct check_result *r)
 {
     int value = 0;
     if (prctl(PR_GET_CHILD_SUBREAPER, &value) == 0) {
-        check_found(r, CHECK_OK, "daemons that an agent starts are caught");
+        check_found(r, CHECK_OK, "daemons that an agent starts can be found and stopped");
         return;
     }
     check_found(r, CHECK_FAIL, "PR_GET_CHILD_SUBREAPER: %s", strerrordesc_np(errno));
@@ -105,7 +105,7 @@ static int ask_version(const char *path, struct buf *line, struct err *e)
     const char *const argv[] = { path, "--version", NULL };
     int r = probe_program(argv, PROBE_TIME, &output, NULL, e);
     if (r > 0) {
-        return ERR(e, ERR_UNAVAILABLE, "'%s --version' ends with status %d", path, r);
+        return ERR(e, ERR_UNAVAILABLE, "'%s --version' exited with status %d", path, r);
     }
     struct str rest = buf_str(&output);
     text_clean(line, str_trim(str_split(&rest, '\n')), TEXT_LINE);
@@ -119,7 +119,7 @@ static void look_at_init(struct check_result *r)
     CLEANUP(buf) struct buf version = BUF_INIT(BUF_TEXT);
     if (locate_init(path, &e) < 0 || ask_version(path, &version, &e) < 0) {
         check_found(r, CHECK_FAIL, "%s", e.msg);
-        check_advise(r, "reinstall cinch; its helper belongs in libexec/cinch/");
+        check_advise(r, "reinstall cinch: the helper belongs in libexec/cinch/");
         return;
     }
     bool same = str_eqc(buf_str(&version), "cinch-init " CINCH_VERSION);
@@ -136,10 +136,10 @@ static void look_at_git(struct check_result *r)
     CLEANUP(buf) struct buf version = BUF_INIT(BUF_TEXT);
     if (which_find("git", getenv("PATH"), NULL, path, &e) < 0) {
         check_found(r, CHECK_WARN, "not in PATH");
-        check_advise(r, "install git: changes of a workspace are told by it");
+        check_advise(r, "install git: it is used to compute diffs of the workspace");
     } else if (ask_version(path, &version, &e) < 0) {
         check_found(r, CHECK_WARN, "%s", e.msg);
-        check_advise(r, "repair the installation of git");
+        check_advise(r, "reinstall git");
     } else {
         check_found(r, CHECK_OK, "%.*s", STR_ARG(buf_str(&version)));
     }
@@ -163,7 +163,7 @@ static void look_at_files(struct check_result *r)
     char soft[TEXT_SHORT];
     char hard[TEXT_SHORT];
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        check_found(r, CHECK_WARN, "the limit cannot be told");
+        check_found(r, CHECK_WARN, "cannot determine the limit");
         return;
     }
     format_limit(limit.rlim_cur, soft);
@@ -198,13 +198,13 @@ static void look_at_memory(struct check_result *r)
     char available[TEXT_SHORT];
     char total[TEXT_SHORT];
     if (file_read(AT_FDCWD, "/proc/meminfo", text.max, &text, NULL) < 0) {
-        check_found(r, CHECK_WARN, "/proc/meminfo cannot be read");
+        check_found(r, CHECK_WARN, "cannot read /proc/meminfo");
         return;
     }
     int64_t free_kb = memory_line(buf_str(&text), STR("MemAvailable:"));
     int64_t total_kb = memory_line(buf_str(&text), STR("MemTotal:"));
     if (free_kb < 0 || total_kb < 0) {
-        check_found(r, CHECK_WARN, "/proc/meminfo does not say how much there is");
+        check_found(r, CHECK_WARN, "/proc/meminfo has no MemAvailable or MemTotal");
         return;
     }
     bool enough = free_kb >= 512 << 10; /* what one agent on node or python takes */
@@ -212,7 +212,7 @@ static void look_at_memory(struct check_result *r)
                 text_bytes((uint64_t)free_kb << 10, available),
                 text_bytes((uint64_t)total_kb << 10, total));
     if (!enough) {
-        check_advise(r, "free some: one agent often takes 500 MiB");
+        check_advise(r, "free some memory: an agent often needs 500 MiB");
     }
 }
 
@@ -240,7 +240,7 @@ static void look_at_disk(struct check_result *r)
     nearest_directory(path);
     if (access(path, W_OK) != 0) {
         check_found(r, CHECK_FAIL, "'%s' is not writable", path);
-        check_advise(r, "set XDG_STATE_HOME, or always give --output");
+        check_advise(r, "set XDG_STATE_HOME, or always use --output");
         return;
     }
     if (statvfs(path, &fs) != 0) {
@@ -253,7 +253,7 @@ static void look_at_disk(struct check_result *r)
                                                         : CHECK_OK;
     check_found(r, s, "%s free for %s", text_bytes(bytes, room), runs);
     if (s != CHECK_OK) {
-        check_advise(r, "free some space, or give --output on another disk");
+        check_advise(r, "free some space, or use --output on another disk");
     }
 }
 
@@ -262,9 +262,9 @@ static void look_at_terminal(struct check_result *r)
     struct terminal t;
     terminal_init(&t, stderr, TERMINAL_COLOR_AUTO);
     if (!t.tty) {
-        check_found(r, CHECK_OK, "standard error is none: progress as plain lines");
+        check_found(r, CHECK_OK, "stderr is not a terminal: progress is printed as plain lines");
     } else if (!t.live) {
-        check_found(r, CHECK_OK, "TERM is unset or dumb: progress as plain lines");
+        check_found(r, CHECK_OK, "TERM is unset or dumb: progress is printed as plain lines");
     } else {
         check_found(r, CHECK_OK, "%zu columns, %s", terminal_width(&t),
                     t.color ? "colour" : "no colour");

@@ -134,19 +134,19 @@ static void tell(const struct trial *t, uint32_t usual, enum sandbox_guarantee g
 {
     const struct sandbox_loss *lost = loss_in(&t->report, g);
     if (lost == NULL && t->worked) {
-        check_found(ret, CHECK_OK, "held: %s", sandbox_guarantee_meaning(g));
+        check_found(ret, CHECK_OK, "enforced: %s", sandbox_guarantee_meaning(g));
         return;
     }
     /* What no run asks for by itself is missed only by those who ask for it. */
     enum check_state s = (usual & (1u << g)) != 0 ? CHECK_FAIL : CHECK_WARN;
     if (lost != NULL) {
-        check_found(ret, s, "lost: %s", lost->why);
+        check_found(ret, s, "not enforced: %s", lost->why);
         check_advise(ret, "%s", lost->remedy);
     } else if (g == 0) {
-        check_found(ret, CHECK_FAIL, "lost: %s", t->why.msg);
-        check_advise(ret, "start runs with --allow-degraded, or --sandbox off");
+        check_found(ret, CHECK_FAIL, "not enforced: %s", t->why.msg);
+        check_advise(ret, "use 'cinch run --allow-degraded', or --sandbox off");
     } else {
-        check_found(ret, s, "lost: no sandbox can be built");
+        check_found(ret, s, "not enforced: the sandbox cannot be created");
         check_advise(ret, "see '%s'", sandbox_guarantee_word(0));
     }
 }
@@ -189,17 +189,17 @@ static long setting(const char *path)
 void check_user_namespaces(struct check_result *r)
 {
     if (setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1 && geteuid() != 0) {
-        check_found(r, CHECK_FAIL, "AppArmor keeps ordinary users from them");
-        check_advise(r, "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or a profile "
-                        "for cinch-init with `userns,`");
+        check_found(r, CHECK_FAIL, "AppArmor does not let ordinary users create them");
+        check_advise(r, "run 'sysctl -w kernel.apparmor_restrict_unprivileged_userns=0', or load a "
+                        "profile for cinch-init with `userns,`");
     } else if (setting("/proc/sys/kernel/unprivileged_userns_clone") == 0 && geteuid() != 0) {
-        check_found(r, CHECK_FAIL, "switched off for ordinary users");
-        check_advise(r, "sysctl -w kernel.unprivileged_userns_clone=1");
+        check_found(r, CHECK_FAIL, "disabled for ordinary users");
+        check_advise(r, "run 'sysctl -w kernel.unprivileged_userns_clone=1'");
     } else if (setting("/proc/sys/user/max_user_namespaces") == 0) {
-        check_found(r, CHECK_FAIL, "none may be made");
-        check_advise(r, "sysctl -w user.max_user_namespaces=10000");
+        check_found(r, CHECK_FAIL, "disabled: the limit is 0");
+        check_advise(r, "run 'sysctl -w user.max_user_namespaces=10000'");
     } else {
-        check_found(r, CHECK_OK, "no setting forbids them; %ld may be made",
+        check_found(r, CHECK_OK, "enabled, limit %ld",
                     setting("/proc/sys/user/max_user_namespaces"));
     }
 }
@@ -208,11 +208,11 @@ void check_landlock(struct check_result *r)
 {
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (abi > 0) {
-        check_found(r, CHECK_OK, "version %ld of its interface", abi);
+        check_found(r, CHECK_OK, "ABI version %ld", abi);
         return;
     }
     check_found(r, CHECK_WARN, "landlock_create_ruleset: %s", strerrordesc_np(errno));
-    check_advise(r, "a kernel with CONFIG_SECURITY_LANDLOCK and landlock in `lsm=`");
+    check_advise(r, "use a kernel with CONFIG_SECURITY_LANDLOCK, and add landlock to `lsm=`");
 }
 
 void check_seccomp(struct check_result *r)
@@ -223,7 +223,7 @@ void check_seccomp(struct check_result *r)
         return;
     }
     check_found(r, CHECK_FAIL, "seccomp: %s", strerrordesc_np(errno));
-    check_advise(r, "a kernel with CONFIG_SECCOMP_FILTER");
+    check_advise(r, "use a kernel with CONFIG_SECCOMP_FILTER");
 }
 
 static int make_layer(char dir[PATH_MAX], struct err *e)
@@ -232,7 +232,8 @@ static int make_layer(char dir[PATH_MAX], struct err *e)
     const char *tmp = getenv("TMPDIR");
     (void)snprintf(dir, PATH_MAX, "%s/cinch-doctor-XXXXXX", tmp != NULL ? tmp : "/tmp");
     if (mkdtemp(dir) == NULL) {
-        return ERR_SYS_AS(e, ERR_OUTPUT, "make a directory in '%s'", tmp != NULL ? tmp : "/tmp");
+        return ERR_SYS_AS(e, ERR_OUTPUT, "cannot create a directory in '%s'",
+                          tmp != NULL ? tmp : "/tmp");
     }
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         char path[PATH_MAX];
@@ -241,7 +242,7 @@ static int make_layer(char dir[PATH_MAX], struct err *e)
             return r;
         }
         if (mkdir(path, 0755) != 0) {
-            return ERR_SYS_AS(e, ERR_OUTPUT, "make '%s'", path);
+            return ERR_SYS_AS(e, ERR_OUTPUT, "cannot create '%s'", path);
         }
     }
     return 0;
@@ -264,10 +265,10 @@ void check_overlay(struct check_result *r)
         struct sandbox_view view = { .path = lower, .lower = lowers, .layer = layer };
         trial_run(&t, &p, &view);
         check_found(r, t.worked ? CHECK_OK : CHECK_WARN, "%s",
-                    t.worked ? "a workspace costs nothing to copy" : t.why.msg);
+                    t.worked ? "workspaces need not be copied" : t.why.msg);
     }
     if (!t.worked) {
-        check_advise(r, "workspaces are copied instead, which takes time and room");
+        check_advise(r, "workspaces are copied instead, which takes time and disk space");
     }
     if (file_remove_tree(AT_FDCWD, dir, &e) < 0) {
         check_found(r, CHECK_WARN, "%s", e.msg);
@@ -291,6 +292,6 @@ void check_podman(struct check_result *r)
         check_found(r, CHECK_OK, "%.*s", STR_ARG(line));
         return;
     }
-    check_found(r, CHECK_WARN, "'%s --version' does not work", path);
-    check_advise(r, "repair the installation of podman, if you use adapter images");
+    check_found(r, CHECK_WARN, "'%s --version' failed", path);
+    check_advise(r, "reinstall podman if you use adapter images");
 }

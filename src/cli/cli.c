@@ -107,7 +107,7 @@ static int apply_globals(struct cli *cli, const struct options *opt, struct err 
     const char *format = options_string(opt, "format", "text");
     bool quiet = options_flag(opt, "quiet", false);
     if (quiet && options_given(opt, "format") && strcmp(format, "quiet") != 0) {
-        return ERR(e, ERR_USAGE, "--quiet and --format %s exclude each other", format);
+        return ERR(e, ERR_USAGE, "--quiet and --format %s cannot be used together", format);
     }
     cli->format = quiet || strcmp(format, "quiet") == 0 ? CLI_QUIET
                   : strcmp(format, "json") == 0         ? CLI_JSON
@@ -212,7 +212,7 @@ static int dispatch(struct cli *cli, int argc, const char *const *argv, struct e
     const struct command *c = r < 0 ? NULL : command_find(argv[at]);
     if (c == NULL) {
         bool text = r == 0 && strchr(argv[at], ' ') != NULL;
-        cli_hint(cli, text ? "to run a goal: cinch run \"...\"" : "see 'cinch --help'");
+        cli_hint(cli, text ? "to run a goal: cinch run \"GOAL\"" : "see 'cinch --help'");
         return r < 0 ? r : command_unknown(argv[at], e);
     }
     /* The command's own parse sees the whole line but for the command word, so that a global option

@@ -23,56 +23,61 @@ static const char *const modes[] = { "script", "live", NULL };
 static const char *const tiers[] = { "1", "2", "3", "4", "specific", NULL };
 
 static const struct option options[] = {
-    { "adapter", 'a', OPTION_STRING, .value = "NAME", .section = "What is tried",
-      .help = "this adapter", .shown = "$ACK_ADAPTERS, or all", .flags = OPTION_REPEAT,
+    { "adapter", 'a', OPTION_STRING, .value = "NAME", .section = "Selection",
+      .help = "test this adapter", .shown = "$ACK_ADAPTERS, or all", .flags = OPTION_REPEAT,
       .complete = COMPLETE_ADAPTER },
     { "adapter-exec", 0, OPTION_PATH, .value = "PATH", .flags = OPTION_REPEAT,
-      .help = "a program that is an adapter itself; the same as --adapter exec:PATH" },
+      .help = "test a program that is an adapter itself; same as --adapter exec:PATH" },
     { "adapter-image", 0, OPTION_STRING, .value = "IMAGE", .flags = OPTION_REPEAT,
-      .help = "an image that is an adapter; the same as --adapter image:IMAGE" },
+      .help = "test an image that is an adapter; same as --adapter image:IMAGE" },
     { "command", 0, OPTION_STRING, .value = "LINE",
-      .help = "the program for an adapter that has none of its own, such as acp" },
+      .help = "set the command of an adapter without a program of its own, such as acp" },
     { "read", 0, OPTION_PATH, .value = "PATH", .flags = OPTION_REPEAT, .complete = COMPLETE_FILE,
-      .help = "what adapters may read beyond what every sandbox shows" },
+      .help = "let adapters read PATH, which the sandbox does not show by default" },
     { "secret", 0, OPTION_STRING, .value = "NAME", .flags = OPTION_REPEAT,
-      .help = "a variable that adapters need; without a live model it has an invented value" },
-    { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "more adapter profiles",
+      .help = "pass a variable that adapters need; without --live its value is made up" },
+    { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "load more adapter profiles from DIR",
       .flags = OPTION_REPEAT, .complete = COMPLETE_DIRECTORY },
     { "scenario", 0, OPTION_STRING, .old_letter = 's', .value = "GLOB",
-      .help = "only scenarios of such a name", .flags = OPTION_REPEAT },
+      .help = "run only scenarios whose names match GLOB", .flags = OPTION_REPEAT },
     { "scenario-file", 0, OPTION_PATH, .value = "FILE", .flags = OPTION_REPEAT,
-      .help = "more scenarios, in a file of your own", .complete = COMPLETE_FILE },
-    { "tier", 0, OPTION_ENUM, .words = tiers, .help = "only those of this tier",
+      .help = "load more scenarios from FILE", .complete = COMPLETE_FILE },
+    { "tier", 0, OPTION_ENUM, .words = tiers, .help = "run only scenarios of this level",
       .flags = OPTION_REPEAT },
-    { "capability", 0, OPTION_STRING, .value = "NAME", .help = "only those of this capability",
-      .flags = OPTION_REPEAT },
-    { "list", 0, OPTION_FLAG, .old_letter = 'l', .help = "list the scenarios, try nothing" },
-    { "live", 0, OPTION_FLAG, .section = "How",
+    { "capability", 0, OPTION_STRING, .value = "NAME",
+      .help = "run only scenarios for this capability", .flags = OPTION_REPEAT },
+    { "list", 0, OPTION_FLAG, .old_letter = 'l',
+      .help = "list the scenarios without running them" },
+    { "live", 0, OPTION_FLAG, .section = "Execution",
       .help = "run the agents with their real models instead of a script" },
-    { "mode", 0, OPTION_ENUM, .words = modes, .help = "use --live, or nothing for a script",
+    { "mode", 0, OPTION_ENUM, .words = modes,
+      .help = "use --live for real models; a script is the default",
       .flags = OPTION_HIDDEN | OPTION_DEPRECATED },
-    { "jobs", 'j', OPTION_INT, .value = "N", .help = "so many at a time", .shown = "number of CPUs",
-      .min = 1, .max = 64 },
+    { "jobs", 'j', OPTION_INT, .value = "N", .help = "run N scenarios in parallel",
+      .shown = "number of CPUs", .min = 1, .max = 64 },
     { "shuffle", 0, OPTION_INT, .value = "SEED", .max = INT32_MAX,
-      .help = "in an order of chance, the same for the same number",
+      .help = "run in random order; the same SEED gives the same order",
       .shown = "adapter by adapter" },
     { "timeout", 't', OPTION_DURATION, .value = "TIME", .shown = "$ACK_TIMEOUT, or 120",
-      .help = "for a scenario that has none of its own", .flags = OPTION_POSITIVE },
+      .help = "set the timeout of scenarios that do not have one", .flags = OPTION_POSITIVE },
     { "expected-failures", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
-      .help = "what may fail, or is flaky, and why" },
+      .help = "read the lists of expected failures and flaky scenarios from FILE" },
     { "output", 'o', OPTION_PATH, .value = "DIR", .old_name = "dir", .complete = COMPLETE_DIRECTORY,
-      .help = "where scenarios work: new, or empty", .shown = "a temporary one" },
-    { "keep", 0, OPTION_FLAG, .help = "keep what scenarios left, also of those that passed" },
+      .help = "run the scenarios in DIR, which must be new or empty",
+      .shown = "a temporary directory" },
+    { "keep", 0, OPTION_FLAG,
+      .help = "keep the files of all scenario runs, not only of failed ones" },
     { "json", 0, OPTION_PATH, .value = "FILE", .section = "Reports",
-      .help = "write a report for programs, -: to standard output" },
+      .help = "write a JSON report; - is standard output" },
     { "junit", 0, OPTION_PATH, .value = "FILE",
-      .help = "write a report for CI, -: to standard output" },
+      .help = "write a JUnit XML report for CI; - is standard output" },
     { "html", 0, OPTION_PATH, .value = "FILE",
-      .help = "write a report as one page, -: to standard output" },
+      .help = "write a one-page HTML report; - is standard output" },
     { "publish", 0, OPTION_FLAG,
-      .help = "write compatibility.md and compatibility.json: what each adapter can" },
+      .help = "update compatibility.md and compatibility.json, the tables of what each adapter "
+              "supports" },
     { "publish-dir", 0, OPTION_PATH, .value = "DIR", .shown = "docs",
-      .help = "where --publish writes", .complete = COMPLETE_DIRECTORY },
+      .help = "write the files of --publish to DIR", .complete = COMPLETE_DIRECTORY },
     { 0 },
 };
 
@@ -282,7 +287,8 @@ static int check_reports(const struct cli *cli, const struct options *opt, struc
     const struct form *out = form_on_stdout(opt);
     int r = 0;
     if (out != NULL && cli->format == CLI_JSON) {
-        return ERR(e, ERR_USAGE, "--%s: standard output is taken by --format json", out->option);
+        return ERR(e, ERR_USAGE, "--%s: standard output is already used by --format json",
+                   out->option);
     }
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(forms); i++) {
         const char *path = path_of(opt, &forms[i]);
@@ -378,7 +384,7 @@ static int check_publish(const struct options *opt, struct err *e)
     static const char *const filters[] = { "scenario", "tier", "capability" };
     for (size_t i = 0; wants_table(opt) && i < ARRAY_LEN(filters); i++) {
         if (options_given(opt, filters[i])) {
-            return ERR(e, ERR_USAGE, "--publish needs all scenarios: leave out --%s", filters[i]);
+            return ERR(e, ERR_USAGE, "--publish needs all scenarios: remove --%s", filters[i]);
         }
     }
     return 0;
@@ -465,43 +471,46 @@ static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
 static const char *const usage[] = { "[OPTIONS]", NULL };
 
 static const char *const description[] = {
-    "The adapter compatibility kit: tries scenarios on adapters, and says which keep their word. "
-    "Agents are the real programs; their model is a script, so nothing needs a key or the network. "
-    "With `--live` they use their real models.",
-    "An adapter whose program is not here, and what its profile does not declare, is skipped with "
-    "the reason. Each scenario has a directory and a session of its own; that of a failure is kept "
-    "and named. The exit status is 1 if something failed, 130 or 143 if it was interrupted.",
-    "An adapter of your own is a profile (--adapter-dir and --adapter), a program "
-    "(--adapter-exec) or an image (--adapter-image). Programs and images are also tried by the "
-    "checks of the file contract, contract_manifest and so on, of docs/images.md: four runs "
-    "tell all. What else they are tried by, they declare in the manifest that they leave "
-    "when asked by --probe: {…, \"metadata\": {\"version\": \"1.2\", \"capabilities\": "
-    "[\"text_response\", \"transcript\"]}}. One that is not here, or cannot be started, is "
-    "an error (69).",
+    "Runs the adapter compatibility kit: a set of scenarios that test adapters. Agents are the "
+    "real programs and their model is a script, so neither a key nor a network is needed. With "
+    "`--live` they use their real models.",
+    "Adapters whose program is not installed and scenarios for capabilities that a profile does "
+    "not declare are skipped, and the reason is reported. Each scenario runs separately, in a "
+    "directory of its own; the directory of a failed scenario is kept and its path is printed. The "
+    "exit status is 1 if a scenario failed, and 130 or 143 if the kit was interrupted.",
+    "Your own adapter can be a profile (--adapter-dir and --adapter), a program (--adapter-exec) "
+    "or an image (--adapter-image). For programs and images the kit also runs the checks of the "
+    "file contract described in docs/images.md (contract_manifest and so on); these take four "
+    "runs. Programs and images declare their other capabilities in the manifest that they write "
+    "when started with --probe: {…, \"metadata\": {\"version\": \"1.2\", \"capabilities\": "
+    "[\"text_response\", \"transcript\"]}}. A program or image that is missing or cannot be "
+    "started is an error (exit status 69).",
     "--expected-failures names a YAML file with two lists, `expected` and `flaky`, of entries "
-    "{adapter, scenario, reason}; the first two are patterns. What is expected to fail and passes "
-    "is stale, and counts as a failure, as does an entry for scenarios that do not exist; what is "
-    "flaky is tried twice (a check of the file contract once), and counts never.",
-    "--publish adds to the table that is there: rows of other adapters and versions stay.",
-    "Variables: ACK_ADAPTERS (names with commas between), ACK_TIMEOUT (seconds), and for the model "
-    "of an adapter CLAUDE_AGENT_SDK_TEST_MODEL, CODEX_APP_SERVER_TEST_MODEL, "
-    "GEMINI_ACP_TEST_MODEL, OPENCODE_ACP_TEST_MODEL; ACK_MODEL_QWEN and so on for all others.",
+    "{adapter, scenario, reason}; adapter and scenario are patterns. A scenario that is expected "
+    "to fail but passes is stale and counts as a failure, and so does an entry for scenarios that "
+    "do not exist. A flaky scenario is run twice (a check of the file contract once) and never "
+    "counts as a failure.",
+    "--publish adds to the existing tables: rows of other adapters and versions are kept.",
+    "Variables: ACK_ADAPTERS (comma-separated names), ACK_TIMEOUT (seconds), and for the model of "
+    "an adapter CLAUDE_AGENT_SDK_TEST_MODEL, CODEX_APP_SERVER_TEST_MODEL, GEMINI_ACP_TEST_MODEL "
+    "and OPENCODE_ACP_TEST_MODEL, or ACK_MODEL_QWEN and so on for all others.",
     NULL,
 };
 
 static const struct command_example examples[] = {
-    { "cinch ack", "all scenarios on all adapters that are here" },
-    { "cinch ack --list", "what they are" },
-    { "cinch ack -a codex --tier 1 --tier 2 --junit ack.xml", "some of them, for CI" },
-    { "cinch ack --adapter-dir profiles -a mine --keep", "a profile of your own" },
-    { "cinch ack --adapter-exec ./my-adapter --secret MY_KEY", "a program of your own" },
-    { "cinch ack -a acp --command 'my-agent --acp'", "an agent of the Agent Client Protocol" },
+    { "cinch ack", "run all scenarios on all installed adapters" },
+    { "cinch ack --list", "list the scenarios" },
+    { "cinch ack -a codex --tier 1 --tier 2 --junit ack.xml", "run some of them in CI" },
+    { "cinch ack --adapter-dir profiles -a mine --keep", "test your own profile" },
+    { "cinch ack --adapter-exec ./my-adapter --secret MY_KEY", "test your own program" },
+    { "cinch ack -a acp --command 'my-agent --acp'",
+      "test an agent that speaks the Agent Client Protocol" },
     { 0 },
 };
 
 const struct command cmd_ack = {
     .name = "ack",
-    .summary = "try what adapters promise",
+    .summary = "test adapters against what they declare",
     .usage = usage,
     .description = description,
     .examples = examples,

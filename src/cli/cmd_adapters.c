@@ -25,18 +25,18 @@
 static const char *const actions[] = { "show", NULL };
 
 static const struct option options[] = {
-    { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "more adapter profiles",
+    { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "load more adapter profiles from DIR",
       .flags = OPTION_REPEAT, .complete = COMPLETE_DIRECTORY },
     { "probe", 0, OPTION_FLAG,
-      .help = "try those of the names, or all that are here, on a scripted model" },
+      .help = "test the named adapters, or all installed ones, with a scripted model" },
     { "markdown", 0, OPTION_FLAG, .help = "print the tables of docs/adapters.md" },
     { 0 },
 };
 
 static const struct positional positionals[] = {
-    { "ACTION", "show: print one profile; without it, list them all", .optional = true,
+    { "ACTION", "show: print one profile (default: list all)", .optional = true,
       .complete = COMPLETE_WORDS, .words = actions },
-    { "NAME", "the adapter to show, or those to try", .optional = true, .repeat = true,
+    { "NAME", "the adapter to show, or the adapters to probe", .optional = true, .repeat = true,
       .complete = COMPLETE_ADAPTER },
     { 0 },
 };
@@ -67,13 +67,13 @@ static void find_availability(const struct profile *p, struct arena *a, struct a
 {
     *ret = (struct availability) { 0 };
     if (driver_find(p->driver) == NULL) {
-        ret->why = arena_printf(a, "this cinch has no driver '%s'", p->driver);
+        ret->why = arena_printf(a, "driver '%s' is not supported by this version", p->driver);
     } else if (driver_is_internal(p)) {
         ret->available = true;
         ret->why = "built in";
     } else if (json_len(p->binary) == 0) {
         ret->available = true;
-        ret->why = "takes the command after --";
+        ret->why = "runs the command after --";
     } else {
         find_program(p, a, ret);
     }
@@ -123,8 +123,8 @@ static void list_text(struct cli *cli, const struct profile_list *list)
                        .columns = { { "adapter", .max = 24 },
                                     { "title", .max = 28 },
                                     { "driver" },
-                                    { "tried" },
-                                    { "here" },
+                                    { "tested" },
+                                    { "installed" },
                                     { "detail" } } };
     for (size_t i = 0; i < list->len; i++) {
         const struct profile *p = list->items[i];
@@ -177,7 +177,7 @@ static int read_source(const struct profile *p, struct arena *a, struct buf *out
             return buf_append(out, str_n(b->text, b->len), e);
         }
     }
-    return ERR(e, ERR_BUG, "adapter '%s' is built in, but its text is not", p->name);
+    return ERR(e, ERR_BUG, "the text of the built-in adapter '%s' is missing", p->name);
 }
 
 static int show(struct cli *cli, const struct profile *p, struct err *e)
@@ -215,13 +215,13 @@ static int run_adapters(struct cli *cli, const struct options *opt, struct err *
         return ack_prove(cli, opt, options_args(opt), e);
     }
     if (options_arg_count(opt) > 2) {
-        return ERR(e, ERR_USAGE, "one adapter at a time can be shown");
+        return ERR(e, ERR_USAGE, "'show' takes only one adapter");
     }
     if (action != NULL && strcmp(action, "show") != 0) {
         return ERR(e, ERR_USAGE, "unknown action '%.80s'; did you mean show?", action);
     }
     if (action != NULL && name == NULL) {
-        return ERR(e, ERR_USAGE, "NAME is missing: which adapter is to be shown?");
+        return ERR(e, ERR_USAGE, "'show' needs the NAME of an adapter");
     }
     int r = request_adapter_dirs(cli->arena, opt, &dirs, e);
     r = r < 0 ? r : profile_load_all(cli->arena, dirs, &list, e);
@@ -259,27 +259,30 @@ static const char *const usage[] = { "[OPTIONS]", "[OPTIONS] show NAME",
                                      "--probe [OPTIONS] [NAME...]", NULL };
 
 static const char *const description[] = {
-    "Lists the adapters that are built in and those of ~/.config/cinch/adapters and --adapter-dir, "
-    "the version that each was tried with, and whether the agent's program is here; unverified: "
-    "the profile could not be tried, and says why. With --quiet only the names.",
-    "An adapter is a YAML file; 'show' prints one as it is written, which is a good start for your "
-    "own.",
-    "--probe runs the agents that are here, without a key: the scenarios of the tiers 1 and 2 of "
-    "'cinch ack' (answers, tools, structured output, events, transcript), and a line for each "
-    "adapter. The exit status is 1 if one failed, or if one that was named is not here.",
+    "Lists the built-in adapters and those in ~/.config/cinch/adapters and --adapter-dir, with the "
+    "agent version that each was tested with and whether the agent's program is installed. The "
+    "profile of an unverified adapter could not be tested and states why. With --quiet only the "
+    "names are printed.",
+    "An adapter is a YAML file. 'show' prints it unchanged, as a starting point for your own "
+    "adapter.",
+    "--probe tests the installed agents without a key. It runs the scenarios of levels 1 and 2 of "
+    "'cinch ack' (responses, tools, structured output, events, transcript) and prints a line for "
+    "each adapter. The exit status is 1 if an adapter failed, or if a named adapter is not "
+    "installed.",
     NULL,
 };
 
 static const struct command_example examples[] = {
-    { "cinch adapters", "which agents can be run here?" },
-    { "cinch adapters --probe codex", "does it work with the codex that is installed here?" },
-    { "cinch adapters show command > ~/.config/cinch/adapters/mine.yaml", "begin a new one" },
+    { "cinch adapters", "list the adapters and whether their agents are installed" },
+    { "cinch adapters --probe codex", "test the installed codex" },
+    { "cinch adapters show command > ~/.config/cinch/adapters/mine.yaml",
+      "start a new adapter from a profile" },
     { 0 },
 };
 
 const struct command cmd_adapters = {
     .name = "adapters",
-    .summary = "list the adapters, or show one",
+    .summary = "list adapters, or show one",
     .usage = usage,
     .description = description,
     .examples = examples,

@@ -20,14 +20,15 @@ enum { DESCRIPTION_MAX = 512 << 20 }; /* a million changed files */
 
 static const struct option options[] = {
     { "to", 0, OPTION_PATH, .value = "DIR",
-      .help = "another tree than the one the run was made for", .complete = COMPLETE_DIRECTORY },
+      .help = "apply to DIR instead of the tree that the run was started for",
+      .complete = COMPLETE_DIRECTORY },
     { "branch", 'b', OPTION_STRING, .value = "NAME",
-      .help = "make a branch and switch to it first" },
+      .help = "create this branch and switch to it first" },
     { "commit", 0, OPTION_STRING, .old_letter = 'm', .value = "MESSAGE",
-      .help = "commit the change" },
+      .help = "commit the changes with this message" },
     { "turn", 0, OPTION_INT, .value = "N",
-      .help = "what had changed at the end of turn N (workspace.savepoint)" },
-    { "check", 0, OPTION_FLAG, .help = "only say whether it fits" },
+      .help = "apply the changes up to the end of turn N (needs workspace.savepoint)" },
+    { "check", 0, OPTION_FLAG, .help = "only check whether the changes apply" },
     { 0 },
 };
 
@@ -52,7 +53,7 @@ static int find_target(struct job *j, const char *given, struct err *e)
     char path[PATH_MAX];
     const char *source = json_cstring(json_get(j->workspace, "source"), NULL);
     if (given == NULL && source == NULL) {
-        return ERR(e, ERR_INPUT, "'%s' does not say which tree it was made for: use --to DIR",
+        return ERR(e, ERR_INPUT, "'%s' does not name the tree it was made for: use --to DIR",
                    j->dir.path);
     }
     int r = path_absolute(given != NULL ? given : source, path, sizeof path, e);
@@ -97,12 +98,12 @@ static int apply_nested(struct job *j, bool check, struct apply_result *ret, str
         }
         if (!is_within(j->target, path)) {
             r = ERR(e, ERR_INPUT,
-                    "the record has changes for '%s', which is no directory within '%s'", path,
+                    "the record has changes for '%s', which is not a directory inside '%s'", path,
                     j->target);
             break;
         }
         if (patch[0] == '\0' || strchr(patch, '/') != NULL) {
-            r = ERR(e, ERR_INPUT, "the record names '%s' as the patch for '%s'", patch, path);
+            r = ERR(e, ERR_INPUT, "the record has an invalid patch name '%s' for '%s'", patch, path);
             break;
         }
         r = apply_one(j, arena_printf(j->cli->arena, "%s/%s", j->target, path),
@@ -138,7 +139,7 @@ static void print(struct job *j, const struct apply_result *r, bool check)
     if (r->nothing) {
         buf_adds(&out, "no changes\n");
     } else {
-        buf_adds(&out, check ? "fits " : "applied to ");
+        buf_adds(&out, check ? "applies to " : "applied to ");
         text_clean(&out, str_of(j->target), TEXT_LINE);
         buf_addf(&out, "%s%s\n", r->made != NULL ? ", commit " : "", r->made ? r->made : "");
     }
@@ -169,7 +170,7 @@ static int apply_all(struct job *j, bool check, struct err *e)
         return 0;
     }
     return j->cli->format == CLI_JSON ? 1
-                                      : ERR(e, ERR_DENIED, "the patch does not fit '%s': %s",
+                                      : ERR(e, ERR_DENIED, "the patch does not apply to '%s': %s",
                                             j->target, r.why == NULL ? "" : r.why);
 }
 
@@ -193,7 +194,7 @@ static int run_apply(struct cli *cli, const struct options *opt, struct err *e)
     struct job j = { .cli = cli, .dir = RUNDIR_INIT };
     int r = rundir_open(&j.dir, options_arg(opt, 0), e);
     if (r == -ERR_EXISTS) {
-        r = ERR(e, ERR_EXISTS, "the run in '%s' is still going on", options_arg(opt, 0));
+        r = ERR(e, ERR_EXISTS, "the run in '%s' is still running", options_arg(opt, 0));
     }
     if (r == 0) {
         r = find_changes(&j, options_int(opt, "turn", -1), e);
@@ -212,27 +213,27 @@ static const char *const usage[] = { "[--branch NAME] [--commit MESSAGE] [--turn
                                      "--check DIR", NULL };
 
 static const char *const description[] = {
-    "A run leaves the user's tree alone; what the agent changed is in `diff.patch` of the run "
-    "directory. This applies it to the tree that the run was made for, or to the one that --to "
-    "names.",
-    "It fits as a whole or nothing is changed (exit code 1). In a git repository the change goes "
-    "into the index as well, unless its files have other changes; where it does not fit as it is, "
-    "a "
-    "three-way merge without conflicts will do. No hooks run.",
-    "With --turn N it is the state at the end of a turn of a run with `--savepoint turn`, also of "
-    "one that failed and was taken back.",
+    "A run does not change your tree; the agent's changes are in `diff.patch` of the run "
+    "directory. This command applies them to the tree that the run was started for, or to the tree "
+    "given by --to.",
+    "The patch applies as a whole, or nothing is changed (exit status 1). In a git repository the "
+    "changes are also added to the index, unless the files have other changes. If the patch does "
+    "not apply directly, a three-way merge is used, provided that it has no conflicts. No hooks "
+    "run.",
+    "--turn N applies the state at the end of a turn, for runs with `--savepoint turn`. This also "
+    "works for a turn that failed and was rolled back.",
     NULL,
 };
 
 static const struct command_example examples[] = {
-    { "cinch apply --check out", "would it fit?" },
-    { "cinch apply -b fix --commit 'Fix the parser' out", "as a commit on a new branch" },
+    { "cinch apply --check out", "check whether the changes apply" },
+    { "cinch apply -b fix --commit 'Fix the parser' out", "commit the changes on a new branch" },
     { 0 },
 };
 
 const struct command cmd_apply = {
     .name = "apply",
-    .summary = "bring a run's changes into your tree",
+    .summary = "apply a run's changes to your tree",
     .usage = usage,
     .description = description,
     .examples = examples,

@@ -17,18 +17,18 @@ static const char *const actions[] = { "show", "diff", "redact", NULL };
 
 static const struct option options[] = {
     { "exchange", 'x', OPTION_INT, .value = "N", .min = 1, .max = INT32_MAX,
-      .help = "show: request and answer of exchange N" },
+      .help = "show: print the request and response of exchange N" },
     { "all", 0, OPTION_FLAG, .old_letter = 'a',
       .help = "diff: list all exchanges that differ, not only the first" },
     { "secret", 's', OPTION_STRING, .value = "NAME", .flags = OPTION_REPEAT,
-      .help = "redact: take out the value of the environment variable NAME" },
+      .help = "redact: remove the value of the environment variable NAME" },
     { 0 },
 };
 
 static const struct positional positionals[] = {
     { "ACTION", "show, diff or redact", .complete = COMPLETE_WORDS, .words = actions },
     { "FILE", "a cassette", .complete = COMPLETE_FILE },
-    { "OTHER", "diff: the one to compare with; redact: the file to write", .optional = true,
+    { "OTHER", "diff: the cassette to compare with; redact: the file to write", .optional = true,
       .complete = COMPLETE_FILE },
     { 0 },
 };
@@ -128,7 +128,7 @@ static int show_list(struct cli *cli, const struct cassette *c, struct err *e)
     }
     table_write(&t, terminal_width(&cli->out), cli->out.color, &out);
     if (cassette_torn(c)) {
-        buf_adds(&out, "The file ends in the midst of an exchange, which is lost.\n");
+        buf_adds(&out, "The file ends in the middle of an exchange; that exchange is lost.\n");
     }
     cli_print(cli, &out);
     return 0;
@@ -225,7 +225,7 @@ static int redact(struct cli *cli, const struct options *opt, struct err *e)
     for (const char *const *name = options_list(opt, "secret"); *name != NULL; name++) {
         const char *value = getenv(*name);
         if (value == NULL) {
-            return ERR(e, ERR_SECRET, "the environment has no variable '%.80s'", *name);
+            return ERR(e, ERR_SECRET, "environment variable '%.80s' is not set", *name);
         }
         int r = redactor_add(red, str_of(*name), str_of(value), e);
         if (r < 0) {
@@ -244,7 +244,7 @@ static int run_cassette(struct cli *cli, const struct options *opt, struct err *
         return show(cli, opt, e);
     }
     if (strcmp(action, "diff") != 0 && strcmp(action, "redact") != 0) {
-        return ERR(e, ERR_USAGE, "unknown action '%.80s'; there are show, diff and redact", action);
+        return ERR(e, ERR_USAGE, "unknown action '%.80s'; use show, diff or redact", action);
     }
     if (options_arg_count(opt) < 3) {
         return ERR(e, ERR_USAGE, "'cassette %s' needs two files", action);
@@ -253,25 +253,27 @@ static int run_cassette(struct cli *cli, const struct options *opt, struct err *
 }
 
 static const char *const description[] = {
-    "A cassette holds model traffic as the gateway recorded it. 'show' lists its exchanges, or one "
-    "of them in full. 'diff' compares two recordings exchange by exchange, without the fields that "
-    "differ from run to run, and exits with 65 when they differ. 'redact' writes a copy without "
-    "the secrets that are named and without whatever looks like a key of a provider.",
-    "The file is zstd: 'zstd -dc FILE' gives JSON lines.",
+    "A cassette contains model traffic recorded by the gateway. 'show' lists its exchanges, or "
+    "prints one of them in full. 'diff' compares two recordings exchange by exchange, ignores "
+    "fields that differ from run to run, and exits with 65 if the recordings differ. 'redact' "
+    "writes a copy without the named secrets and without anything that looks like a provider's "
+    "key.",
+    "The file is compressed with zstd: 'zstd -dc FILE' prints JSON lines.",
     NULL,
 };
 
 static const struct command_example examples[] = {
-    { "cinch cassette show run.cassette", "list what was asked" },
-    { "cinch cassette show -x 3 run.cassette", "read the third exchange" },
-    { "cinch cassette diff old.cassette new.cassette", "see where two runs part" },
-    { "cinch cassette redact -s TOKEN run.cassette clean.cassette", "take a value out" },
+    { "cinch cassette show run.cassette", "list the exchanges" },
+    { "cinch cassette show -x 3 run.cassette", "print the third exchange" },
+    { "cinch cassette diff old.cassette new.cassette",
+      "find the first difference between two runs" },
+    { "cinch cassette redact -s TOKEN run.cassette clean.cassette", "remove a secret" },
     { 0 },
 };
 
 const struct command cmd_cassette = {
     .name = "cassette",
-    .summary = "look at recorded model traffic",
+    .summary = "inspect recorded model traffic",
     .minor = true,
     .description = description,
     .examples = examples,

@@ -16,15 +16,16 @@
 #include "run/clean.h"
 
 static const struct option options[] = {
-    { "dry-run", 0, OPTION_FLAG, .old_letter = 'n', .help = "only say what would go" },
+    { "dry-run", 0, OPTION_FLAG, .old_letter = 'n',
+      .help = "show what would be removed, and remove nothing" },
     { "records", 0, OPTION_FLAG, .help = "remove whole run directories, not only workspaces" },
     { "older-than", 0, OPTION_DURATION, .value = "TIME",
-      .help = "only runs that ended that long ago (1h, 720h)" },
+      .help = "clean only runs that ended more than TIME ago (1h, 720h)" },
     { 0 },
 };
 
 static const struct positional positionals[] = {
-    { "DIR", "a run directory; without one, all runs below ~/.local/state/cinch/runs",
+    { "DIR", "a run directory (default: all runs below ~/.local/state/cinch/runs)",
       .optional = true, .repeat = true, .complete = COMPLETE_DIRECTORY },
     { 0 },
 };
@@ -45,7 +46,7 @@ static const char *const action_words[] = {
 static const char *const plan_words[] = {
     [CLEAN_NOTHING] = "keep",
     [CLEAN_WORKSPACE] = "would remove the workspace",
-    [CLEAN_RECORD] = "would remove all of it",
+    [CLEAN_RECORD] = "would remove the run directory",
 };
 
 static void tell(struct cleaning *c, const struct clean_item *x)
@@ -56,7 +57,7 @@ static void tell(struct cleaning *c, const struct clean_item *x)
                     : x->action == CLEAN_WORKSPACE ? x->work_bytes
                                                    : 0;
     c->freed += freed;
-    const char *word = x->alive          ? "is going on"
+    const char *word = x->alive          ? "still running"
                        : c->opts.dry_run ? plan_words[x->action]
                                          : action_words[x->action];
     table_cell(&c->table, STYLE_NAME, x->path);
@@ -156,23 +157,23 @@ static int run_clean(struct cli *cli, const struct options *opt, struct err *e)
 static const char *const usage[] = { "[--dry-run] [--records] [--older-than TIME] [DIR...]", NULL };
 
 static const char *const description[] = {
-    "A run keeps its workspace when it failed or was stopped, so that it can be looked at or taken "
-    "up again. This frees the space: the workspaces and homes of runs that have ended; with "
-    "--records all that they left. Runs that go on are not touched, and the record of a run whose "
-    "cinch died is closed first.",
+    "A run that failed or was stopped keeps its workspace, so that you can inspect it or resume "
+    "the run. This command frees the disk space: it removes the workspaces and homes of runs that "
+    "have ended, or with --records their whole directories. Runs in progress are not touched. If "
+    "cinch was killed during a run, the record is closed first.",
     NULL,
 };
 
 static const struct command_example examples[] = {
-    { "cinch clean --dry-run", "what do runs cost?" },
-    { "cinch clean --records --older-than 720h", "forget what is older than a month" },
+    { "cinch clean --dry-run", "show how much space can be freed" },
+    { "cinch clean --records --older-than 720h", "remove all runs older than a month" },
     { 0 },
 };
 
 const struct command cmd_clean = {
     .name = "clean",
     .minor = true,
-    .summary = "free the space that runs take",
+    .summary = "free the disk space used by runs",
     .usage = usage,
     .description = description,
     .examples = examples,

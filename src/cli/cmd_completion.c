@@ -23,19 +23,20 @@ static int run_completion(struct cli *cli, const struct options *opt, struct err
             return 0;
         }
     }
-    return ERR(e, ERR_USAGE, "no completion for shell '%.80s'; there is bash, zsh and fish", name);
+    return ERR(e, ERR_USAGE, "no completion for shell '%.80s'; use bash, zsh or fish", name);
 }
 
 static const char *const description[] = {
-    "Prints a script that teaches the shell our commands, options and their values. An installed "
-    "cinch has them in place already; this is for one that is not, or for other shells' places.",
+    "Prints a script that completes commands, options and their values in the shell. An installed "
+    "cinch includes these scripts; use this command if cinch is not installed, or to store a "
+    "script in another location.",
     NULL,
 };
 
 static const struct command_example examples[] = {
-    { "source <(cinch completion bash)", "use it in this bash" },
-    { "cinch completion zsh > ~/.zfunc/_cinch", "keep it in a directory of zsh's fpath" },
-    { "cinch completion fish | source", "use it in this fish" },
+    { "source <(cinch completion bash)", "enable completion in this bash" },
+    { "cinch completion zsh > ~/.zfunc/_cinch", "store it in a directory of zsh's fpath" },
+    { "cinch completion fish | source", "enable completion in this fish" },
     { 0 },
 };
 

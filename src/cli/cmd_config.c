@@ -79,18 +79,18 @@ static const char *const description[] = {
     "Prints the settings that `cinch run` with the same options would use, merged from all layers: "
     "base, "
     "adapter, site, user, project, model, tier, task, request, enforced. Nothing is started.",
-    "With --explain each setting is shown with the layer and the place that it comes from.",
+    "With --explain each setting is shown with its layer and source.",
     NULL,
 };
 
 static const struct command_example examples[] = {
-    { "cinch config --explain task.yaml --timeout 10m", "where does every setting come from?" },
+    { "cinch config --explain task.yaml --timeout 10m", "show where each setting comes from" },
     { 0 },
 };
 
 const struct command cmd_config = {
     .name = "config",
-    .summary = "show the settings of a run and their origin",
+    .summary = "show the settings of a run and their sources",
     .minor = true,
     .usage = usage,
     .description = description,

@@ -161,7 +161,7 @@ static int say_metrics(struct demo *d, const struct run_summary *sum, struct err
     }
     buf_adds(&out, "   ");
     style_add(&out, d->cli->out.color, STYLE_GOOD, reason_word(sum->reason));
-    buf_addf(&out, " in %s: %lld call of the model, %s tokens in, %s out, counted at the gateway\n",
+    buf_addf(&out, " in %s: %lld model call, %s tokens in, %s out, counted by the gateway\n",
              text_duration(sum->took, took), (long long)json_int(json_get(m, "api_calls"), 0),
              text_count(json_int(json_get(m, "tokens_input"), 0), in),
              text_count(json_int(json_get(m, "tokens_output"), 0), back));
@@ -219,16 +219,17 @@ static int play(struct demo *d, struct err *e)
     if (r < 0) {
         return r;
     }
-    say_step(d, "1. A small repository with a test that fails: sh test.sh");
+    say_step(d, "1. A small repository has a failing test: sh test.sh");
     r = run_test(d, e);
     if (r < 0) {
         return r;
     }
-    say_step(d, "2. A model is asked for a patch: cinch run task.yaml");
-    say_text(d, STYLE_DIM, STR("The model is a script (model.yaml): no key, no network."));
+    say_step(d, "2. A model writes a patch: cinch run task.yaml");
+    say_text(d, STYLE_DIM,
+             STR("The model is a script (model.yaml), so no key and no network are needed."));
     r = ask_model(d, &patch, e);
     if (r == 0) {
-        say_step(d, "3. The patch is applied and the test run again: git apply; sh test.sh");
+        say_step(d, "3. The patch is applied and the test runs again: git apply; sh test.sh");
         r = apply_patch(d, patch, e);
     }
     return r < 0 ? r : run_test(d, e);
@@ -254,7 +255,7 @@ static int make_place(struct demo *d, const char *given, struct err *e)
         (void)snprintf(path, sizeof path, "%s/cinch-demo.XXXXXX",
                        tmp == NULL || tmp[0] == '\0' ? "/tmp" : tmp);
         if (mkdtemp(path) == NULL) {
-            return ERR_SYS_AS(e, ERR_OUTPUT, "make '%s'", path);
+            return ERR_SYS_AS(e, ERR_OUTPUT, "cannot create '%s'", path);
         }
     }
     d->dir = arena_dup(a, str_of(path));
@@ -268,9 +269,10 @@ static void say_goodbye(struct demo *d, bool kept)
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
     buf_adds(&out, "\n");
     if (kept) {
-        buf_addf(&out, "Everything is in %s; cinch show %s/run tells more.\n", d->dir, d->dir);
+        buf_addf(&out, "The repository and the record are in %s. For details: cinch show %s/run\n",
+                 d->dir, d->dir);
     } else {
-        buf_adds(&out, "cinch demo DIRECTORY keeps the repository and the record of the run.\n");
+        buf_adds(&out, "To keep the repository and the record of the run: cinch demo DIRECTORY\n");
     }
     show(d, &out);
 }
@@ -310,17 +312,16 @@ static int run_demo(struct cli *cli, const struct options *opt, struct err *e)
 static const char *const usage[] = { "[DIRECTORY]", NULL };
 
 static const char *const description[] = {
-    "Shows a run from its beginning to its end: a small repository with a failing test, a model "
-    "that "
-    "is asked for a patch through the gateway, the record that comes of it, and the test again. It "
-    "needs no key, no network and no harness: the model is a script.",
-    "Without a directory everything is made in a temporary one and removed again.",
+    "Shows a complete run: a small repository has a failing test, a model writes a patch for it "
+    "through the gateway, cinch records the run, and the test runs again with the patch. The model "
+    "is a script, so neither a key, a network nor a harness is needed.",
+    "Without DIRECTORY, everything is created in a temporary directory and removed afterwards.",
     NULL,
 };
 
 static const struct command_example examples[] = {
-    { "cinch demo", "see a run" },
-    { "cinch demo /tmp/demo", "and look at its files afterwards" },
+    { "cinch demo", "watch a run" },
+    { "cinch demo /tmp/demo", "keep its files" },
     { 0 },
 };
 
@@ -331,7 +332,7 @@ static const struct positional positionals[] = {
 
 const struct command cmd_demo = {
     .name = "demo",
-    .summary = "show a run, without a key or a network",
+    .summary = "show a complete run, without a key or a network",
     .usage = usage,
     .description = description,
     .examples = examples,

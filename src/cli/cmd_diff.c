@@ -19,10 +19,9 @@ enum { DESCRIPTION_MAX = 512 << 20 }; /* a million changed files */
 
 static const struct option options[] = {
     { "files", 0, OPTION_FLAG,
-      .help = "only which files, and how (A added, M modified, D deleted, "
-              "R renamed)" },
+      .help = "list only the changed files (A added, M modified, D deleted, R renamed)" },
     { "turn", 0, OPTION_INT, .value = "N",
-      .help = "what had changed at the end of turn N (workspace.savepoint)" },
+      .help = "show the changes up to the end of turn N (needs workspace.savepoint)" },
     { 0 },
 };
 
@@ -104,7 +103,7 @@ static int run_diff(struct cli *cli, const struct options *opt, struct err *e)
             ? rundir_read(&d, file, PATCH_MAX, &patch, e)
             : make_patch(&d, cli->arena, &patch, e);
     if (r < 0) {
-        cli_hint(cli, "a run has one when it has ended, and its agent was started");
+        cli_hint(cli, "diff.patch is written when a run ends, if its agent was started");
         return r;
     }
     if (!cli->out.tty) { /* for programs: the bytes as they are */
@@ -117,18 +116,18 @@ static int run_diff(struct cli *cli, const struct options *opt, struct err *e)
 }
 
 static const char *const description[] = {
-    "Prints `diff.patch` of a run directory: everything that the agent changed in the workspace, "
-    "commits of its own included, against what was there when the run began. With --format json "
-    "what is known about the workspace, the list of changed files included.",
-    "A run with `--savepoint turn` has such a patch for each of its turns, those that failed and "
-    "were taken back included: --turn N shows it.",
+    "Prints `diff.patch` of a run directory: everything that the agent changed in the workspace "
+    "since the run began, including its own commits. With --format json it prints a description of "
+    "the workspace, including the list of changed files.",
+    "A run with `--savepoint turn` has such a patch for each turn, including turns that failed and "
+    "were rolled back: --turn N prints it.",
     NULL,
 };
 
 static const struct command_example examples[] = {
-    { "cinch diff out | less", "read it" },
-    { "cinch diff --files out", "which files" },
-    { "cinch diff --turn 2 out", "what had changed when the second turn ended" },
+    { "cinch diff out | less", "read the patch" },
+    { "cinch diff --files out", "list the changed files" },
+    { "cinch diff --turn 2 out", "show the changes up to the end of turn 2" },
     { 0 },
 };
 

@@ -17,9 +17,9 @@
 
 static const struct option options[] = {
     { "sweep", 0, OPTION_FLAG,
-      .help = "remove trust entries that killed runs left in agents' files" },
+      .help = "remove trust entries that killed runs left in agents' configuration files" },
     { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .flags = OPTION_REPEAT,
-      .complete = COMPLETE_DIRECTORY, .help = "more adapter profiles, for --sweep" },
+      .complete = COMPLETE_DIRECTORY, .help = "load more adapter profiles from DIR, for --sweep" },
     { 0 },
 };
 
@@ -76,7 +76,7 @@ static void sweep_file(const struct profile_trust *t, struct check_result *r)
     }
     if (failed < 0 || trust_sweep(style, path, NULL, &swept, &e) < 0) {
         check_found(r, CHECK_WARN, "%s", e.msg);
-        check_advise(r, "repair %s by hand, then sweep again", t->file);
+        check_advise(r, "repair %s by hand, then run 'cinch doctor --sweep' again", t->file);
         return;
     }
     check_found(r, CHECK_OK, "%s: %zu removed, %zu still in use", t->file, swept.entries,
@@ -112,7 +112,7 @@ static int sweep(struct cli *cli, const struct options *opt, struct findings *f,
         }
     }
     if (r == 0 && files == 0) {
-        struct check_result result = { .detail = "no adapter keeps trust entries" };
+        struct check_result result = { .detail = "no adapter uses trust entries" };
         add_finding(f, "sweep", &result);
     }
     return r;
@@ -158,16 +158,16 @@ static int run_doctor(struct cli *cli, const struct options *opt, struct err *e)
 }
 
 static const char *const description[] = {
-    "Looks at what a run needs: the kernel, the helper program, limits, room on disk, git, and "
-    "what the sandbox can promise here, by trying it. Each line says ok, warn (works, but "
-    "something will be missing) or fail (runs will not work), and what to do about it. The exit "
-    "status is 69 when something fails.",
+    "Checks what a run needs: the kernel, the helper program, limits, disk space, git, and the "
+    "guarantees of the sandbox, which are tested by starting one. Each check results in ok, warn "
+    "(runs work, with something missing) or fail (runs will not work), with advice on how to fix "
+    "it. The exit status is 69 if a check fails.",
     NULL,
 };
 
 static const struct command_example examples[] = {
     { "cinch doctor", "check this machine" },
-    { "cinch doctor --sweep", "and clean up after runs that were killed" },
+    { "cinch doctor --sweep", "also clean up after killed runs" },
     { 0 },
 };
 

@@ -32,52 +32,54 @@
 
 static const struct option options[] = {
     { "listen", 'l', OPTION_STRING, .value = "ADDRESS:PORT", .shown = "127.0.0.1:0",
-      .section = "Where clients come in",
-      .help = "loopback address and port; port 0 takes a free one" },
+      .section = "Listener",
+      .help = "listen on this loopback address and port; port 0 selects a free one" },
     { "socket", 0, OPTION_PATH, .value = "PATH",
-      .help = "a unix socket instead, which only you can open" },
-    { "token", 0, OPTION_STRING, .value = "TOKEN",
-      .help = "what clients show as their key; else $CINCH_GATEWAY_TOKEN, else a random one" },
+      .help = "listen on a Unix socket instead, which only you can open" },
+    { "token", 0, OPTION_STRING, .value = "TOKEN", .shown = "$CINCH_GATEWAY_TOKEN, or a random one",
+      .help = "set the token that clients send as their key" },
     { "print-env", 0, OPTION_STRING, .old_name = "env", .old_letter = 'e', .value = "ADAPTER",
       .complete = COMPLETE_ADAPTER,
-      .help = "print the variables that lead this agent here, for the shell" },
+      .help = "print the shell variables that make this agent use the gateway" },
     { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .flags = OPTION_REPEAT,
-      .complete = COMPLETE_DIRECTORY, .help = "more adapter profiles, for --print-env" },
+      .complete = COMPLETE_DIRECTORY,
+      .help = "load more adapter profiles from DIR, for --print-env" },
 
     { "config", 'c', OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
-      .section = "What stands behind it",
-      .help = "upstream, routes, script, cassette and prices from 'gateway' of a file, as in a "
-              "task" },
+      .section = "Upstreams",
+      .help = "read upstream, routes, script, cassette and prices from the `gateway` key of FILE, "
+              "as in a task" },
     { "upstream", 'u', OPTION_STRING, .value = "[NAME=]URL", .flags = OPTION_REPEAT,
-      .help = "a provider, a compatible server or another gateway; may end with ',format=F' and "
-              "',key=VARIABLE'" },
+      .help = "add a provider, a compatible server or another gateway; ',format=F' and "
+              "',key=VARIABLE' may follow the URL" },
     { "route", 'r', OPTION_STRING, .value = "PATTERN=NAME[:MODEL]", .flags = OPTION_REPEAT,
-      .help = "models that fit PATTERN go to upstream NAME, as MODEL" },
+      .help = "send models that match PATTERN to upstream NAME, as MODEL" },
     { "script", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
-      .help = "answers come from a script" },
+      .help = "take responses from a script" },
     { "cassette", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
-      .help = "answers come from a recording" },
+      .help = "take responses from a recording" },
     { "replay-speed", 0, OPTION_STRING, .value = "FACTOR", .shown = "0",
-      .help = "of the recording: 1 is as recorded, 0 at once" },
+      .help = "set the speed of the replay: 1 is as recorded, 0 is without delays" },
     { "record-to", 0, OPTION_PATH, .old_name = "record", .value = "FILE", .complete = COMPLETE_FILE,
-      .help = "record all model traffic into a new cassette" },
+      .help = "record all model traffic in a new cassette" },
     { "allow", 0, OPTION_STRING, .old_letter = 'a', .value = "HOST[:PORT]", .flags = OPTION_REPEAT,
-      .help = "be a proxy for this host; '*.name', addresses and networks work too" },
+      .help = "also act as a proxy for this host; '*.name', addresses and networks are allowed" },
 
     { "max-calls", 0, OPTION_INT, .value = "N", .min = 1, .max = INT64_MAX, .section = "Limits",
-      .help = "refuse model calls beyond this number" },
+      .help = "refuse model calls after the first N" },
     { "max-tokens", 0, OPTION_INT, .value = "N", .min = 1, .max = INT64_MAX,
-      .help = "refuse calls once this many tokens are used" },
+      .help = "refuse model calls that could exceed N tokens, input and output together" },
     { "max-body", 0, OPTION_INT, .value = "BYTES", .min = 1, .max = (int64_t)1 << 30,
-      .shown = "67108864", .help = "largest request" },
+      .shown = "67108864", .help = "refuse requests larger than this" },
     { "grace", 0, OPTION_DURATION, .value = "TIME", .shown = "10s",
-      .help = "how long answers may take to finish after SIGTERM" },
+      .help = "wait TIME for responses to finish after SIGTERM" },
     { "head-timeout", 0, OPTION_DURATION, .value = "TIME", .flags = OPTION_HIDDEN | OPTION_POSITIVE,
-      .help = "how long the head of a request may take" },
+      .help = "limit the time to receive the head of a request" },
     { "stall-timeout", 0, OPTION_DURATION, .value = "TIME",
-      .flags = OPTION_HIDDEN | OPTION_POSITIVE, .help = "how long a client may not move" },
+      .flags = OPTION_HIDDEN | OPTION_POSITIVE,
+      .help = "disconnect clients that make no progress for TIME" },
     { "retries", 0, OPTION_FLAG, .flags = OPTION_NEGATABLE,
-      .help = "try again where a provider is busy", .shown = "yes" },
+      .help = "retry requests that fail temporarily", .shown = "yes" },
     { 0 },
 };
 
@@ -145,8 +147,8 @@ static int add_upstream(struct server *s, const char *text, struct err *e)
         } else if (str_eqc(key, "key") && value.ptr != NULL) {
             w.key = arena_dup(a, value);
         } else {
-            return ERR(e, ERR_USAGE,
-                       "--upstream %.80s: after the address come only format= and key=", text);
+            return ERR(e, ERR_USAGE, "--upstream %.80s: only format= and key= may follow the URL",
+                       text);
         }
     }
     return routes_upstream(s->routes, named ? arena_dup(a, name) : NULL, &w, e);
@@ -158,7 +160,8 @@ static int add_route(struct server *s, const char *text, struct err *e)
     struct str model = str_of(text);
     struct str pattern = str_split(&model, '=');
     if (model.ptr == NULL || pattern.len == 0 || model.len == 0) {
-        return ERR(e, ERR_USAGE, "--route %.80s: write PATTERN=NAME or PATTERN=NAME:MODEL", text);
+        return ERR(e, ERR_USAGE, "--route %.80s: expected PATTERN=NAME or PATTERN=NAME:MODEL",
+                   text);
     }
     struct str name = str_split(&model, ':');
     return routes_add(s->routes, arena_dup(a, pattern), arena_dup(a, name),
@@ -205,13 +208,12 @@ static int check_routes(struct server *s, struct err *e)
 {
     size_t n = routes_upstreams(s->routes);
     if (n == 0 && options_list(s->opt, "allow")[0] == NULL) {
-        cli_hint(s->cli, "for example --upstream https://api.anthropic.com, or --script FILE");
-        return ERR(e, ERR_USAGE, "nothing stands behind the gateway: no upstream is given");
+        cli_hint(s->cli, "use --upstream https://api.anthropic.com, for example, or --script FILE");
+        return ERR(e, ERR_USAGE, "no upstream is given");
     }
     if (n > 1 && !routes_given(s->routes)) {
         cli_hint(s->cli, "--route '*=NAME' sends all models to one of them");
-        return ERR(e, ERR_USAGE, "%zu upstreams are given, and no --route says which one is asked",
-                   n);
+        return ERR(e, ERR_USAGE, "%zu upstreams are given, but no --route selects one", n);
     }
     return 0;
 }
@@ -229,7 +231,8 @@ static int open_routes(struct server *s, struct err *e)
     o.upstreams.replay_speed = json_real(json_get(s->config, "replay_speed"), 0);
     if (speed != NULL && (!str_to_double(str_of(speed), &o.upstreams.replay_speed) ||
                           o.upstreams.replay_speed < 0)) {
-        return ERR(e, ERR_USAGE, "--replay-speed %.40s: give a number such as 0, 1 or 2.5", speed);
+        return ERR(e, ERR_USAGE, "--replay-speed: '%.40s' is not a number; examples: 0, 1, 2.5",
+                   speed);
     }
     s->routes = routes_new(s->loop, &o);
     int rc = add_file(s, "script", e);
@@ -294,7 +297,7 @@ static int bind_tcp(struct server *s, struct err *e)
     const char *colon = strrchr(whole.ptr, ':');
     int64_t port = 0;
     if (colon == NULL || !str_to_i64(str_of(colon + 1), &port) || port < 0 || port > 65535) {
-        return ERR(e, ERR_USAGE, "--listen %.80s: write ADDRESS:PORT", whole.ptr);
+        return ERR(e, ERR_USAGE, "--listen %.80s: expected ADDRESS:PORT", whole.ptr);
     }
     host = str_n(whole.ptr, (size_t)(colon - whole.ptr));
     bool v6 = str_starts(host, STR("["));
@@ -302,7 +305,7 @@ static int bind_tcp(struct server *s, struct err *e)
     const char *address = arena_dup(s->cli->arena, host);
     if (!str_starts(host, STR("127.")) && !str_eqc(host, "::1")) {
         /* The token would cross the network in the clear. */
-        return ERR(e, ERR_USAGE, "--listen %.80s: only loopback addresses, 127.0.0.1 or [::1]",
+        return ERR(e, ERR_USAGE, "--listen %.80s: not a loopback address; use 127.0.0.1 or [::1]",
                    whole.ptr);
     }
     int bound;
@@ -318,7 +321,7 @@ static int open_listener(struct server *s, struct err *e)
         return bind_tcp(s, e);
     }
     if (options_given(s->opt, "listen")) {
-        return ERR(e, ERR_USAGE, "--socket and --listen exclude each other");
+        return ERR(e, ERR_USAGE, "--socket and --listen cannot be used together");
     }
     s->url = "http://localhost";
     return listener_bind_unix(s->socket, &s->fd, e);
@@ -332,10 +335,10 @@ static int choose_token(struct server *s, struct err *e)
     s->token = options_string(s->opt, "token", getenv("CINCH_GATEWAY_TOKEN"));
     if (s->token != NULL) {
         return strlen(s->token) >= 8 ? 0
-                                     : ERR(e, ERR_USAGE, "the token has less than 8 characters");
+                                     : ERR(e, ERR_USAGE, "the token is shorter than 8 characters");
     }
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
-        return ERR_SYS(e, "get random bytes");
+        return ERR_SYS(e, "cannot get random bytes");
     }
     for (size_t i = 0; i < sizeof random; i++) {
         text[2 * i] = digits[random[i] >> 4];
@@ -368,8 +371,8 @@ static int variables_of(struct server *s, struct json **ret, struct err *e)
             return rc;
         }
         if (p->gateway.env == NULL && p->gateway.files == NULL) {
-            return ERR(e, ERR_CONFIG, "adapter '%s' does not say how its agent finds a gateway",
-                       adapter);
+            return ERR(e, ERR_CONFIG,
+                       "adapter '%s' does not define how its agent connects to a gateway", adapter);
         }
         rc = p->gateway.env == NULL ? 0 : expand_tree(a, p->gateway.env, &vars, ret, e);
         rc = rc < 0 || p->gateway.files == NULL
@@ -514,7 +517,7 @@ static int outcome(struct server *s, struct err *e)
     }
     uint64_t lost = s->writer == NULL ? 0 : cassette_writer_lost(s->writer, &first);
     return lost == 0 ? 0
-                     : ERR(e, ERR_OUTPUT, "%llu exchanges are not in the recording: %s",
+                     : ERR(e, ERR_OUTPUT, "%llu exchanges were not recorded: %s",
                            (unsigned long long)lost, first.msg);
 }
 
@@ -592,29 +595,30 @@ static const char *const usage[] = { "--upstream URL [OPTIONS]", "--script FILE 
                                      "--config FILE [OPTIONS]", NULL };
 
 static const char *const description[] = {
-    "Runs the gateway alone, until SIGTERM or SIGINT: one local address for every model. Clients "
-    "use it like the provider they know (Anthropic Messages, OpenAI Responses and Chat "
-    "Completions, Gemini), with the token as their key; real keys stay here. Requests go to the "
-    "upstream that the routes choose by model, byte for byte if it speaks the same format, and "
-    "translated if not.",
-    "Prints the variables that clients need, as lines for a shell, or with --format json as one "
-    "line of JSON, and then serves.",
+    "Runs the gateway on its own until SIGTERM or SIGINT: one local address for every model. "
+    "Clients use it like their usual provider (Anthropic Messages, OpenAI Responses and Chat "
+    "Completions, Gemini), with the token as their key; real keys are not given to clients. The "
+    "routes select an upstream by model. Requests are forwarded unchanged if the upstream uses the "
+    "same format, and translated otherwise.",
+    "It first prints the variables that clients need, as shell commands or, with --format json, as "
+    "one line of JSON.",
     NULL,
 };
 
 static const struct command_example examples[] = {
     { "cinch gateway --upstream https://api.anthropic.com --listen 127.0.0.1:8787",
-      "with the key in ANTHROPIC_API_KEY" },
-    { "cinch gateway --script hello.yaml --print-env command", "a scripted model for any program" },
+      "use the key in ANTHROPIC_API_KEY" },
+    { "cinch gateway --script hello.yaml --print-env command",
+      "serve a scripted model to any program" },
     { "cinch gateway -u local=http://127.0.0.1:8000/v1,format=chat -r '*=local:qwen3'",
-      "any client on a local model" },
-    { "cinch gateway -u https://api.openai.com --allow '*.example.org'", "and a proxy" },
+      "use a local model with any client" },
+    { "cinch gateway -u https://api.openai.com --allow '*.example.org'", "also act as a proxy" },
     { 0 },
 };
 
 const struct command cmd_gateway = {
     .name = "gateway",
-    .summary = "one local address for every model",
+    .summary = "serve every model at one local address",
     .usage = usage,
     .description = description,
     .examples = examples,

@@ -12,7 +12,7 @@ static const struct option options[] = {
 };
 
 static const struct positional positionals[] = {
-    { "COMMAND", "the command to explain; without it, the overview", .optional = true,
+    { "COMMAND", "the command to explain (default: an overview)", .optional = true,
       .complete = COMPLETE_COMMAND },
     { 0 },
 };
@@ -26,7 +26,7 @@ static int run_help(struct cli *cli, const struct options *opt, struct err *e)
     bool man = options_flag(opt, "man", false);
     bool markdown = options_flag(opt, "markdown", false);
     if (man + markdown + (name != NULL) > 1) {
-        return ERR(e, ERR_USAGE, "give one of COMMAND, --man and --markdown");
+        return ERR(e, ERR_USAGE, "use only one of COMMAND, --man and --markdown");
     }
     if (name != NULL && c == NULL) {
         cli_hint(cli, "see 'cinch --help'");
@@ -46,9 +46,8 @@ static int run_help(struct cli *cli, const struct options *opt, struct err *e)
 }
 
 static const char *const description[] = {
-    "The same pages as 'cinch COMMAND --help' and 'cinch --help'. All of them, the man page and "
-    "the "
-    "shell completions are made from one table, so they cannot disagree.",
+    "Prints the same pages as 'cinch COMMAND --help' and 'cinch --help'. These pages, the man page "
+    "and the shell completions are generated from one table, so they always agree.",
     NULL,
 };
 

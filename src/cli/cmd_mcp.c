@@ -26,20 +26,20 @@ extern char **environ;
 static const char *const actions[] = { "serve", "tools", NULL };
 
 static const struct positional positionals[] = {
-    { "ACTION", "serve (the default): be the server for a client; tools: what does a server offer?",
+    { "ACTION", "serve (default): forward a client's requests; tools: list the tools of a server",
       .optional = true, .complete = COMPLETE_WORDS, .words = actions },
     { 0 },
 };
 
 static const struct option options[] = {
-    { "url", 0, OPTION_STRING, .old_letter = 'u', .value = "URL", .section = "Which server",
-      .help = "where it is; else $CINCH_MCP_URL" },
+    { "url", 0, OPTION_STRING, .old_letter = 'u', .value = "URL", .section = "Server",
+      .shown = "$CINCH_MCP_URL", .help = "connect to the server at URL" },
     { "token-env", 0, OPTION_STRING, .value = "NAME", .shown = "CINCH_MCP_TOKEN",
-      .help = "variable that holds its bearer token" },
+      .help = "read the bearer token from this variable" },
     { "header", 'H', OPTION_PAIR, .value = "NAME=VALUE", .flags = OPTION_REPEAT, .section = "Tools",
-      .help = "a header of each request; $NAME in it is a variable" },
+      .help = "add a header to each request; $NAME in VALUE is replaced by the variable" },
     { "name", 0, OPTION_STRING, .old_letter = 'n', .value = "NAME", .shown = TOOLS_NAME,
-      .help = "what the definition is called" },
+      .help = "set the name in the definition" },
     { 0 },
 };
 
@@ -71,11 +71,13 @@ static int serve(struct cli *cli, const struct options *opt, const char *url, st
     struct session s = { 0 };
     struct mcp_shim *shim = NULL;
     if (options_rest(opt) != NULL) {
-        return ERR(e, ERR_USAGE, "a command is for 'cinch mcp tools'; this one needs --url");
+        return ERR(
+            e, ERR_USAGE,
+            "'cinch mcp serve' takes no command: use --url, or 'cinch mcp tools -- COMMAND'");
     }
     if (url == NULL) {
-        cli_hint(cli, "for example --url http://127.0.0.1:8787/mcp, or set CINCH_MCP_URL");
-        return ERR(e, ERR_USAGE, "no server is named");
+        cli_hint(cli, "use --url http://127.0.0.1:8787/mcp, for example, or set CINCH_MCP_URL");
+        return ERR(e, ERR_USAGE, "no server is given");
     }
     int flags[2] = { fcntl(STDIN_FILENO, F_GETFL), fcntl(STDOUT_FILENO, F_GETFL) };
     int rc = loop_new(&s.loop, e);
@@ -173,7 +175,7 @@ static int define(struct cli *cli, const struct options *opt, const char *url, s
     struct json *headers = json_object(a);
     const char *const *command = options_rest(opt);
     if ((command != NULL) == (url != NULL)) {
-        return ERR(e, ERR_USAGE, "give a command after '--', or --url");
+        return ERR(e, ERR_USAGE, "give either a command after '--', or --url");
     }
     json_setc(a, d, "name", json_cstr(a, options_string(opt, "name", TOOLS_NAME)));
     json_setc(a, d, "mcp", mcp);
@@ -300,29 +302,31 @@ static const char *const usage[] = { "[serve] --url URL [--token-env NAME]",
                                      NULL };
 
 static const char *const description[] = {
-    "serve is an MCP server for clients that can only start programs: lines of JSON-RPC on stdin "
-    "are posted to the server at URL, its answers and notifications are printed as lines. It ends "
-    "with its input. What cannot be posted is answered with an error. It needs no configuration "
-    "and works inside of a sandbox.",
-    "tools starts a server (or calls the one at URL), prints its definition for the tools of a "
-    "task, with a pin for each tool: the hash of its name, description and schemas as they are "
-    "now. A run refuses a tool whose hash is another one. What is refused already is told on "
-    "stderr. The command runs right here, not in a sandbox.",
+    "'serve' is an MCP server for clients that can only start programs. It posts lines of JSON-RPC "
+    "from stdin to the server at URL, and prints the responses and notifications as lines. It "
+    "exits at the end of its input. A message that cannot be posted gets an error response. "
+    "'serve' needs no configuration and works inside a sandbox.",
+    "'tools' starts a server (or connects to the one at URL) and prints its definition for the "
+    "`tools` of a task, with a pin for each tool: the hash of its current name, description and "
+    "schemas. A run refuses a tool whose hash differs. Tools that a run would always refuse are "
+    "reported on stderr. COMMAND runs without a sandbox.",
     NULL,
 };
 
 static const struct command_example examples[] = {
-    { "cinch mcp --url http://127.0.0.1:8787/mcp", "with the token in CINCH_MCP_TOKEN" },
+    { "cinch mcp --url http://127.0.0.1:8787/mcp",
+      "forward stdin to a server, with the token in CINCH_MCP_TOKEN" },
     { "cinch mcp tools -- npx -y @modelcontextprotocol/server-everything",
-      "what it offers, to paste into a task" },
-    { "cinch mcp tools --url https://mcp.example.org/ -H 'X-Key=$EXAMPLE_KEY'", "over HTTP" },
+      "print the definition of a server for a task" },
+    { "cinch mcp tools --url https://mcp.example.org/ -H 'X-Key=$EXAMPLE_KEY'",
+      "print the definition of an HTTP server" },
     { 0 },
 };
 
 const struct command cmd_mcp = {
     .name = "mcp",
     .minor = true,
-    .summary = "MCP servers: reach one, pin its tools",
+    .summary = "connect to MCP servers, pin their tools",
     .usage = usage,
     .description = description,
     .examples = examples,

@@ -32,13 +32,11 @@ static int run_recover_command(struct cli *cli, const struct options *opt, struc
 static const char *const usage[] = { "DIR...", NULL };
 
 static const char *const description[] = {
-    "A run whose cinch was killed leaves a record without an end. This closes it: the reason is "
-    "`interrupted` unless the run had noted its own, everything that was written is kept, and "
-    "manifest, metrics and result are "
-    "there. The "
-    "next `cinch run` with the same output directory does it too. A finished record is not "
-    "touched, a "
-    "run that is still alive is refused.",
+    "If cinch is killed during a run, the record stays open. This command closes it: it keeps "
+    "everything that was written and adds the manifest, metrics and result. The reason is "
+    "`interrupted`, unless the run had already recorded another one. The next `cinch run` with the "
+    "same output directory also does this. A finished record is not changed, and a run that is "
+    "still in progress is refused.",
     NULL,
 };
 
@@ -49,7 +47,7 @@ static const struct positional positionals[] = {
 
 const struct command cmd_recover = {
     .name = "recover",
-    .summary = "close the record of a run that died",
+    .summary = "close the record of a killed run",
     .minor = true,
     .usage = usage,
     .description = description,

@@ -149,25 +149,23 @@ static const char *const usage[] = {
 };
 
 static const char *const description[] = {
-    "Runs an agent on a task and writes a complete record of it. The task is a file, a goal in "
-    "words, "
-    "or a prompt file; what stands after -- is the command of the adapter `command`, or more "
-    "arguments "
-    "for any other adapter. In the command, {prompt_file}, {prompt}, {model}, {workspace}, "
-    "{output_dir}, {timeout}, {home}, {config_file} and {system_prompt} are filled in.",
-    "The environment of the agent is clean but for a short list; its HOME is a directory of the "
-    "run's "
-    "own, its standard input is empty. Ctrl-C interrupts the run and leaves a valid record, a "
-    "second "
-    "one kills it at once.",
+    "Runs an agent on a task and writes a complete record of the run. The task is a task file, a "
+    "goal as text, or a prompt file. For the adapter `command`, the words after -- are the command "
+    "to run; any other adapter passes them to its agent as additional arguments. In the command, "
+    "the placeholders {prompt_file}, {prompt}, {model}, {workspace}, {output_dir}, {timeout}, "
+    "{home}, {config_file} and {system_prompt} are replaced by their values.",
+    "The agent gets a clean environment with a short list of variables, a private HOME and an "
+    "empty standard input. Ctrl-C interrupts the run and leaves a valid record; a second Ctrl-C "
+    "kills the run immediately.",
     NULL,
 };
 
 static const struct command_example examples[] = {
-    { "cinch run \"Fix the failing test\" -- ./my-agent {prompt_file}", "any program as an agent" },
-    { "cinch run task.yaml --timeout 10m --output out", "a task file, with a limit" },
+    { "cinch run \"Fix the failing test\" -- ./my-agent {prompt_file}",
+      "run any program as an agent" },
+    { "cinch run task.yaml --timeout 10m --output out", "run a task file with a time limit" },
     { "cinch run -p task.md -s API_TOKEN -- ./my-agent",
-      "pass a secret that stays out of every file" },
+      "pass a secret and keep it out of every file" },
     { 0 },
 };
 

@@ -9,7 +9,7 @@ enum { LINES_DEFAULT = 10 };
 
 static const struct option options[] = {
     { "lines", 'n', OPTION_INT, .value = "N", .min = 0, .max = 10000, .shown = "10",
-      .help = "show the last N lines of the answer" },
+      .help = "show the last N lines of the final answer" },
     { 0 },
 };
 
@@ -45,18 +45,18 @@ static int run_show(struct cli *cli, const struct options *opt, struct err *e)
 }
 
 static const char *const description[] = {
-    "Summarises the record of a run: how it ended and why, which agent it was, how long each phase "
-    "took, what it printed, used and left behind, and the end of its answer.",
-    "A run that still goes on, was killed, or whose record is damaged is shown as far as it can be "
-    "read, with a list of what is wrong. Nothing is changed. With --format json all of it is one "
-    "object; with --quiet only the status: running, succeeded, failed, canceled, abandoned (its "
+    "Summarises the record of a run: how and why it ended, which agent ran, how long each phase "
+    "took, its output, usage and artifacts, and the end of the final answer.",
+    "A run that is still running, was killed, or has a damaged record is shown as far as it can be "
+    "read, with a list of problems. Nothing is changed. --format json prints everything as one "
+    "object; --quiet prints only the status: running, succeeded, failed, canceled, abandoned (the "
     "process is gone but the record is open) or unknown.",
     NULL,
 };
 
 static const struct command_example examples[] = {
-    { "cinch show out", "look at a run" },
-    { "cinch show --format json out | jq .metrics.cost_usd", "take one number out of it" },
+    { "cinch show out", "summarise a run" },
+    { "cinch show --format json out | jq .metrics.cost_usd", "extract one number" },
     { 0 },
 };
 

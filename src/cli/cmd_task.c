@@ -14,9 +14,11 @@
 static const char *const actions[] = { "check", "render", "seed", NULL };
 
 static const struct positional positionals[] = {
-    { "ACTION", "check: is it right? render: what would be sent? seed: a file of overrides",
+    { "ACTION",
+      "check: validate the task; render: print what a run would send; seed: print a file of "
+      "overrides",
       .complete = COMPLETE_WORDS, .words = actions },
-    { "TASK", "a task file (*.yaml, *.yml, *.json), or the goal in words", .optional = true,
+    { "TASK", "a task file (*.yaml, *.yml, *.json), or the goal as text", .optional = true,
       .complete = COMPLETE_FILE },
     { 0 },
 };
@@ -48,15 +50,15 @@ static void write_overview(struct cli *cli, const struct json *d, struct buf *ou
     const char *adapter = json_cstring(json_get(d, "adapter"), NULL);
     const char *model = json_cstring(json_get(d, "model"), NULL);
     table_cell(&t, STYLE_NAME, "adapter");
-    table_cell(&t, STYLE_PLAIN, adapter == NULL ? "not said: give --adapter" : adapter);
+    table_cell(&t, STYLE_PLAIN, adapter == NULL ? "not set: use --adapter" : adapter);
     table_cell(&t, STYLE_NAME, "model");
-    table_cell(&t, STYLE_PLAIN, model == NULL ? "the agent's own choice" : model);
+    table_cell(&t, STYLE_PLAIN, model == NULL ? "the agent's default" : model);
     table_cell(&t, STYLE_NAME, "prompt");
     table_cellf(&t, STYLE_PLAIN, "%s, %lld bytes", text_of(prompt, "kind"),
                 (long long)json_int(json_get(prompt, "bytes"), 0));
     table_cell(&t, STYLE_NAME, "answer");
     table_cell(&t, STYLE_PLAIN,
-               json_is(json_get(output, "schema"), JSON_NULL) ? "any" : "must fit a JSON Schema");
+               json_is(json_get(output, "schema"), JSON_NULL) ? "any" : "must match a JSON Schema");
     table_cell(&t, STYLE_NAME, "artifacts");
     table_cellf(&t, STYLE_PLAIN, "%zu", json_len(json_get(output, "artifacts")));
     write_table(cli, &t, out);
@@ -112,7 +114,7 @@ static void write_skills(struct cli *cli, const struct json *list, struct buf *o
         table_cell(&t, STYLE_NAME, text_of(s, "name"));
         table_cell(&t, STYLE_PLAIN, json_bool(json_get(s, "package"), false) ? "package" : "skill");
         table_cell(&t, STYLE_PLAIN,
-                   json_bool(json_get(s, "installed"), false) ? "installed" : "not shown");
+                   json_bool(json_get(s, "installed"), false) ? "installed" : "not installed");
         table_cell(&t, STYLE_DIM, text_of(s, "path"));
     }
     write_table(cli, &t, out);
@@ -158,7 +160,7 @@ static void write_sent(struct cli *cli, const struct json *sent, struct buf *out
         buf_adds(out, "\n");
     }
     if (json_len(argv) == 0) {
-        buf_adds(out, "  not known: no adapter is given\n");
+        buf_adds(out, "  unknown: no adapter is set\n");
     }
     if (json_len(sampling) > 0) {
         heading(cli, out, "Sampling");
@@ -195,8 +197,7 @@ static int print_seed(struct cli *cli, const struct definition *d, struct err *e
     const struct json *overrides = json_get(d->settings->prompt, "overrides");
     const char *tag = json_cstring(json_get(overrides, "tag"), "latest");
     if (d->sections == NULL) {
-        return ERR(e, ERR_CONFIG,
-                   "only the texts of sections can be overridden, and there are none");
+        return ERR(e, ERR_CONFIG, "only sections can be overridden, and the task has none");
     }
     cli_print_json(cli, section_tree_seed(d->sections, tag, cli->arena));
     return 0;
@@ -234,7 +235,7 @@ static int run_task(struct cli *cli, const struct options *opt, struct err *e)
     bool render = strcmp(action, "render") == 0;
     bool seed = strcmp(action, "seed") == 0;
     if (!render && !seed && strcmp(action, "check") != 0) {
-        return ERR(e, ERR_USAGE, "no action '%.80s'; there is check, render and seed", action);
+        return ERR(e, ERR_USAGE, "unknown action '%.80s'; use check, render or seed", action);
     }
     int r = request_read(cli->arena, opt, options_arg(opt, 1), &in, e);
     if (r == 0) {
@@ -255,28 +256,30 @@ static const char *const usage[] = { "check [OPTIONS of cinch run] TASK",
                                      "seed [OPTIONS of cinch run] TASK", NULL };
 
 static const char *const description[] = {
-    "Looks at a task without running it. Nothing is started and nothing is written.",
-    "check reads everything that the task names (sections, templates, schemas, skills, inputs), "
-    "and says what is in it, or what is wrong and where. render prints the prompt, the tools and "
-    "the command line that a run would send; what only a run knows is called RUN there. With "
-    "--quiet, render prints the prompt alone, and check nothing: its exit status says it.",
-    "seed prints the texts of the sections and tools as a file of overrides, with the hashes that "
-    "tie them to the task: edit it, drop what stays, and put it where docs/prompt.md says.",
+    "Examines a task without running it. Nothing is started or written.",
+    "'check' reads everything that the task refers to (sections, templates, schemas, skills, "
+    "inputs) and prints a summary, or what is wrong and where. 'render' prints the prompt, the "
+    "tools and the command line that a run would use, with RUN in place of values that are known "
+    "only during a run. With --quiet, 'render' prints only the prompt, and 'check' only sets the "
+    "exit status.",
+    "'seed' prints the texts of the sections and tools as a file of overrides, with the hashes "
+    "that tie them to the task. Edit the file, remove the texts that you do not change, and store "
+    "it as described in docs/prompt.md.",
     NULL,
 };
 
 static const struct command_example examples[] = {
-    { "cinch task check task.yaml", "is it right?" },
-    { "cinch task render task.yaml --param repo=cinch", "what would be asked?" },
-    { "cinch task render --quiet task.yaml > prompt.md", "the prompt as it is" },
+    { "cinch task check task.yaml", "validate a task" },
+    { "cinch task render task.yaml --param repo=cinch", "show what a run would send" },
+    { "cinch task render --quiet task.yaml > prompt.md", "save the exact prompt" },
     { "cinch task seed task.yaml > overrides/demo/review/latest.json",
-      "begin a file of overrides" },
+      "start a file of overrides" },
     { 0 },
 };
 
 const struct command cmd_task = {
     .name = "task",
-    .summary = "check a task, or show what it would send",
+    .summary = "validate a task, or show what it would send",
     .usage = usage,
     .description = description,
     .examples = examples,

@@ -25,11 +25,11 @@ static const char *const check_words[] = {
 static const struct option options[] = {
     { "only", 0, OPTION_ENUM, .old_name = "check", .old_letter = 'c', .words = check_words,
       .flags = OPTION_REPEAT, .value = "NAME", .shown = "all",
-      .help = "check: look for this only" },
+      .help = "check: run only this check" },
     { "adapter", 'a', OPTION_STRING, .value = "NAME", .complete = COMPLETE_ADAPTER,
-      .help = "check: the adapter that all lines must name" },
+      .help = "check: require this adapter on all lines" },
     { "tool", 0, OPTION_STRING, .old_letter = 't', .value = "NAME",
-      .help = "check: a tool that must have been called and answered" },
+      .help = "check: require a call of this tool with a result" },
     { 0 },
 };
 
@@ -138,9 +138,7 @@ static int check_expectations(const struct oracle_opts *what, struct err *e)
     for (size_t i = 0; what->checks != 0 && i < ARRAY_LEN(all); i++) {
         const char *word = oracle_check_word(all[i].check);
         if (all[i].given != NULL && (what->checks & 1u << all[i].check) == 0) {
-            return ERR(e, ERR_USAGE,
-                       "--%s is for the check %s, which is not asked for: add --check %s, or leave "
-                       "--check out",
+            return ERR(e, ERR_USAGE, "--%s needs the check %s: add --only %s, or remove --only",
                        all[i].option, word, word);
         }
     }
@@ -219,35 +217,35 @@ static int run_transcript(struct cli *cli, const struct options *opt, struct err
     if (strcmp(action, "show") == 0) {
         return show(cli, opt, e);
     }
-    return ERR(e, ERR_USAGE, "unknown action '%.80s'; there are check and show", action);
+    return ERR(e, ERR_USAGE, "unknown action '%.80s'; use check or show", action);
 }
 
 static const char *const description[] = {
-    "The transcript of a run tells what was said and done, in one form for all agents. 'check' "
-    "holds it to what it promises and prints each fault as 'file:line: check: sentence'; it exits "
-    "with 0 when there is none, with 1 when there is one, and with 65 when the file is no "
-    "transcript. 'show' prints the entries for reading.",
-    "Checks: envelope (each line is whole and has its fields), canonical_types (nine types of "
+    "The transcript of a run contains messages, tool calls and results, in one format for all "
+    "agents. 'check' validates it and prints each error as 'file:line: check: sentence'. It exits "
+    "with 0 if there are no errors, with 1 if there are errors, and with 65 if the file is not a "
+    "transcript. 'show' prints the entries in readable form.",
+    "Checks: envelope (each line is complete and has its fields), canonical_types (nine types of "
     "entries), sequence (numbered from 1 without gaps, per source), adapter_label (the same "
-    "adapter everywhere), causal_order (calls before their results, each once), bracketing "
-    "(between a start and a stop that counts them), and bundle, for run directories only: "
-    "manifest, events and agent.log tell of the same transcript.",
-    "Log records that carry transcript entries in their context, as WINK writes them, are read, "
-    "too.",
+    "adapter everywhere), causal_order (calls before their results, each once), bracketing (all "
+    "entries are between a start and a stop that counts them), and, for run directories only, "
+    "bundle (manifest, events and agent.log agree with the transcript).",
+    "Log records that carry transcript entries in their context, as WINK writes them, are also "
+    "accepted.",
     NULL,
 };
 
 static const struct command_example examples[] = {
-    { "cinch transcript check out", "hold a run's transcript to all of it" },
+    { "cinch transcript check out", "run all checks on the transcript of a run" },
     { "cinch transcript check --only sequence --only bracketing transcript.jsonl",
-      "or to some of it" },
-    { "cinch transcript show out | less", "read what happened" },
+      "run only some checks" },
+    { "cinch transcript show out | less", "read the transcript" },
     { 0 },
 };
 
 const struct command cmd_transcript = {
     .name = "transcript",
-    .summary = "check or read the transcript of a run",
+    .summary = "validate or read the transcript of a run",
     .minor = true,
     .description = description,
     .examples = examples,

@@ -20,11 +20,11 @@ static const char *const formats[] = { "text", "json", "quiet", NULL };
 
 static const struct option globals[] = {
     { "format", 0, OPTION_ENUM, .words = formats, .shown = "text", .section = "Global options",
-      .help = "how the result is written; quiet: only what a script needs" },
-    { "quiet", 'q', OPTION_FLAG, .help = "the same as --format quiet" },
-    { "verbose", 'v', OPTION_FLAG, .help = "log to standard error; twice: everything",
-      .flags = OPTION_REPEAT },
-    { "color", 0, OPTION_FLAG, .help = "colour always or never", .shown = "on a terminal",
+      .help = "set the output format; quiet prints only what a script needs" },
+    { "quiet", 'q', OPTION_FLAG, .help = "same as --format quiet" },
+    { "verbose", 'v', OPTION_FLAG,
+      .help = "log to standard error; repeat to include debug messages", .flags = OPTION_REPEAT },
+    { "color", 0, OPTION_FLAG, .help = "force or disable colour", .shown = "colour on a terminal",
       .flags = OPTION_NEGATABLE },
     { "help", 'h', OPTION_FLAG, .help = "print this help", .flags = OPTION_LAST },
     { "version", 'V', OPTION_FLAG, .help = "print the version", .flags = OPTION_LAST },

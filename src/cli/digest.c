@@ -48,12 +48,12 @@ static int open_regular(const struct digest *d, const char *name, const char **r
     if (fd < 0) {
         *ret_why = errno == ENOENT   ? "missing"
                    : errno == ELOOP  ? "is a symbolic link"
-                   : errno == EACCES ? "may not be read"
+                   : errno == EACCES ? "cannot be read: permission denied"
                                      : "cannot be opened";
         return -1;
     }
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        *ret_why = "is no regular file";
+        *ret_why = "is not a regular file";
         (void)close(fd);
         return -1;
     }
@@ -98,7 +98,7 @@ static struct json *load(struct digest *d, const char *name, struct arena *a, bo
         r = json_parse(a, buf_str(&text), NULL, &v, &e);
     }
     if (r == 0 && !json_is(v, JSON_OBJECT)) {
-        r = ERR(&e, ERR_PARSE, "is no JSON object");
+        r = ERR(&e, ERR_PARSE, "not a JSON object");
     }
     if (r < 0) {
         add_problem(d, name, arena_printf(a, "damaged: %s", e.msg));
@@ -196,7 +196,7 @@ static int open_directory(struct digest *d, const char *path, struct arena *a, s
     if (errno == ENOTDIR) {
         return ERR(e, ERR_INPUT, "'%s' is a file, not a run directory", path);
     }
-    return ERR_SYS_AS(e, ERR_INPUT, "run directory '%s'", path);
+    return ERR_SYS_AS(e, ERR_INPUT, "cannot open run directory '%s'", path);
 }
 
 int digest_read(struct digest *d, const char *path, struct arena *a, struct err *e)
@@ -219,7 +219,7 @@ int digest_read(struct digest *d, const char *path, struct arena *a, struct err 
                    size_of(d, "result.json") < 0;
     if (nothing) {
         digest_done(d);
-        return ERR(e, ERR_INPUT, "'%s' is no run directory: it has no manifest.json", path);
+        return ERR(e, ERR_INPUT, "'%s' is not a run directory: it has no manifest.json", path);
     }
     judge(d, a);
     find_tail(d, a);

@@ -55,7 +55,8 @@ static void add_status(struct table *t, const struct digest *d)
         return;
     }
     if (d->status == DIGEST_ABANDONED) {
-        table_cellf(t, STYLE_WARN, "abandoned in phase %.*s: its process is gone", STR_ARG(phase));
+        table_cellf(t, STYLE_WARN, "abandoned in phase %.*s: the process no longer exists",
+                    STR_ARG(phase));
         return;
     }
     bool said = outcome.len > 0;
@@ -114,7 +115,7 @@ static void add_time(struct table *t, const struct digest *d)
         table_cell(t, STYLE_DIM, "started");
         table_cellf(t, STYLE_PLAIN, "%.*s%s%s", STR_ARG(started),
                     took[0] == '\0'               ? ""
-                    : d->status == DIGEST_RUNNING ? ", for "
+                    : d->status == DIGEST_RUNNING ? ", running for "
                                                   : ", took ",
                     took);
     }
@@ -136,10 +137,10 @@ static void add_exit(struct table *t, const struct digest *d)
     } else if (json_is(json_get(theirs, "signal"), JSON_INT)) {
         int signal_number = (int)json_int(json_get(theirs, "signal"), 0);
         const char *name = sigabbrev_np(signal_number);
-        buf_addf(&text, "%sthe program was ended by signal %d%s%s", comma, signal_number,
+        buf_addf(&text, "%sthe program was killed by signal %d%s%s", comma, signal_number,
                  name != NULL ? " SIG" : "", name != NULL ? name : "");
     } else if (d->result != NULL && text.len > 0) {
-        buf_addf(&text, "%sthe program did not run to an end", comma);
+        buf_addf(&text, "%sthe program has no exit status", comma);
     }
     add_fact(t, "exit", buf_str(&text));
 }
@@ -286,7 +287,7 @@ static void add_problems(const struct digest *d, const struct digest_style *styl
     }
     if (d->status == DIGEST_ABANDONED) {
         table_cell(&t, STYLE_WARN, "not closed");
-        table_cell(&t, STYLE_PLAIN, "'cinch recover' completes the record of a killed run");
+        table_cell(&t, STYLE_PLAIN, "run 'cinch recover' to close the record of the killed run");
     }
     if (t.first != NULL) {
         add_title(out, style, "Problems");
@@ -326,8 +327,9 @@ static void add_tail(const struct digest *d, const struct digest_style *style, s
     while (from > 0 && (text.ptr[from - 1] != '\n' || ++lines < style->lines)) {
         from--;
     }
-    const char *title = d->tail_is_answer ? (from > 0 ? "Answer, last lines" : "Answer")
-                                          : (from > 0 ? "stdout.log, last lines" : "stdout.log");
+    const char *title = d->tail_is_answer
+                            ? (from > 0 ? "Final answer (last lines)" : "Final answer")
+                            : (from > 0 ? "stdout.log (last lines)" : "stdout.log");
     add_title(out, style, title);
     struct str rest = str_slice(text, from, text.len);
     while (rest.ptr != NULL) {

@@ -153,7 +153,7 @@ static void add_command_list(struct buf *out, struct help_style style)
         }
     }
     if (more.len > 0) {
-        add_item(out, style, widest, "and", more.ptr);
+        add_item(out, style, widest, "also", more.ptr);
     }
 }
 

@@ -8,11 +8,10 @@
 #include <stddef.h>
 
 const char *const manual_about[] = {
-    "cinch runs any coding agent under one contract: the same task goes in, whatever the agent, "
-    "and "
-    "the same record comes out.",
-    "One run is one directory. It holds the raw output of the agent, what was asked of it, what it "
-    "cost, how it ended and why; nothing about a run is kept anywhere else.",
+    "cinch runs any coding agent under one contract: every agent takes the same task and leaves "
+    "the same record.",
+    "Each run has one directory. It contains the task, the raw output of the agent, the cost, and "
+    "how and why the run ended; nothing about a run is stored anywhere else.",
     NULL,
 };
 
@@ -23,10 +22,10 @@ const struct manual_status manual_statuses[] = {
     { 64, "wrong command line" },
     { 65, "invalid task, profile, configuration or schema" },
     { 66, "an input file or directory is missing" },
-    { 69, "adapter or engine unavailable, or not supported here" },
+    { 69, "adapter or engine not available, or not supported on this machine" },
     { 70, "internal error, or a system call failed" },
     { 73, "the output directory cannot be used" },
-    { 75, "rate limited, or the provider failed for the moment" },
+    { 75, "rate limited, or the provider failed temporarily" },
     { 77, "a secret or credential is missing or refused" },
     { 78, "the budget is exhausted" },
     { 124, "a deadline passed" },
@@ -38,24 +37,24 @@ const struct manual_status manual_statuses[] = {
 };
 
 const struct manual_entry manual_environment[] = {
-    { "NO_COLOR", "no colour when set and not empty; --color wins" },
-    { "TERM", "no colour and no live progress line when unset or dumb" },
-    { "COLUMNS", "width of the terminal, if it cannot be asked or should differ" },
-    { "CINCH_LOG", "log to standard error from this level on: debug, info, warn or error" },
-    { "CINCH_LOG_FORMAT", "json: one object per line instead of text" },
-    { "CINCH_SITE_DIR", "where the site's configuration is, instead of /etc/cinch" },
-    { "CINCH_INIT", "the helper program, if it is not where it was installed" },
-    { "XDG_CONFIG_HOME", "where your configuration is, instead of ~/.config" },
-    { "XDG_STATE_HOME", "where runs without --output go, instead of ~/.local/state" },
+    { "NO_COLOR", "disables colour if set and not empty; --color takes precedence" },
+    { "TERM", "disables colour and the live progress line if unset or dumb" },
+    { "COLUMNS", "width of the terminal, instead of the detected one" },
+    { "CINCH_LOG", "enables logging to standard error at this level: debug, info, warn or error" },
+    { "CINCH_LOG_FORMAT", "json: log one JSON object per line instead of text" },
+    { "CINCH_SITE_DIR", "directory of the site's configuration, instead of /etc/cinch" },
+    { "CINCH_INIT", "path of the helper program cinch-init, instead of the installed one" },
+    { "XDG_CONFIG_HOME", "base directory of your configuration, instead of ~/.config" },
+    { "XDG_STATE_HOME", "base directory for runs without --output, instead of ~/.local/state" },
     { NULL, NULL },
 };
 
 const struct manual_entry manual_settings[] = {
-    { "/etc/cinch/config.yaml", "settings of the site" },
-    { "/etc/cinch/enforced.yaml", "settings of the site that nobody can change" },
+    { "/etc/cinch/config.yaml", "site settings" },
+    { "/etc/cinch/enforced.yaml", "site settings that cannot be overridden" },
     { "~/.config/cinch/config.yaml", "your settings" },
     { "~/.config/cinch/adapters/*.yaml", "your adapters" },
-    { ".cinch/config.yaml", "settings of a project, from the workspace upwards" },
+    { ".cinch/config.yaml", "project settings, in the workspace and the directories above it" },
     { "~/.local/state/cinch/runs/", "records of runs without --output" },
     { NULL, NULL },
 };
@@ -64,12 +63,12 @@ const struct manual_entry manual_files[] = {
     { "manifest.json", "status, outcome, reason, duration, artifacts, error" },
     { "metrics.json", "tokens, cost, times, resource use" },
     { "result.json", "final text, structured output, reason, session id" },
-    { "stdout.log, stderr.log", "raw bytes of the agent, as they came" },
-    { "agent.log", "the interaction, readable" },
-    { "transcript.jsonl", "canonical entries, one per line" },
+    { "stdout.log, stderr.log", "raw output of the agent, unchanged" },
+    { "agent.log", "the conversation in readable form" },
+    { "transcript.jsonl", "messages, tool calls and results in one format, one entry per line" },
     { "events.jsonl", "phase changes, prompts, tool calls, denials" },
-    { "task.json", "the task as it was understood, without secrets" },
-    { "state.json", "phase and process while running, the terminal state after" },
+    { "task.json", "the task with all settings merged, without secrets" },
+    { "state.json", "phase and process during the run, final state afterwards" },
     { "diff.patch, summary.md, artifacts/", "what the agent produced" },
     { "logs/prompt.txt", "the prompt as it was sent" },
     { "evidence/", "effective configuration, environment, reports" },

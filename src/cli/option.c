@@ -256,8 +256,9 @@ static int missing_value(const struct parser *p, const struct option *o, struct 
     CLEANUP(buf) struct buf what = BUF_INIT(BUF_TEXT);
     option_placeholder(o, &what);
     if (p->at < p->argc && strcmp(p->argv[p->at], "--") != 0) {
-        return ERR(e, ERR_USAGE, "--%s needs a value:%s; if it really is '%.40s', write --%s=%.40s",
-                   o->name, what.ptr, p->argv[p->at], o->name, p->argv[p->at]);
+        return ERR(e, ERR_USAGE,
+                   "--%s needs a value:%s; to use '%.40s' as the value, write --%s=%.40s", o->name,
+                   what.ptr, p->argv[p->at], o->name, p->argv[p->at]);
     }
     return ERR(e, ERR_USAGE, "--%s needs a value:%s", o->name, what.ptr);
 }
@@ -333,8 +334,8 @@ static int parse_long(struct parser *p, const char *arg, struct err *e)
         return unknown_long(p, name, e);
     }
     if ((s->option->flags & OPTION_NEGATABLE) == 0) {
-        return ERR(e, ERR_USAGE, "unknown option '--no-%s'; leave --%s out instead",
-                   s->option->name, s->option->name);
+        return ERR(e, ERR_USAGE, "unknown option '--no-%s'; omit --%s instead", s->option->name,
+                   s->option->name);
     }
     if (equals != NULL) {
         return ERR(e, ERR_USAGE, "--no-%s takes no value", s->option->name);
@@ -429,7 +430,7 @@ static int check_positionals(const struct parser *p, struct err *e)
     if (taken < given) {
         return ERR(e, ERR_USAGE, "unexpected argument '" QUOTED "'%s", p->o->args[taken],
                    p->spec->rest != NULL
-                       ? "; quote a text that has spaces, or put a command after --"
+                       ? "; quote text that contains spaces, or put a command after --"
                        : "");
     }
     return 0;

@@ -33,104 +33,104 @@ static const char *const exit_words[] = { "native", "holon", "scylla", NULL };
 /* One list for `run`, `config` and `task`, which differ only in what they do with it. */
 /* clang-format off */
 #define REQUEST_OPTIONS \
-    { "adapter", 'a', OPTION_STRING, .value = "NAME", .help = "the agent to run ('cinch adapters' lists them)", \
+    { "adapter", 'a', OPTION_STRING, .value = "NAME", .help = "run this agent ('cinch adapters' lists the names)", \
       .section = "Task", .complete = COMPLETE_ADAPTER }, \
-    { "model", 'm', OPTION_STRING, .value = "MODEL", .help = "the model it is to use" }, \
-    { "prompt", 'p', OPTION_PATH, .value = "FILE", .help = "what to do, as a file; - reads standard input" }, \
+    { "model", 'm', OPTION_STRING, .value = "MODEL", .help = "use this model" }, \
+    { "prompt", 'p', OPTION_PATH, .value = "FILE", .help = "read the prompt from FILE; - reads standard input" }, \
     { "prompt-via", 0, OPTION_ENUM, .value = "WAY", .words = delivery_words, \
-      .help = "how the prompt reaches the agent", .shown = "the adapter's way" }, \
-    { "param", 0, OPTION_PAIR, .value = "NAME=VALUE", .help = "a variable of the prompt, or a parameter of the skill", \
+      .help = "choose how the prompt is passed to the agent", .shown = "the adapter's choice" }, \
+    { "param", 0, OPTION_PAIR, .value = "NAME=VALUE", .help = "set a variable of the prompt or a parameter of the skill", \
       .flags = OPTION_REPEAT }, \
-    { "skill", 0, OPTION_PATH, .value = "PATH", .help = "install a skill: directory, SKILL.md or zip; a package is the task", \
+    { "skill", 0, OPTION_PATH, .value = "PATH", .help = "install a skill (directory, SKILL.md or zip); a skill package becomes the task", \
       .flags = OPTION_REPEAT }, \
-    { "input", 'i', OPTION_PAIR, .value = "NAME=FILE", .help = "an input of the skill package", .flags = OPTION_REPEAT }, \
-    { "output-schema", 0, OPTION_PATH, .value = "FILE", .help = "JSON Schema that the answer must fit" }, \
-    { "workspace", 'w', OPTION_PATH, .value = "DIR", .help = "where the agent works", .shown = ".", \
+    { "input", 'i', OPTION_PAIR, .value = "NAME=FILE", .help = "set an input of the skill package", .flags = OPTION_REPEAT }, \
+    { "output-schema", 0, OPTION_PATH, .value = "FILE", .help = "require the final answer to match this JSON Schema" }, \
+    { "workspace", 'w', OPTION_PATH, .value = "DIR", .help = "run the agent in DIR", .shown = ".", \
       .complete = COMPLETE_DIRECTORY }, \
     { "workspace-mode", 0, OPTION_ENUM, .value = "MODE", .words = view_words, \
-      .help = "how the agent sees the workspace; only in-place changes the original", .shown = "snapshot" }, \
-    { "ref", 0, OPTION_STRING, .value = "REF", .help = "a commit, branch or tag to check out for the agent" }, \
+      .help = "choose how the agent sees the workspace; only in-place changes the original", .shown = "snapshot" }, \
+    { "ref", 0, OPTION_STRING, .value = "REF", .help = "check out this commit, branch or tag for the agent" }, \
     { "keep-workspace", 0, OPTION_ENUM, .value = "WHEN", .words = keep_words, \
-      .help = "what stays of the workspace after the run", .shown = "keep-on-failure" }, \
+      .help = "choose when to keep the workspace after the run", .shown = "keep-on-failure" }, \
     { "savepoint", 0, OPTION_ENUM, .value = "WHEN", .words = savepoint_words, \
-      .help = "take back what a turn that fails changed, native tools included", .shown = "none" }, \
-    { "output", 'o', OPTION_PATH, .value = "DIR", .help = "where the record goes; new or empty", \
+      .help = "roll back the changes of a failed turn, including those of native tools", .shown = "none" }, \
+    { "output", 'o', OPTION_PATH, .value = "DIR", .help = "write the record to DIR, which must be new or empty", \
       .shown = "a new directory below ~/.local/state/cinch/runs", .complete = COMPLETE_DIRECTORY }, \
-    { "resume", 0, OPTION_PATH, .value = "DIR", .help = "go on with the conversation of an earlier run's record", \
+    { "resume", 0, OPTION_PATH, .value = "DIR", .help = "continue the conversation of the run recorded in DIR", \
       .complete = COMPLETE_DIRECTORY }, \
-    { "config", 'c', OPTION_PATH, .value = "FILE", .help = "evaluation settings (tier_id, test_id, api_keys, ...)" }, \
-    { "set", 0, OPTION_PAIR, .value = "KEY=VALUE", .help = "any setting by its dotted key; VALUE is YAML", \
+    { "config", 'c', OPTION_PATH, .value = "FILE", .help = "read evaluation settings from FILE (tier_id, test_id, api_keys, ...)" }, \
+    { "set", 0, OPTION_PAIR, .value = "KEY=VALUE", .help = "set any setting by its dotted key; VALUE is YAML", \
       .flags = OPTION_REPEAT }, \
-    { "name", 0, OPTION_STRING, .value = "NAME", .help = "name of the task in the record" }, \
-    { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "more adapter profiles", .flags = OPTION_REPEAT, \
+    { "name", 0, OPTION_STRING, .value = "NAME", .help = "set the name of the task in the record" }, \
+    { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .help = "load more adapter profiles from DIR", .flags = OPTION_REPEAT, \
       .complete = COMPLETE_DIRECTORY }, \
-    { "timeout", 't', OPTION_DURATION, .value = "TIME", .help = "end the run after TIME (600, 90s, 10m, 2h)", \
+    { "timeout", 't', OPTION_DURATION, .value = "TIME", .help = "stop the run after TIME (600, 90s, 10m, 2h)", \
       .shown = "1h", .flags = OPTION_POSITIVE, .section = "Limits" }, \
-    { "first-output-timeout", 0, OPTION_DURATION, .value = "TIME", .help = "end it when nothing was printed by then; 0 is off", \
+    { "first-output-timeout", 0, OPTION_DURATION, .value = "TIME", .help = "stop the run if the agent prints nothing within TIME; 0 disables this", \
       .shown = "0" }, \
     { "idle-timeout", 0, OPTION_DURATION, .value = "TIME", \
-      .help = "end it when it neither prints nor uses the processor; 0 is off", .shown = "0" }, \
-    { "grace", 0, OPTION_DURATION, .value = "TIME", .help = "between SIGTERM and SIGKILL", .shown = "5s" }, \
-    { "drain", 0, OPTION_DURATION, .value = "TIME", .help = "wait for output held open after its exit", .shown = "5s" }, \
-    { "max-calls", 0, OPTION_INT, .value = "N", .help = "at most N model calls", .min = 1, .max = INT64_MAX }, \
-    { "max-tokens", 0, OPTION_INT, .value = "N", .help = "at most N tokens, in and out", .min = 1, .max = INT64_MAX }, \
-    { "max-input-tokens", 0, OPTION_INT, .value = "N", .help = "at most N tokens in", .min = 1, .max = INT64_MAX }, \
-    { "max-output-tokens", 0, OPTION_INT, .value = "N", .help = "at most N tokens out", .min = 1, .max = INT64_MAX }, \
-    { "max-usd", 0, OPTION_STRING, .value = "AMOUNT", .help = "at most so many dollars, by the price table" }, \
-    { "upstream", 'u', OPTION_STRING, .value = "URL", .help = "where the gateway sends model requests", \
+      .help = "stop the run if the agent neither prints nor uses the CPU for TIME; 0 disables this", .shown = "0" }, \
+    { "grace", 0, OPTION_DURATION, .value = "TIME", .help = "wait TIME between SIGTERM and SIGKILL", .shown = "5s" }, \
+    { "drain", 0, OPTION_DURATION, .value = "TIME", .help = "wait TIME after the agent exits for processes that hold its output open", .shown = "5s" }, \
+    { "max-calls", 0, OPTION_INT, .value = "N", .help = "stop before the run exceeds N model calls", .min = 1, .max = INT64_MAX }, \
+    { "max-tokens", 0, OPTION_INT, .value = "N", .help = "stop before the run exceeds N tokens, input and output together", .min = 1, .max = INT64_MAX }, \
+    { "max-input-tokens", 0, OPTION_INT, .value = "N", .help = "stop before the run exceeds N input tokens", .min = 1, .max = INT64_MAX }, \
+    { "max-output-tokens", 0, OPTION_INT, .value = "N", .help = "stop before the run exceeds N output tokens", .min = 1, .max = INT64_MAX }, \
+    { "max-usd", 0, OPTION_STRING, .value = "AMOUNT", .help = "stop before the run's cost can exceed AMOUNT (US dollars, built-in price table)" }, \
+    { "upstream", 'u', OPTION_STRING, .value = "URL", .help = "send model requests to URL", \
       .section = "Gateway" }, \
-    { "script", 0, OPTION_PATH, .value = "FILE", .help = "a scripted model instead" }, \
-    { "cassette", 0, OPTION_PATH, .value = "FILE", .help = "a recording instead" }, \
-    { "replay-speed", 0, OPTION_STRING, .value = "FACTOR", .help = "of the cassette: 1 is as recorded, 0 at once", \
+    { "script", 0, OPTION_PATH, .value = "FILE", .help = "use a scripted model instead of an upstream" }, \
+    { "cassette", 0, OPTION_PATH, .value = "FILE", .help = "replay a recording instead of using an upstream" }, \
+    { "replay-speed", 0, OPTION_STRING, .value = "FACTOR", .help = "set the speed of the replay: 1 is as recorded, 0 is without delays", \
       .shown = "0" }, \
-    { "record", 0, OPTION_FLAG, .help = "keep the traffic in evidence/traffic.cassette", .flags = OPTION_NEGATABLE, \
+    { "record", 0, OPTION_FLAG, .help = "record model traffic in evidence/traffic.cassette", .flags = OPTION_NEGATABLE, \
       .shown = "yes" }, \
-    { "env", 'e', OPTION_PAIR, .value = "NAME[=VALUE]", .help = "pass a variable on, or set one", \
+    { "env", 'e', OPTION_PAIR, .value = "NAME[=VALUE]", .help = "pass a variable to the agent, or set one", \
       .flags = OPTION_REPEAT | OPTION_BARE, .section = "Environment" }, \
-    { "inherit-env", 0, OPTION_FLAG, .help = "pass the whole environment on" }, \
-    { "secret", 's', OPTION_STRING, .value = "NAME", .help = "pass a variable on and keep its value out of every file", \
+    { "inherit-env", 0, OPTION_FLAG, .help = "pass the whole environment to the agent" }, \
+    { "secret", 's', OPTION_STRING, .value = "NAME", .help = "pass a variable to the agent and keep its value out of every file", \
       .flags = OPTION_REPEAT }, \
-    { "secret-file", 0, OPTION_PATH, .value = "FILE", .help = "keep the content of FILE out of every file", \
+    { "secret-file", 0, OPTION_PATH, .value = "FILE", .help = "keep the content of FILE out of every recorded file", \
       .flags = OPTION_REPEAT }, \
     { "auth", 0, OPTION_ENUM, .value = "MODE", .words = auth_words, \
-      .help = "whose credential: the gateway's, your own login (host), or variables (env)", .shown = "gateway" }, \
-    { "home", 0, OPTION_ENUM, .value = "KIND", .words = home_words, .help = "the agent's HOME: its own, or yours", \
+      .help = "use the gateway's credential, your own login (host) or variables (env)", .shown = "gateway" }, \
+    { "home", 0, OPTION_ENUM, .value = "KIND", .words = home_words, .help = "give the agent a HOME of its own, or share yours", \
       .shown = "the adapter's choice" }, \
     { "trust-project", 0, OPTION_FLAG, .flags = OPTION_NEGATABLE, \
-      .help = "let the agent obey its own files in the workspace: settings, hooks, plugins, servers", \
-      .shown = "only instructions are read" }, \
-    { "sandbox", 0, OPTION_ENUM, .value = "MODE", .words = sandbox_words, .help = "what the agent may write", \
+      .help = "let the agent load settings, hooks, plugins and servers from the workspace", \
+      .shown = "instructions only" }, \
+    { "sandbox", 0, OPTION_ENUM, .value = "MODE", .words = sandbox_words, .help = "choose what the agent may write; off disables the sandbox", \
       .shown = "workspace-write", .section = "Sandbox" }, \
-    { "read", 0, OPTION_PATH, .value = "PATH", .help = "also show PATH to the agent", .flags = OPTION_REPEAT }, \
-    { "write", 0, OPTION_PATH, .value = "PATH", .help = "also let it write to PATH", .flags = OPTION_REPEAT }, \
-    { "deny", 0, OPTION_PATH, .value = "PATH", .help = "hide PATH, which it would see otherwise", \
+    { "read", 0, OPTION_PATH, .value = "PATH", .help = "also let the agent read PATH", .flags = OPTION_REPEAT }, \
+    { "write", 0, OPTION_PATH, .value = "PATH", .help = "also let the agent write to PATH", .flags = OPTION_REPEAT }, \
+    { "deny", 0, OPTION_PATH, .value = "PATH", .help = "hide PATH from the agent", \
       .flags = OPTION_REPEAT }, \
-    { "net", 0, OPTION_STRING, .value = "none|open|HOST", .help = "what it may reach beside the gateway", \
+    { "net", 0, OPTION_STRING, .value = "none|open|HOST", .help = "allow network access besides the gateway", \
       .shown = "none", .flags = OPTION_REPEAT }, \
-    { "memory", 0, OPTION_STRING, .value = "SIZE", .help = "most memory of the whole run (512M, 2G)" }, \
-    { "disk", 0, OPTION_STRING, .value = "SIZE", .help = "most disk space of the whole run (5G)", \
-      .shown = "20G, at most half of the free space" }, \
-    { "pids", 0, OPTION_INT, .value = "N", .help = "most processes and threads", .shown = "4096", .min = 1, \
+    { "memory", 0, OPTION_STRING, .value = "SIZE", .help = "limit the memory of the whole run (512M, 2G)" }, \
+    { "disk", 0, OPTION_STRING, .value = "SIZE", .help = "limit the disk space of the whole run (5G)", \
+      .shown = "20G, or half of the free space if that is less" }, \
+    { "pids", 0, OPTION_INT, .value = "N", .help = "limit the number of processes and threads", .shown = "4096", .min = 1, \
       .max = 4194304 }, \
-    { "cpus", 0, OPTION_STRING, .value = "N", .help = "most processors (0.5, 2)" }, \
-    { "allow-degraded", 0, OPTION_FLAG, .help = "go on where this machine cannot keep what the sandbox promises" }, \
-    { "tier", 0, OPTION_STRING, .value = "TIER", .help = "tier of the evaluation (TIER)", .section = "Evaluation" }, \
-    { "test-id", 0, OPTION_STRING, .value = "ID", .help = "test of the evaluation (TEST_ID)" }, \
-    { "run-number", 0, OPTION_INT, .value = "N", .help = "number of the run (RUN_NUMBER)", .min = 1, .max = 99 }, \
-    { "tools", 0, OPTION_FLAG, .help = "TOOLS_ENABLED; unset leaves it to the agent", .flags = OPTION_NEGATABLE }, \
-    { "delegation", 0, OPTION_FLAG, .help = "DELEGATION_ENABLED; unset leaves it to the agent", .flags = OPTION_NEGATABLE }, \
-    { "exit-profile", 0, OPTION_ENUM, .value = "NAME", .words = exit_words, .help = "which contract's exit codes", \
+    { "cpus", 0, OPTION_STRING, .value = "N", .help = "limit the run to N CPUs (0.5, 2)" }, \
+    { "allow-degraded", 0, OPTION_FLAG, .help = "run even if this machine cannot enforce every sandbox guarantee" }, \
+    { "tier", 0, OPTION_STRING, .value = "TIER", .help = "set the tier of the evaluation ($TIER)", .section = "Evaluation" }, \
+    { "test-id", 0, OPTION_STRING, .value = "ID", .help = "set the test of the evaluation ($TEST_ID)" }, \
+    { "run-number", 0, OPTION_INT, .value = "N", .help = "set the number of the run ($RUN_NUMBER)", .min = 1, .max = 99 }, \
+    { "tools", 0, OPTION_FLAG, .help = "set $TOOLS_ENABLED; by default the agent decides", .flags = OPTION_NEGATABLE }, \
+    { "delegation", 0, OPTION_FLAG, .help = "set $DELEGATION_ENABLED; by default the agent decides", .flags = OPTION_NEGATABLE }, \
+    { "exit-profile", 0, OPTION_ENUM, .value = "NAME", .words = exit_words, .help = "use the exit codes of this contract", \
       .shown = "native" },
 
 const struct option request_options[] = {
     REQUEST_OPTIONS
-    { "force", 0, OPTION_FLAG, .old_letter = 'f', .help = "archive what is in the output directory", .section = "Record" },
+    { "force", 0, OPTION_FLAG, .old_letter = 'f', .help = "archive the existing content of the output directory first", .section = "Record" },
     { "keep-home", 0, OPTION_FLAG, .help = "keep the agent's private HOME after the run" },
     { 0 },
 };
 
 const struct option request_config_options[] = {
-    { "explain", 0, OPTION_FLAG, .help = "show the layer and place of each setting", .section = "Output" },
+    { "explain", 0, OPTION_FLAG, .help = "show the layer and source of each setting", .section = "Output" },
     REQUEST_OPTIONS
     { 0 },
 };
@@ -141,7 +141,7 @@ const struct option request_task_options[] = {
 };
 
 const struct positional request_positionals[] = {
-    { "TASK", "a task file (*.yaml, *.yml, *.json), or the goal in words", .optional = true,
+    { "TASK", "a task file (*.yaml, *.yml, *.json), or the goal as text", .optional = true,
       .complete = COMPLETE_FILE },
     { 0 },
 };
@@ -281,7 +281,8 @@ static int put_numbers(struct arena *a, struct json *tree, const struct options 
             continue;
         }
         if (!str_to_double(str_of(text), &value) || value < 0) {
-            return ERR(e, ERR_USAGE, "--%s: '%s' is not a number such as 0.5", table[i][0], text);
+            return ERR(e, ERR_USAGE, "--%s: '%s' is not a number; examples: 0.5, 2", table[i][0],
+                       text);
         }
         json_setc(a, section(a, tree, table[i][1]), table[i][2], json_number(a, value));
     }
@@ -338,7 +339,7 @@ static int put_setting(struct arena *a, struct json *tree, const char *pair, str
             return ERR(e, ERR_USAGE, "--set: the key has more than %d parts", KEY_DEPTH_MAX);
         }
         if (key.len == 0) {
-            return ERR(e, ERR_USAGE, "--set: '%s' has an empty part in its key", pair);
+            return ERR(e, ERR_USAGE, "--set: the key of '%s' has an empty part", pair);
         }
         if (path.ptr == NULL) {
             json_set(a, at, key, value);
@@ -367,7 +368,7 @@ static int read_stdin(struct buf *text, struct err *e)
             struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
             (void)poll(&p, 1, -1);
         } else if (n < 0 && errno != EINTR) {
-            return ERR_SYS_AS(e, ERR_INPUT, "read the prompt from standard input");
+            return ERR_SYS_AS(e, ERR_INPUT, "cannot read the prompt from standard input");
         } else if (n > 0 && buf_append(text, str_n(chunk, (size_t)n), NULL) < 0) {
             return ERR(e, ERR_INPUT, "the prompt on standard input is larger than %d bytes",
                        STDIN_MAX);
@@ -379,7 +380,7 @@ static int read_stdin_prompt(struct arena *a, struct json *tree, struct err *e)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(STDIN_MAX);
     if (isatty(STDIN_FILENO)) {
-        return ERR(e, ERR_USAGE, "the prompt - is standard input, which is a terminal: pipe it in");
+        return ERR(e, ERR_USAGE, "--prompt -: standard input is a terminal; pipe the prompt in");
     }
     int r = read_stdin(&text, e);
     if (r == 0) {
@@ -403,7 +404,7 @@ static int put_prompt(struct arena *a, struct json *tree, const struct options *
     } else if (task != NULL && task[0] == '\0') {
         return ERR(e, ERR_USAGE, "the goal is empty");
     } else if (task != NULL && file != NULL) {
-        return ERR(e, ERR_USAGE, "a goal and --prompt say the same thing twice: give one of them");
+        return ERR(e, ERR_USAGE, "a goal and --prompt cannot be used together");
     } else if (task != NULL) {
         json_setc(a, section(a, tree, "prompt"), "text", json_cstr(a, task));
     }
@@ -457,7 +458,7 @@ int request_adapter_dirs(struct arena *a, const struct options *opt, const char 
     }
     for (size_t i = 0; i < n; i++) {
         if (!file_is_dir(AT_FDCWD, given[i])) {
-            return ERR(e, ERR_INPUT, "--adapter-dir: there is no directory '%s'", given[i]);
+            return ERR(e, ERR_INPUT, "--adapter-dir: '%s' is not a directory", given[i]);
         }
         dirs[len++] = given[i];
     }

@@ -14,6 +14,6 @@ const char *turn_file(struct arena *a, int64_t turn, const char *suffix)
 
 int turn_missing(struct cli *cli, const char *dir, int64_t turn, struct err *e)
 {
-    cli_hint(cli, "only a run with --savepoint turn keeps its turns, each when it has ended");
+    cli_hint(cli, "turns are recorded only with --savepoint turn, each when it ends");
     return ERR(e, ERR_INPUT, "'%s' has no turn %lld", dir, (long long)turn);
 }

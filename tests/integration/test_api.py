@@ -167,7 +167,7 @@ class Demo(Case):
         self.assertEqual(r.code, 0, r.stderr)
         text = r.stdout.decode()
         self.assertLess(text.index("not ok: 1900"), text.index("ok: 4 years"))
-        self.assertIn("1 call of the model, 412 tokens in, 173 out", text)
+        self.assertIn("1 model call, 412 tokens in, 173 out", text)
         self.assertFalse([n for n in set(os.listdir(self.env["TMPDIR"])) - before if n.startswith("cinch-demo")])
         place = self.path("demo")
         self.assertEqual(self.cinch("demo", place).code, 0)

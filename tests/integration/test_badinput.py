@@ -192,7 +192,7 @@ class BadInput(harness.Case):
 
     def test_goal_and_prompt(self):
         p = self.write("p.md", "x")
-        self.refuse(64, "goal", "--prompt", p, "--", self.agent, words=["twice"], record=False)
+        self.refuse(64, "goal", "--prompt", p, "--", self.agent, words=["a goal and --prompt cannot be used together"], record=False)
 
     def test_unknown_config_file_name(self):
         self.refuse(65, "--set", "files.settings.a=1", "--", self.agent, words=["settings"])

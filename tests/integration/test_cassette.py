@@ -196,7 +196,7 @@ class Command(Case):
     def test_bad_files(self):
         self.assert_failed(self.cinch("cassette", "show", self.write("x", "hello")), 65, "no zstd")
         self.assert_failed(self.cinch("cassette", "show", self.path("none")), 66, "none")
-        self.assert_failed(self.cinch("cassette", "shw", "x"), 64, "show, diff and redact")
+        self.assert_failed(self.cinch("cassette", "shw", "x"), 64, "use show, diff or redact")
         self.assert_failed(self.cinch("cassette", "diff", self.write("x", "")), 64, "two files")
         self.assert_failed(self.cinch("cassette", "redact", "-s", "NOPE", "a", "b"), 77, "NOPE")
 

@@ -520,7 +520,7 @@ class Errors(gateway.Case):
                             (["--upstream", "http://127.0.0.1:9", "--listen", "0.0.0.0:0"], "loopback"),
                             (["--upstream", "https://api.anthropic.com"], "ANTHROPIC_API_KEY"),
                             (["--upstream", "a=http://127.0.0.1:9", "--upstream", "b=http://127.0.0.1:8"],
-                             "no --route says which one"),
+                             "no --route selects one"),
                             (["--config", "none.yaml"], "none.yaml"),
                             (["--config", self.write("c.yaml", "gateway: {upstrem: x}\n")], "did you mean 'upstream'"),
                             (["--config", self.write("d.yaml", "name: x\n")], "no 'gateway'"),

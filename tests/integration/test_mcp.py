@@ -171,7 +171,7 @@ class Shim(Case):
     def test_no_address(self):
         done = self.cinch("mcp", env={"CINCH_MCP_URL": ""}, stdin=b"")
         self.assertEqual(done.code, 64)
-        self.assertIn("no server is named", done.stderr.decode())
+        self.assertIn("no server is given", done.stderr.decode())
 
 
 class Pins(Case):

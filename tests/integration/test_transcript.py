@@ -114,7 +114,7 @@ class Faults(Case):
         for options, check in ((("--only", "sequence", "--tool", "shout"), "causal_order"), (("--only", "envelope", "-a", "codex"), "adapter_label"),
                                (("--only", "causal_order", "-a", "codex", "--tool", "shout"), "adapter_label")):
             with self.subTest(options):
-                self.assert_failed(self.check(*options, self.r.output), 64, "--check " + check)
+                self.assert_failed(self.check(*options, self.r.output), 64, "add --only " + check)
         self.assertEqual(self.check("--only", "causal_order", "--tool", "shout", self.r.output).code, 0)
         self.assertEqual(self.check("--only", "causal_order", "--tool", "nosuch", self.r.output).code, 1)
         self.assertEqual(self.check("--only", "sequence", "--only", "adapter_label", "-a", "codex", self.r.output).code, 1)

@@ -308,7 +308,7 @@ class Apply(Base):
         os.unlink(os.path.join(self.workspace, "d", "b"))
         before = treeops.manifest(self.workspace)
         done = self.cinch("apply", r.output)
-        self.assert_failed(done, 1, "does not fit")
+        self.assert_failed(done, 1, "does not apply")
         self.assertEqual(treeops.manifest(self.workspace), before)
 
     def test_over_other_changes(self):

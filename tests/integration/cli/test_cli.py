@@ -23,7 +23,7 @@ class Help(harness.Case):
 
     def test_every_command_has_one_page(self):
         overview = self.cinch("help").stdout.decode()
-        main, others = overview.split("Commands:\n")[1].split("\n\n")[0].split("\n  and ")
+        main, others = overview.split("Commands:\n")[1].split("\n\n")[0].split("\n  also ")
         names = [line.split()[0] for line in main.splitlines()] + others.replace(",", "").split()
         self.assertIn("show", names)
         self.assertIn("version", names)

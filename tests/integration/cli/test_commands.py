@@ -49,7 +49,7 @@ class Show(harness.Case):
         self.assertNotIn("Problems", text)
 
     def test_no_run_directory(self):
-        self.assert_failed(self.cinch("show", self.workspace), 66, "is no run directory")
+        self.assert_failed(self.cinch("show", self.workspace), 66, "is not a run directory")
         self.assert_failed(self.cinch("show", self.path("nothing")), 66, "No such file")
         self.assert_failed(self.cinch("show"), 64, "DIR is missing")
 
@@ -60,8 +60,8 @@ class Adapters(harness.Case):
 
     def test_list(self):
         text = self.cinch("adapters").stdout.decode()
-        self.assertRegex(text, r"(?m)^adapter +title +driver +tried +here +detail$")
-        self.assertRegex(text, r"(?m)^command +Any program +oneshot +- +yes +takes the command after --$")
+        self.assertRegex(text, r"(?m)^adapter +title +driver +tested +installed +detail$")
+        self.assertRegex(text, r"(?m)^command +Any program +oneshot +- +yes +runs the command after --$")
         self.assertIn("command", self.cinch("adapters", "--format", "quiet").stdout.decode().split())
 
     def test_of_a_user(self):
@@ -95,7 +95,7 @@ class Adapters(harness.Case):
 
     def test_mistakes(self):
         self.assert_failed(self.cinch("adapters", "show", "comand"), 69, "comand", "command", "hint:")
-        self.assert_failed(self.cinch("adapters", "show"), 64, "NAME is missing")
+        self.assert_failed(self.cinch("adapters", "show"), 64, "'show' needs the NAME of an adapter")
         self.assert_failed(self.cinch("adapters", "list"), 64, "unknown action 'list'")
 
 
@@ -120,7 +120,7 @@ class Doctor(harness.Case):
                                 capture_output=True, timeout=harness.PATIENCE, check=False)
         lost = {c["check"]: c for c in json.loads(inside.stdout)["checks"]}
         self.assertEqual(lost["sandbox: files"]["state"], "fail", lost)
-        self.assertIn("lost: ", lost["sandbox: files"]["detail"])
+        self.assertIn("not enforced: ", lost["sandbox: files"]["detail"])
         self.assertEqual(inside.returncode, 69)
 
     def test_a_broken_helper(self):

@@ -110,7 +110,7 @@ static void test_usage_errors(void **state)
            "cinch: unknown command 'hepl'; did you mean help?\nhint: see 'cinch --help'\n");
     RUN(f, "Fix the tests");
     expect(f, 64, "",
-           "cinch: unknown command 'Fix the tests'\nhint: to run a goal: cinch run \"...\"\n");
+           "cinch: unknown command 'Fix the tests'\nhint: to run a goal: cinch run \"GOAL\"\n");
     RUN(f, "--bogus", "help");
     expect(f, 64, "", "cinch: unknown option '--bogus'\nhint: see 'cinch --help'\n");
     RUN(f, "help", "--mann");
@@ -118,7 +118,7 @@ static void test_usage_errors(void **state)
            "cinch: unknown option '--mann'; did you mean --man?\nhint: see 'cinch help --help'\n");
     RUN(f, "completion", "tcsh");
     expect(f, 64, "",
-           "cinch: no completion for shell 'tcsh'; there is bash, zsh and fish\n"
+           "cinch: no completion for shell 'tcsh'; use bash, zsh or fish\n"
            "hint: see 'cinch completion --help'\n");
     RUN(f, "completion");
     expect(f, 64, "", "cinch: SHELL is missing\nhint: see 'cinch completion --help'\n");

@@ -134,14 +134,14 @@ static void test_finished(void **state)
         "model      m1\n",
         "session    s-1\n",
         "started    2026-11-15T20:29:35.123Z, took 1m 23s\n",
-        "exit       124; the program was ended by signal 15 SIGTERM\n",
+        "exit       124; the program was killed by signal 15 SIGTERM\n",
         "output     stdout 10 B, stderr 0 B; lost: 2.0 KiB\n",
         "tokens     12,345 in, 67 out\n",
         "cost       $0.5000\n",
         "phases     admit 3 ms, execute 1m 22s\n",
         "\nArtifacts\n      3 B  diff.patch\n  missing  artifacts/a.txt\n",
         "\nWarnings\n  low disk\n",
-        "\nAnswer, last lines\n  two\n  three\n  four\n",
+        "\nFinal answer (last lines)\n  two\n  three\n  four\n",
     };
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         assert_line(f, lines[i]);
@@ -162,7 +162,7 @@ static void test_running(void **state)
     assert_int_equal(f->d.pid, getpid());
     assert_int_equal(f->d.problem_count, 0); /* the other files come at the end */
     assert_line(f, "status     running, phase execute, process ");
-    assert_line(f, ", for 0.");
+    assert_line(f, ", running for 0.");
     assert_line(f, "\nstdout.log\n  so far\n");
 }
 
@@ -174,7 +174,7 @@ static void test_abandoned(void **state)
         "\"boot_id\":\"00000000-0000-0000-0000-000000000000\"}");
     look(f);
     assert_int_equal(f->d.status, DIGEST_ABANDONED);
-    assert_line(f, "status     abandoned in phase execute: its process is gone\n");
+    assert_line(f, "status     abandoned in phase execute: the process no longer exists\n");
     assert_line(f, "'cinch recover'");
 }
 
@@ -215,7 +215,7 @@ static void test_damaged(void **state)
     look(f);
     assert_int_equal(f->d.status, DIGEST_FAILED);
     assert_line(f, "  manifest.json  damaged: line 1, column ");
-    assert_line(f, "  metrics.json   damaged: is no JSON object\n");
+    assert_line(f, "  metrics.json   damaged: not a JSON object\n");
     assert_line(f, "  result.json    is a symbolic link\n");
 }
 
@@ -231,7 +231,8 @@ static void test_strange_files(void **state)
     assert_int_equal(mkfifoat(f->fd, "result.json", 0600), 0);
     assert_int_equal(mkdirat(f->fd, "metrics.json", 0700), 0);
     look(f);
-    assert_line(f, "  metrics.json  is no regular file\n  result.json   is no regular file\n");
+    assert_line(f,
+                "  metrics.json  is not a regular file\n  result.json   is not a regular file\n");
 }
 
 /* Fields of wrong types are as good as missing ones. */
@@ -289,7 +290,7 @@ static void test_not_a_run(void **state)
 {
     struct fixture *f = *state;
     assert_int_equal(digest_read(&f->d, f->dir, f->arena, &f->e), -ERR_INPUT);
-    assert_non_null(strstr(f->e.msg, "is no run directory"));
+    assert_non_null(strstr(f->e.msg, "is not a run directory"));
     assert_int_equal(f->d.dir_fd, -1);
     assert_int_equal(digest_read(&f->d, "/nonexistent", f->arena, &f->e), -ERR_INPUT);
     assert_int_equal(digest_read(&f->d, "/etc/passwd", f->arena, &f->e), -ERR_INPUT);

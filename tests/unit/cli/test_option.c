@@ -241,7 +241,7 @@ static void test_refusals(void **state)
         { { "--no-tool" }, "unknown option '--no-tool'; did you mean --no-tools?" },
         { { "--secret-dor" }, "unknown option '--secret-dor'" },
         { { "--zzzzzzz" }, "unknown option '--zzzzzzz'" },
-        { { "--no-force" }, "unknown option '--no-force'; leave --force out instead" },
+        { { "--no-force" }, "unknown option '--no-force'; omit --force instead" },
         { { "-x" }, "unknown option '-x'" },
         { { "-fx" }, "unknown option '-x' in '-fx'" },
         { { "--timeout" }, "--timeout needs a value: TIME" },
@@ -249,7 +249,7 @@ static void test_refusals(void **state)
         { { "--timeout", "--", "x" }, "--timeout needs a value: TIME" },
         { { "--shape" }, "--shape needs a value: round|square" },
         { { "--name", "--force" },
-          "--name needs a value: NAME; if it really is '--force', write --name=--force" },
+          "--name needs a value: NAME; to use '--force' as the value, write --name=--force" },
         { { "--timeout=abc" }, "--timeout: 'abc' is not a duration; examples: 600, 90s, 10m" },
         { { "--timeout", "-5" }, "--timeout: '-5' is not a duration; examples: 600, 90s, 10m" },
         { { "--timeout=0" }, "--timeout: must be more than zero; examples: 600, 90s, 10m" },
@@ -265,7 +265,7 @@ static void test_refusals(void **state)
         { { "-f", "--force" }, "--force is given twice" },
         { { "--tools", "--no-tools" }, "--tools is given twice" },
         { { "a", "b" },
-          "unexpected argument 'b'; quote a text that has spaces, or put a command after --" },
+          "unexpected argument 'b'; quote text that contains spaces, or put a command after --" },
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         refuse(f, cases[i].argv, cases[i].message);
