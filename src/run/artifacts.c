@@ -177,6 +177,31 @@ static const char *clean_name(struct cleaning *c, int dir, const char *name, con
 
 static void clean_dir(struct cleaning *c, int dir, const char *path, int depth);
 
+/* A directory, whatever the agent did to its mode; it gets that back from the caller. */
+static int open_dir(int at, const char *name, struct stat *ret)
+{
+    int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    if (fstatat(at, name, ret, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(ret->st_mode)) {
+        return -1;
+    }
+    if ((ret->st_mode & S_IRWXU) != S_IRWXU) {
+        (void)!fchmodat(at, name, (ret->st_mode & 0777) | S_IRWXU, 0);
+    }
+    return openat(at, name, flags);
+}
+
+static void clean_subdir(struct cleaning *c, int at, const char *name, const char *path, int depth)
+{
+    struct stat st;
+    CLEANUP(fd) int dir = open_dir(at, name, &st);
+    if (dir < 0 || depth == DEPTH_MAX) {
+        withhold(c, at, name, path, "it cannot be searched for secrets");
+        return;
+    }
+    clean_dir(c, dir, arena_printf(c->arena, "%s/", path), depth + 1);
+    (void)fchmod(dir, st.st_mode & 0777);
+}
+
 static void clean_entry(struct cleaning *c, int dir, const char *name, const char *parent,
                         int depth)
 {
@@ -192,13 +217,7 @@ static void clean_entry(struct cleaning *c, int dir, const char *name, const cha
     } else if (S_ISLNK(st.st_mode)) {
         clean_link(c, dir, name, path);
     } else if (S_ISDIR(st.st_mode)) {
-        int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-        CLEANUP(fd) int inner = openat(dir, name, flags);
-        if (inner < 0 || depth == DEPTH_MAX) {
-            withhold(c, dir, name, path, "it cannot be searched for secrets");
-        } else {
-            clean_dir(c, inner, arena_printf(c->arena, "%s/", path), depth + 1);
-        }
+        clean_subdir(c, dir, name, path, depth);
     }
 }
 
@@ -228,15 +247,16 @@ void output_clean_artifacts(struct run *run)
     if (redactor_longest(run->redactor) == 0) {
         return;
     }
-    CLEANUP(fd)
-    int artifacts = openat(run->record.dir.dir_fd, "artifacts",
-                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
     CLEANUP(arena) struct arena *a = arena_new();
+    CLEANUP(fd) int artifacts = open_dir(run->record.dir.dir_fd, "artifacts", &st);
     struct cleaning c = { .run = run, .arena = a };
-    if (artifacts < 0) {
-        return;
+    if (artifacts >= 0) {
+        clean_dir(&c, artifacts, "", 0);
+    } else if (file_exists(run->record.dir.dir_fd, "artifacts")) {
+        withhold(&c, run->record.dir.dir_fd, "artifacts", "artifacts",
+                 "it cannot be searched for secrets");
     }
-    clean_dir(&c, artifacts, "", 0);
     if (c.redacted > NAMED_MAX || c.withheld > NAMED_MAX) {
         run_warn(run, "secrets were found in more artifacts: %zu redacted, %zu withheld in total",
                  c.redacted, c.withheld);

@@ -255,6 +255,29 @@ put("report.bin", b"\\0" + S.encode())
             self.warned(r, f"'{name}'", "withheld")
         self.warned(r, "'text.txt'", "secrets were taken out")
 
+    def test_modes_that_hide_a_file(self):
+        """As an ordinary user, whom modes keep out."""
+        os.chmod(self.dir, 0o777)
+        os.chmod(self.workspace, 0o777)
+        os.chmod(self.env["HOME"], 0o777)
+        script = self.write("hide.sh", '''cd "$CINCH_ARTIFACTS_DIR"
+echo "k $S" > zero; printf "\\0$S" > binary; chmod 0 zero binary
+for d in 0 500 100 400; do mkdir d$d d$d/sub; echo "$S" > d$d/sub/x; echo "$S" > d$d/x; chmod $d d$d/sub d$d; done
+chmod "$1" .''')
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        for mode in ("700", "500", "0"):
+            output = self.new_output()
+            line = self.command_line(["--secret", "S", "--read", script, "--", "sh", script, mode], output)
+            done = subprocess.run(nobody + line, env={**self.env, "S": SECRET}, capture_output=True,
+                                  timeout=harness.PATIENCE)
+            if done.returncode == 126:
+                self.skipTest("another user cannot execute cinch here")
+            r = harness.Result(done.returncode, done.stdout, done.stderr, output)
+            self.assertEqual(r.reason, "success", r.stderr)
+            self.assert_not_in_tree(SECRET.encode(), r.output)
+            self.warned(r, "'binary'", "withheld")
+            self.assertEqual(r.bytes("artifacts", "d500", "sub", "x"), b"[REDACTED:S]\n")
+
     def test_a_required_one_that_is_withheld_is_a_failure(self):
         r = self.agent(self.SCRIPT, "--set", 'output.artifacts=[{"path": "report.bin"}]')
         self.assert_clean(r)
