@@ -103,7 +103,8 @@ static int apply_nested(struct job *j, bool check, struct apply_result *ret, str
             break;
         }
         if (patch[0] == '\0' || strchr(patch, '/') != NULL) {
-            r = ERR(e, ERR_INPUT, "the record has an invalid patch name '%s' for '%s'", patch, path);
+            r = ERR(e, ERR_INPUT, "the record has an invalid patch name '%s' for '%s'", patch,
+                    path);
             break;
         }
         r = apply_one(j, arena_printf(j->cli->arena, "%s/%s", j->target, path),
