@@ -421,11 +421,6 @@ class Gemini(GeminiLike):
             with self.subTest(adapter):
                 self.check(adapter, "SKILL-OF-THE-PROJECT")
 
-    def test_a_trusted_project(self):
-        self.write("ws/.gemini/settings.json", json.dumps({"context": {"fileName": ["PLANTED.md"]}}))
-        self.write("ws/PLANTED.md", "PLANTED-CONTEXT\n")
-        self.assert_asked(self.agent([SAY], "--trust-project"), "PLANTED-CONTEXT")
-
 
 class Qwen(GeminiLike):
     program = adapter = "qwen"
