@@ -14,9 +14,9 @@
 #include "sandbox/compose.h"
 
 static const char *const remedies[] = {
-    [SANDBOX_FILES] = "allow user namespaces and overlays (kernel.unprivileged_userns_clone=1, "
-                      "kernel.apparmor_restrict_unprivileged_userns=0), use Linux 5.12 or newer, "
-                      "or start cinch as root",
+    [SANDBOX_FILES] = ("allow user namespaces and overlays (kernel.unprivileged_userns_clone=1, "
+                       "kernel.apparmor_restrict_unprivileged_userns=0), use Linux 5.12 or newer, "
+                       "or start cinch as root"),
     [SANDBOX_IDENTITY] = "put the workspace on a file system with idmapped mounts (ext4, xfs, "
                          "btrfs, tmpfs), or start cinch as an ordinary user",
     [SANDBOX_PROCESSES] = "allow pid namespaces; inside a container, an unmasked /proc",
