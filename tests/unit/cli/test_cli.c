@@ -126,8 +126,8 @@ static void test_usage_errors(void **state)
     assert_int_equal(f->status, 64);
     RUN(f, "-q", "version", "--format=json");
     expect(f, 64, "",
-           "{\"error\":{\"code\":\"usage\",\"message\":\"--quiet and --format json exclude each "
-           "other\",\"exit\":64,\"hint\":\"see 'cinch version --help'\"}}\n");
+           "{\"error\":{\"code\":\"usage\",\"message\":\"--quiet and --format json cannot be used "
+           "together\",\"exit\":64,\"hint\":\"see 'cinch version --help'\"}}\n");
     RUN(f, "--format=text", "version", "--format=text");
     expect(f, 64, "", "cinch: --format is given twice\nhint: see 'cinch version --help'\n");
 }
