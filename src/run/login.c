@@ -66,6 +66,49 @@ struct json *login_read(struct arena *a, struct str text)
     return json_is(tree, JSON_OBJECT) ? tree : NULL;
 }
 
+/* --- renewed --- */
+
+static bool is_scalar(const struct json *v)
+{
+    return v != NULL && !json_is(v, JSON_OBJECT) && !json_is(v, JSON_ARRAY);
+}
+
+/* As the scopes of a token. */
+static bool is_list_of_scalars(const struct json *v)
+{
+    bool good = json_is(v, JSON_ARRAY);
+    for (size_t i = 0; good && i < json_len(v); i++) {
+        good = is_scalar(json_item(v, i));
+    }
+    return good;
+}
+
+/* The limits of login_read() bound the recursion. */
+static bool fits(const struct json *before, const struct json *after)
+{
+    if (!json_is(after, JSON_OBJECT)) {
+        return is_scalar(before) ? is_scalar(after)
+                                 : json_is(before, JSON_ARRAY) && is_list_of_scalars(after);
+    }
+    bool good = json_is(before, JSON_OBJECT);
+    for (size_t i = 0; good && i < json_len(after); i++) {
+        const struct json_member *m = &after->object.members[i];
+        good = !str_has_nul(m->key) && fits(json_get(before, m->key.ptr), m->value);
+    }
+    return good;
+}
+
+bool login_renews(struct arena *a, struct str before, struct str after)
+{
+    struct json *old, *new;
+    if (before.len > LOGIN_MAX || after.len > LOGIN_MAX) {
+        return false;
+    }
+    return json_parse(a, before, &limits, &old, NULL) == 0 &&
+           json_parse(a, after, &limits, &new, NULL) == 0 && json_is(new, JSON_OBJECT) &&
+           fits(old, new);
+}
+
 /* --- when it ends --- */
 
 /* Base64 as the web has it: another alphabet, no padding. */

@@ -58,15 +58,24 @@ int shared_home_open(struct run *run, const char **ret, struct err *e)
 
 /* --- what outlives the run --- */
 
-/* A login is renewed by the harness. Only where the user has one, and only by one of its kind. */
+/* A login is renewed by the harness. Only where the user has one, and only by one of its kind: the
+ * agent could write anything, and the user's own harness will obey it outside the sandbox. */
 static int write_login(struct run *run, const struct profile_login *l, int layer, int home,
                        struct err *e)
 {
     CLEANUP(arena) struct arena *a = arena_new();
+    CLEANUP(buf) struct buf before = BUF_INIT(LOGIN_MAX);
     CLEANUP(buf) struct buf text = BUF_INIT(LOGIN_MAX);
     CLEANUP(fd) int fd = file_open_below(layer, str_of(l->file));
-    if (fd < 0 || !file_exists(home, l->file) ||
+    if (fd < 0 || !file_exists(home, l->file)) {
+        return 0;
+    }
+    if (file_read(home, l->file, LOGIN_MAX, &before, NULL) < 0 ||
         file_read_fd(fd, l->file, LOGIN_MAX, &text, NULL) < 0) {
+        run_warn(run, "'%s' of the shared home was changed and cannot be read: not kept", l->file);
+        return 0;
+    }
+    if (str_eq(buf_str(&before), buf_str(&text))) {
         return 0;
     }
     const struct json *tree = login_read(a, buf_str(&text));
@@ -76,6 +85,13 @@ static int write_login(struct run *run, const struct profile_login *l, int layer
                  l->file);
         return 0;
     }
+    if (!login_renews(a, buf_str(&before), buf_str(&text))) {
+        run_warn(run,
+                 "'%s' of the shared home was changed in more than the values of a login: not kept",
+                 l->file);
+        return 0;
+    }
+    run_warn(run, "the agent renewed the login in '%s' of the shared home", l->file);
     return file_write_atomic(home, l->file, buf_str(&text), 0600, e);
 }
 

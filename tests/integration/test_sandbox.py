@@ -689,6 +689,24 @@ auth:
         self.assertFalse(os.path.exists(os.path.join(self.home, ".talker/login.json")))
         self.assertEqual(self.content(".talker/sessions/p/before.jsonl"), "one\ntwo\n")
 
+    def test_a_login_gets_other_values_and_nothing_else(self):
+        """The user's own harness would obey variables and addresses that are added."""
+        self.put("my/talker.yaml", self.PROFILE + "    - {file: .talker/.env, has: /KEY}\n")
+        options = ["--adapter-dir", self.path("my"), "--adapter", "talker"]
+        old = {".talker/login.json": '{"token": "old-token-1234567890", "scopes": ["a"]}', ".talker/.env": "KEY=old-key-1234567890\n"}
+        for name, text in old.items():
+            self.put_home(name, text, 0o600)
+        for name, text in ((".talker/login.json", '{"token": "new-token-1234567890", "base_url": "http://127.0.0.1:9"}'),
+                           (".talker/login.json", '{"token": "new-token-1234567890", "scopes": [{"command": "id"}]}'),
+                           (".talker/.env", "KEY=old-key-1234567890\nNODE_OPTIONS=--require=/tmp/planted.js\n"),
+                           (".talker/.env", "KEY=new-key-1234567890\n")):
+            r = self.sh(f"echo '{text}' > ~/{name}", *options)
+            self.assertEqual(r.reason, "success", r.stderr)
+            self.assertEqual({name: self.content(name) for name in old}, old)
+            self.assertIn(f"'{name}' of the shared home was changed in more than the values", json.dumps(r.manifest["warnings"]))
+        r = self.sh("touch ~/.talker/login.json ~/.talker/.env", *options)
+        self.assertEqual(r.manifest["warnings"], [])
+
     def test_without_overlays_it_is_refused(self):
         r = self.sh("echo x > ~/x", "--home", "shared", without="overlay")
         self.assertEqual((r.code, r.reason), (69, "unavailable"), r.stderr)

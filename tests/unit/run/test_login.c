@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of logins: both forms, when they end, what is secret in them.
+ * Files of logins: both forms, when they end, what renews them, what is secret in them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,12 +89,40 @@ static void test_secrets(void **state)
     assert_string_equal(found.ptr, "12345678|a-long-text-without-spaces|");
 }
 
+static void test_renewed(void **state)
+{
+    static const struct {
+        const char *before, *after;
+        bool renews;
+    } cases[] = {
+        { "{\"a\":{\"t\":\"1\",\"e\":1,\"s\":[\"x\"]}}", "{\"a\":{\"t\":\"2\",\"e\":2,\"s\":[\"y\",\"z\"]}}",
+          true },
+        { "{\"key\":null,\"t\":\"1\"}", "{\"t\":\"2\",\"key\":\"k\"}", true },
+        { "{\"a\":{\"t\":\"1\"},\"b\":1}", "{\"a\":{\"t\":\"2\"}}", true },
+        { "{\"t\":\"1\"}", "{\"t\":\"2\",\"url\":\"http://x\"}", false },
+        { "{\"a\":{\"t\":\"1\"}}", "{\"a\":{\"t\":\"2\",\"url\":\"x\"}}", false },
+        { "{\"t\":\"1\"}", "{\"t\":{\"url\":\"x\"}}", false },
+        { "{\"t\":\"1\"}", "{\"t\":[\"x\"]}", false },
+        { "{\"s\":[\"1\"]}", "{\"s\":[{\"url\":\"x\"}]}", false },
+        { "{\"t\":\"1\"}", "{\"t\\u0000x\":\"2\"}", false },
+        { "{\"t\":\"1\"}", "[]", false },
+        { "{\"t\":\"1\"}", "T=1", false },
+        { "T=1", "{\"T\":\"1\"}", false },
+        { "KEY=1", "KEY=2", false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(login_renews(*state, str_of(cases[i].before), str_of(cases[i].after)),
+                         cases[i].renews);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_forms, begin, end),
         cmocka_unit_test_setup_teardown(test_ends, begin, end),
         cmocka_unit_test_setup_teardown(test_secrets, begin, end),
+        cmocka_unit_test_setup_teardown(test_renewed, begin, end),
     };
     return cmocka_run_group_tests_name("login", tests, NULL, NULL);
 }
