@@ -27,12 +27,13 @@ const char *image_workspace(const struct run *run)
 
 /* --- what it sees --- */
 
-/* Who can reach it: a task that grants hundreds of paths. */
-enum { MOUNTS_MAX = 200 };
+/* More than workspace_pins.c and a long list of grants make. */
+enum { MOUNTS_MAX = CONTAINER_MOUNTS_MAX };
 
 struct mounts {
     struct container_mount *list;
     size_t n;
+    bool too_many;
 };
 
 /* An engine refuses a place that is taken; the first who comes has it. */
@@ -45,6 +46,8 @@ static void add(struct mounts *m, const char *from, const char *to, bool write)
     }
     if (m->n < MOUNTS_MAX) {
         m->list[m->n++] = (struct container_mount) { from, to, write };
+    } else {
+        m->too_many = true;
     }
 }
 
@@ -57,20 +60,48 @@ static void add_paths(struct mounts *m, const char *const *paths, bool write)
     }
 }
 
-/* Git outside shall never run what was planted inside. */
-static void protect_git(struct run *run, struct mounts *m)
+/* A file or directory of the workspace onto itself, which also keeps it from being moved away. */
+static void pin(struct run *run, struct mounts *m, const char *name, bool write)
 {
-    static const char *const names[] = {
-        ".git/hooks",     ".git/config",          ".git/config.worktree",
-        ".git/commondir", ".git/info/attributes", ".git/objects/info/alternates",
+    const char *from = arena_printf(run->arena, "%s/%s", workspace_dir(run->workspace), name);
+    struct stat st;
+    if (lstat(from, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))) {
+        add(m, from, arena_printf(run->arena, IMAGE_WORKSPACE "/%s", name), write);
+    }
+}
+
+/* Git outside shall never run what was planted inside: as draft_protect() does it for a sandbox.
+ * Directories that contain a pinned file could be moved away with it, so they are mounts, too. */
+static void protect_git_dir(struct run *run, struct mounts *m, const char *git_dir, bool write)
+{
+    static const char *const held[] = { "modules", "worktrees", "info", "objects", "objects/info" };
+    static const char *const pinned[] = {
+        "hooks",     "config",          "config.worktree",
+        "commondir", "info/attributes", "objects/info/alternates",
     };
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        const char *from =
-            arena_printf(run->arena, "%s/%s", workspace_dir(run->workspace), names[i]);
-        struct stat st;
-        if (lstat(from, &st) == 0 && !S_ISLNK(st.st_mode)) {
-            add(m, from, arena_printf(run->arena, IMAGE_WORKSPACE "/%s", names[i]), false);
-        }
+    struct stat st;
+    const char *path = arena_printf(run->arena, "%s/%s", workspace_dir(run->workspace), git_dir);
+    if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode)) {
+        pin(run, m, git_dir, false); /* a file that names the git directory */
+        return;
+    }
+    pin(run, m, git_dir, write);
+    for (size_t i = 0; i < ARRAY_LEN(held); i++) {
+        pin(run, m, arena_printf(run->arena, "%s/%s", git_dir, held[i]), write);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(pinned); i++) {
+        pin(run, m, arena_printf(run->arena, "%s/%s", git_dir, pinned[i]), false);
+    }
+}
+
+static void protect_git(struct run *run, struct mounts *m, bool write)
+{
+    const struct sandbox_view *v = workspace_view(run->workspace);
+    for (const char *const *i = v->git_dirs; i != NULL && *i != NULL; i++) {
+        protect_git_dir(run, m, *i, write);
+    }
+    for (const char *const *i = v->read_only; i != NULL && *i != NULL; i++) {
+        pin(run, m, *i, false);
     }
 }
 
@@ -80,7 +111,7 @@ static struct mounts mounts_of(struct run *run)
     bool write = run->settings.sandbox.mode != SANDBOX_MODE_READ_ONLY;
     struct mounts m = { .list = arena_array(run->arena, MOUNTS_MAX, sizeof *m.list) };
     add(&m, workspace_dir(run->workspace), IMAGE_WORKSPACE, write);
-    protect_git(run, &m);
+    protect_git(run, &m, write);
     add(&m, holon_input_dir(run), IMAGE_INPUT, false);
     add(&m, arena_printf(run->arena, "%s/" HOLON_OUTPUT, run->paths.home), IMAGE_OUTPUT, true);
     add_paths(&m, confine_own_write(run), true);
@@ -163,6 +194,10 @@ int image_start(struct run *run, struct err *e)
         return r;
     }
     struct mounts m = mounts_of(run);
+    if (m.too_many) {
+        return ERR(e, ERR_LIMIT, "a container with more than %d mounts: grant fewer paths",
+                   MOUNTS_MAX);
+    }
     struct container_opts o = {
         .engine = run->paths.program,
         .envp = engine_environment(run),

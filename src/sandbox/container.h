@@ -38,6 +38,9 @@ struct container;
 struct json;
 struct loop;
 
+/* Of one container. */
+enum { CONTAINER_MOUNTS_MAX = 1500 };
+
 struct container_mount {
     const char *from; /* outside, absolute */
     const char *to;   /* inside */

@@ -14,8 +14,8 @@
 #include "init/door.h"
 #include "sandbox/container_priv.h"
 
-/* Words of one command; far more than there are mounts in a run. */
-enum { WORDS_MAX = 512 };
+/* Words of one command: two for each mount, and far fewer than these for the rest. */
+enum { WORDS_MAX = 2 * CONTAINER_MOUNTS_MAX + 128 };
 /* An engine sets limits of its own choice, which fails where it may not raise them. Ours may be had
  * by everybody, and no container needs more. */
 enum { OPEN_FILES = 65536, PROCESSES = 16384 };

@@ -219,6 +219,20 @@ completion: {command: [test, -e, never], max_rounds: 1}
         self.assertIn(b"Read-only file system", r.bytes("stderr.log"))
         self.assertTrue(r.manifest["no_changes"])
 
+    def test_git_directories_cannot_be_replaced(self):
+        """Else git of the user would obey what was planted, in place and in a kept copy."""
+        for folder in ("ws", "ws/nested"):
+            os.makedirs(self.path(folder), exist_ok=True)
+            subprocess.run(["git", "init", "-q", self.path(folder)], check=True, env={**os.environ, **self.env})
+        for mode in ("in-place", "copy"):
+            for where in ("/holon/workspace", "/holon/workspace/nested"):
+                r = self.run_image("moves-git", "--workspace-mode", mode, "--env", f"GIT_DIR_OF={where}")
+                self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
+                out = r.bytes("stdout.log").decode()
+                self.assertIn("move: Device or resource busy", out, (mode, where))
+                self.assertIn("move info: Device or resource busy", out, (mode, where))
+        self.assertEqual(sorted(n for n in os.listdir(self.path("ws")) if n.startswith(".git")), [".git"])
+
     def test_output_does_not_pass_the_engine(self):
         r = self.run_image("large")
         self.assertEqual(r.reason, "success", r.stderr)

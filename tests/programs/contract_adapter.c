@@ -209,6 +209,11 @@ static void misbehave(const char *prompt, const char *key)
         ask_model();
     } else if (is("shows")) {
         show();
+    } else if (is("moves-git")) {
+        bool there = chdir(place("GIT_DIR_OF", "/holon/workspace")) == 0;
+        printf("move: %s\n", there && rename(".git", ".git.old") == 0 ? "done" : strerror(errno));
+        printf("move info: %s\n",
+               there && rename(".git/info", ".git/info.old") == 0 ? "done" : strerror(errno));
     } else if (is("stays")) {
         stay();
     } else if (is("dies")) {
