@@ -143,6 +143,14 @@ class Claude(ClaudeCase):
                                   lacks=["PLANTED-AGENT", "PLANTED-COMMAND", "planted-model", "mcp__evil"])
                 self.assertEqual(r.manifest["warnings"], [])
 
+    def test_git_that_it_calls_itself(self):
+        """It asks git for the state of the repository when it starts."""
+        self.write("ws/monitor.sh", "#!/bin/sh\n" + self.fires("monitor") + "\n", 0o755)
+        subprocess.run(["git", "init", "-q", "."], cwd=self.workspace, check=True)
+        subprocess.run(["git", "config", "core.fsmonitor", self.workspace + "/monitor.sh"], cwd=self.workspace, check=True)
+        for options, fired in ((("--trust-project",), ["fired-monitor"]), ((), [])):
+            self.assertEqual(self.fired(self.agent([SAY], *options)), fired)
+
     def test_a_subdirectorys_advice_comes_when_it_is_needed(self):
         self.plant()
         r = self.agent([SAY])
@@ -483,6 +491,31 @@ class Aider(Case):
         self.write("ws/.aider.model.settings.yml", "- name: openai/gpt-4o\n  edit_format: whole\n"
                    "  system_prompt_prefix: PLANTED-PREFIX\n")
         self.write("ws/PLANTED.md", "PLANTED-CONTEXT\n")
+
+    def plant_code(self):
+        """Code that Python would take from the workspace: a linter, and a pickle in the cache of aider's map."""
+        fire = f"open({self.workspace + '/fired-%s'!r}, 'w').write('x')"
+        self.write("ws/hello.py", "print(1)\n")
+        self.write("ws/flake8.py", fire % "linter" + "\n")
+        self.git("init", "-q", ".")
+        self.git("add", "-A")
+        self.git("-c", "user.name=u", "-c", "user.email=u@localhost", "commit", "-qm", "first")
+        python = os.path.join(os.path.dirname(self.real("aider")), "python3")
+        code = ("import sys\nfrom diskcache import Cache\n"
+                f"class Bomb:\n    def __reduce__(self):\n        return (eval, ({fire % 'pickle'!r},))\n"
+                "cache = Cache(sys.argv[1] + '/.aider.tags.cache.v4')\n"
+                "cache[sys.argv[1] + '/hello.py'] = Bomb()\ncache[sys.argv[1] + '/flake8.py'] = Bomb()\n")
+        subprocess.run([python, "-c", code, self.workspace], check=True)
+
+    def git(self, *words):
+        subprocess.run(["git", *words], cwd=self.workspace, check=True, stdout=subprocess.DEVNULL)
+
+    def test_no_code_of_the_workspace_is_loaded(self):
+        self.plant_code()
+        edit = "hello.py\n```python\n<<<<<<< SEARCH\nprint(1)\n=======\nprint(2)\n>>>>>>> REPLACE\n```\n"
+        r = self.agent([{"say": edit}, SAY, SAY], task="agent: {args: [hello.py]}\n")
+        self.assertIn("hello.py", self.changed(r))
+        self.assertEqual(self.fired(r), [])
 
     def test_nothing_is_obeyed_and_all_can_be_edited(self):
         self.plant()
