@@ -147,12 +147,24 @@ static bool is_obeyed(const char *dir, const char *file)
     char folder[PATH_MAX];
     struct stat above;
     struct stat own;
-    struct stat target; /* when it is a link */
     return path_join(dir, ".cinch", folder, sizeof folder, NULL) == 0 &&
-           lstat(folder, &above) == 0 && lstat(file, &own) == 0 && stat(file, &target) == 0 &&
-           ((file_owner_is_trusted(above.st_uid) && file_owner_is_trusted(own.st_uid) &&
-             file_owner_is_trusted(target.st_uid)) ||
+           lstat(folder, &above) == 0 && lstat(file, &own) == 0 &&
+           ((file_owner_is_trusted(above.st_uid) && file_owner_is_trusted(own.st_uid)) ||
             git_lists_as_safe(dir));
+}
+
+static bool is_link(const char *file)
+{
+    struct stat st;
+    return lstat(file, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* Messages about a file quote it: a link would show a file that the repository does not have. */
+static int refuse_link(const char *file, struct err *e)
+{
+    return ERR(e, ERR_CONFIG,
+               "'%s' is a symbolic link, which is not followed: replace it by the file itself",
+               file);
 }
 
 /* .cinch/config.yaml of the nearest directory, from the workspace upwards. */
@@ -166,7 +178,9 @@ static int add_project(struct gathering *g, const char *workspace)
                        strcmp(dir, "/") == 0 ? "" : dir);
         if (file_exists(AT_FDCWD, path)) {
             if (is_obeyed(dir, path)) {
-                return add_file(g, GROUP_PLACES, "project", path, settings_project_shape);
+                return is_link(path)
+                           ? refuse_link(path, g->e)
+                           : add_file(g, GROUP_PLACES, "project", path, settings_project_shape);
             }
             g->s->foreign_project = arena_dup(g->a, str_of(path));
         }

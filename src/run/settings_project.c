@@ -82,10 +82,22 @@ static int check_adapter(const struct json *adapter, const struct profile_list *
         json_at(file, adapter, at), STR_ARG(str_slice(name, 0, 80)));
 }
 
+/* A harness would read such a name as an option. */
+static int check_model(const struct json *model, const char *file, struct err *e)
+{
+    char at[JSON_AT_LEN];
+    if (!json_is(model, JSON_STRING) || !str_starts(model->string, STR("-"))) {
+        return 0;
+    }
+    return ERR(e, ERR_CONFIG, "%s: 'agent.model' must not begin with '-': '%.*s'",
+               json_at(file, model, at), STR_ARG(str_slice(model->string, 0, 80)));
+}
+
 int settings_check_project(const struct json *tree, const struct profile_list *profiles,
                            const char *file, struct err *e)
 {
+    const struct json *agent = json_get(tree, "agent");
     int r = check_keys(tree, "", settings_project_shape, settings_task_shape, file, e);
-    return r < 0 ? r
-                 : check_adapter(json_get(json_get(tree, "agent"), "adapter"), profiles, file, e);
+    r = r < 0 ? r : check_adapter(json_get(agent, "adapter"), profiles, file, e);
+    return r < 0 ? r : check_model(json_get(agent, "model"), file, e);
 }

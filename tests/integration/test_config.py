@@ -88,6 +88,19 @@ class ProjectFile(harness.Case):
                           ("completion: {command: [./evil.sh]}\n", "completion")):
             self.refused(text, f"'{key}'")
 
+    def test_is_no_link(self):
+        """A message about it would quote a file that the repository does not have."""
+        secret = self.write("secret.yaml", "root-of-all: x\n")
+        os.makedirs(self.path("ws", ".cinch"))
+        os.symlink(secret, self.path("ws", ".cinch", "config.yaml"))
+        r = self.run_cinch("fix it", cwd=self.workspace, valid=False)
+        self.assertEqual(r.code, 65, r.stderr)
+        self.assertIn("config.yaml' is a symbolic link", r.stderr.decode())
+        self.assertNotIn("root-of-all", r.stderr.decode())
+
+    def test_a_model_is_no_option(self):
+        self.refused("agent: {model: --yolo}\n", "'agent.model' must not begin with '-'")
+
     def test_adjusts_a_run(self):
         self.write("adapters/own.yaml", "name: own\nbinary: [sh]\nargv: ['{binary}', -c, 'echo model={model}']\n")
         self.write("ws/.cinch/config.yaml", "agent: {adapter: own, model: m1}\nlimits: {timeout: 77}\n")
