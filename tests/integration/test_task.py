@@ -6,6 +6,7 @@ the answer, and everything that is wrong with a task, told with its place before
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import textwrap
@@ -199,7 +200,9 @@ class Render(Task):
     def test_schema_for_editors_takes_what_we_take(self):
         self.task(WHOLE)
         with open(os.path.join(harness.ROOT, "docs", "task.md")) as f:
-            self.write("documented.yaml", f.read().split("```yaml\n")[1].split("```")[0])
+            blocks = re.findall("```yaml\n(.*?)```", f.read(), re.S)
+        self.assertEqual(len(blocks), 2)
+        documented = [self.write(f"documented{i}.yaml", block) for i, block in enumerate(blocks)]
         done = subprocess.run(["/usr/bin/python3", "-c", textwrap.dedent("""
             import json, sys, jsonschema, yaml
             schema = json.load(open(sys.argv[1]))
@@ -214,7 +217,7 @@ class Render(Task):
             for text in ('prompt: 5', 'sandbox: jail', 'limts: {}', 'tools: [{description: x}]', 'agent: {effort: huge}'):
                 assert not check.is_valid(yaml.safe_load(text)), text
             """), os.path.join(SCHEMAS, "task-file.schema.json"), self.path("task.yaml"),
-            self.path("documented.yaml"), os.path.join(harness.ROOT, "examples", "hello", "task.yaml"),
+            *documented, os.path.join(harness.ROOT, "examples", "hello", "task.yaml"),
             os.path.join(harness.ROOT, "examples", "review", "task.yaml")], capture_output=True, text=True)
         if "No module named" in done.stderr:
             self.skipTest("python3-yaml or python3-jsonschema is not installed")
