@@ -134,7 +134,7 @@ class Odd(Case):
         for mode in MODES:
             with self.subTest(mode=mode):
                 depth = 10000 if mode == "overlay" else 1000  # the disk is slow with so many directories
-                r = self.agent(f"echo y >> a; python3 {self.deep} {depth}", "--read", self.deep, "--workspace-mode", mode,
+                r = self.agent(f"echo y >> a; /usr/bin/python3 {self.deep} {depth}", "--read", self.deep, "--workspace-mode", mode,
                                "--keep-workspace", "keep")
                 left, files = self.left_out(r), self.applied(r)
                 self.assertEqual(len(left), 1, left)
