@@ -109,34 +109,55 @@ static const char *const *environment(struct checking *k, bool secrets)
     return list;
 }
 
+struct child {
+    struct loop *loop;
+    struct proc *proc;
+    bool done;
+};
+
 static void on_done(void *arg, const struct proc_result *r)
 {
+    struct child *c = arg;
     (void)r;
-    loop_stop(arg);
+    c->done = true;
+    loop_stop(c->loop);
 }
 
-/* Runs `cinch run` to its end, or until the loop is stopped by who hears signals. */
+/* A child that is still ending would write into a directory that the caller removes. A further
+ * signal stops the loop as well; it does not end the wait. */
+static void kill_child(struct child *c)
+{
+    if (!c->done) {
+        proc_kill(c->proc);
+    }
+    while (!c->done) { /* proc gives up by itself where nothing can be killed */
+        loop_run(c->loop);
+    }
+}
+
+/* Runs `cinch run` to its end, or until a signal handler stops the loop. */
 static int run_on(const struct contract_watch *w, const char *const *argv, const char *const *envp,
                   nsec patience, struct err *e)
 {
-    struct proc *p = NULL;
+    struct child c = { .loop = w->loop };
     struct proc_opts o = { .path = argv[0],
                            .argv = argv,
                            .envp = envp,
                            .deadline = clock_now() + patience,
-                           .port = { .on_done = on_done, .arg = w->loop } };
-    int r = proc_start(w->loop, &o, &p, e);
+                           .port = { .on_done = on_done, .arg = &c } };
+    int r = proc_start(w->loop, &o, &c.proc, e);
     if (r == 0) {
         loop_run(w->loop);
-        const struct proc_result *done = proc_result(p);
+        const struct proc_result *done = proc_result(c.proc);
         if (*w->interrupted) {
+            kill_child(&c);
             r = ERR(e, ERR_CANCELLED, "interrupted");
         } else if (done->error.code != ERR_OK && !done->started) {
             *e = done->error;
             r = -(int)e->code;
         }
     }
-    (void)proc_free(p);
+    (void)proc_free(c.proc);
     return r;
 }
 
