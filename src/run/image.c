@@ -75,10 +75,6 @@ static void pin(struct run *run, struct mounts *m, const char *name, bool write)
 static void protect_git_dir(struct run *run, struct mounts *m, const char *git_dir, bool write)
 {
     static const char *const held[] = { "modules", "worktrees", "info", "objects", "objects/info" };
-    static const char *const pinned[] = {
-        "hooks",     "config",          "config.worktree",
-        "commondir", "info/attributes", "objects/info/alternates",
-    };
     struct stat st;
     const char *path = arena_printf(run->arena, "%s/%s", workspace_dir(run->workspace), git_dir);
     if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode)) {
@@ -89,8 +85,8 @@ static void protect_git_dir(struct run *run, struct mounts *m, const char *git_d
     for (size_t i = 0; i < ARRAY_LEN(held); i++) {
         pin(run, m, arena_printf(run->arena, "%s/%s", git_dir, held[i]), write);
     }
-    for (size_t i = 0; i < ARRAY_LEN(pinned); i++) {
-        pin(run, m, arena_printf(run->arena, "%s/%s", git_dir, pinned[i]), false);
+    for (size_t i = 0; sandbox_git_parts[i] != NULL; i++) {
+        pin(run, m, arena_printf(run->arena, "%s/%s", git_dir, sandbox_git_parts[i]), false);
     }
 }
 

@@ -13,10 +13,9 @@
 #include "base/arena.h"
 #include "sandbox/compose_priv.h"
 
-/* Files and directories of a git directory that decide what git executes, or where it looks for
- * that. */
-static const char *const git_parts[] = {
+const char *const sandbox_git_parts[] = {
     "hooks", "config", "config.worktree", "commondir", "info/attributes", "objects/info/alternates",
+    NULL,
 };
 
 static void draft_namespaces(struct draft *d)
@@ -172,8 +171,8 @@ static void protect_git_dir(struct draft *d, const char *git_dir)
         hold(d, git_dir);
         hold_if_there(d, git_dir, "modules");
         hold_if_there(d, git_dir, "worktrees");
-        for (size_t i = 0; i < ARRAY_LEN(git_parts); i++) {
-            protect_part(d, git_dir, git_parts[i]);
+        for (size_t i = 0; sandbox_git_parts[i] != NULL; i++) {
+            protect_part(d, git_dir, sandbox_git_parts[i]);
         }
     }
 }

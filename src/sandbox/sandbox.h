@@ -90,6 +90,10 @@ struct sandbox_view {
     const char *scratch;          /* layers of transactions that shall be on disk; NULL: none */
 };
 
+/* Files and directories of a git directory that decide what git executes, or where it looks for
+ * that; NULL-terminated. An agent may not change them, in a sandbox or in a container. */
+extern const char *const sandbox_git_parts[];
+
 /* What was asked for, and what came of it. */
 struct sandbox_loss {
     enum sandbox_guarantee what;

@@ -68,8 +68,8 @@ class Replaced(Box):
         self.assertIn("-old", patch)
 
     def replace(self):
-        self.write("bin/stub", "#!/bin/sh\nexit 9\n", 0o755)
-        os.rename(self.path("bin", "stub"), self.helper)
+        self.write("bin/another", "#!/bin/sh\nexit 9\n", 0o755)
+        os.rename(self.path("bin", "another"), self.helper)
 
     def test_replaced(self):
         self.run_and(self.replace)
