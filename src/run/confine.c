@@ -430,13 +430,14 @@ static int show(struct run *run, struct err *e)
         c->view.path = c->view.bind = run->settings.workspace;
     }
     c->policy.home = home_of(run);
+    const char *const *masked = NULL;
     int r = shared_home_open(run, &c->policy.home_layer, e);
+    r = r < 0 ? r : project_masked(run, &masked, e);
     if (r < 0) {
         return r;
     }
     c->policy.allow_setgid = writes_in_private(run);
-    c->policy.deny =
-        joined(run, paths_of(run, run->settings.sandbox.deny, NULL), project_masked(run));
+    c->policy.deny = joined(run, paths_of(run, run->settings.sandbox.deny, NULL), masked);
     struct sandbox_opts opts = {
         .policy = &c->policy,
         .view = &c->view,

@@ -39,7 +39,8 @@ int project_prose(struct run *run, struct err *e) MUST_USE;
 bool project_hides(const struct run *run);
 int project_hide(struct run *run, struct err *e) MUST_USE;
 void project_reveal(struct run *run, bool over);
-/* The same as paths of the workspace for the sandbox to cover; NULL-terminated. */
-const char *const *project_masked(struct run *run);
+/* The same as paths of the workspace for the sandbox to cover; NULL-terminated. ERR_DENIED where
+ * they are too many. */
+int project_masked(struct run *run, const char *const **ret, struct err *e) MUST_USE;
 /* Absolute paths below the run's home that the agent may read and not write; NULL-terminated. */
 const char *const *project_locked(struct run *run);

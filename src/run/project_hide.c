@@ -181,22 +181,20 @@ void project_reveal(struct run *run, bool over)
     }
 }
 
-const char *const *project_masked(struct run *run)
+int project_masked(struct run *run, const char *const **ret, struct err *e)
 {
     const char *workspace = run->settings.workspace;
     struct json *list = NULL;
-    struct err ignored; /* beyond the limit all that were found are covered */
     const char **paths = arena_array(run->arena, HIDDEN_MAX + 1, sizeof *paths);
     bool wanted = is_in_place(run) && has_patterns(run);
     CLEANUP(fd)
     int root = wanted ? open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (root >= 0) {
-        (void)!find_files(run, root, &list, &ignored);
-    }
+    int r = root < 0 ? 0 : find_files(run, root, &list, e);
     for (size_t i = 0; i < json_len(list); i++) {
         const char *path = list->object.members[i].key.ptr;
         bool at_root = path[0] == '.' && path[1] == '/';
         paths[i] = arena_printf(run->arena, "%s/%s", workspace, at_root ? path + 2 : path);
     }
-    return paths;
+    *ret = (const char *const *)paths;
+    return r;
 }

@@ -602,10 +602,11 @@ class Hidden(harness.Case):
     def test_too_many(self):
         for n in range(300):
             self.write(f"ws/.agent/{n}.conf", "x")
-        r = self.hider("true")
-        self.assertIn("--trust-project", r.result["error"])
-        self.assertNotEqual(r.code, 0)
-        self.assertEqual(r.events("process.spawned"), [])
+        for options in ((), ("--workspace-mode", "in-place")):
+            r = self.hider("true", *options)
+            self.assertIn("--trust-project", r.result["error"])
+            self.assertNotEqual(r.code, 0)
+            self.assertEqual(r.events("process.spawned"), [])
 
 
 @unittest.skipUnless(os.geteuid() == 0, "needs root to become somebody else")
