@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "tools/session.h"
+#include "record/session.h"
 
 enum { OPERATIONS = 2000, ROUNDS = 7 };
 

@@ -17,9 +17,9 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "gateway/cassette_upstream.h"
-#include "gateway/script.h"
 #include "llm/codec.h"
+#include "replay/cassette_upstream.h"
+#include "replay/script.h"
 
 enum { PIECES = 50 };
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/schema.h"
+#include "data/schema.h"
 
 enum { FILE_MAX = 256 << 20, ROUNDS = 20 };
 

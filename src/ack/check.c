@@ -9,8 +9,8 @@
 
 #include "ack/check_priv.h"
 #include "base/file.h"
-#include "base/shape.h"
-#include "record/oracle.h"
+#include "data/shape.h"
+#include "validate/oracle.h"
 
 enum { FILE_MAX = 64 << 20, ALTERNATIVES_MAX = 64 << 10 };
 

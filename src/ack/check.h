@@ -11,7 +11,7 @@
  *   event: {name, where, count, each}      events.jsonl; `where` and `each` are {POINTER: MATCHER}
  *   entry: {type, source, where, count, each}    the transcript
  *   order: [{type, where} …]               the first entries that fit come in this order
- *   transcript: [NAME …]                   checks of the transcript oracle (record/oracle.h)
+ *   transcript: [NAME …]                   checks of the transcript oracle (validate/oracle.h)
  *   request: {number | last | any | none | count, text, where}   what the model was asked
  *   patch: {has, lacks, contains, empty}   diff.patch; has and lacks are lists of paths
  *   session: {slice, count, any, each}     what tools remembered

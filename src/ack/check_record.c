@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ack/check_priv.h"
-#include "record/oracle.h"
+#include "validate/oracle.h"
 
 static bool is_text(const struct json *v, const char *key, const struct json *want)
 {

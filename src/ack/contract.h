@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checks of the file contract (run/contract_check.h) as scenarios: contract_manifest,
+ * The checks of the file contract (ack/contract_check.h) as scenarios: contract_manifest,
  * contract_probe and so on, of the tier `specific`. They are tried on adapters that are programs or
  * images of that contract, all by the same few runs, and each has a verdict like any scenario.
  *

@@ -2,7 +2,7 @@
  *
  * A few runs of an adapter, and what their records say about it.
  */
-#include "run/contract_check.h"
+#include "ack/contract_check.h"
 
 #include <fcntl.h>
 #include <fts.h>

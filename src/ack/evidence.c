@@ -8,7 +8,7 @@
 #include <fcntl.h>
 
 #include "base/file.h"
-#include "gateway/cassette.h"
+#include "replay/cassette.h"
 
 enum {
     RECORD_FILE_MAX = 256 << 20,

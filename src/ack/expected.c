@@ -8,8 +8,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/shape.h"
-#include "base/yaml.h"
+#include "data/shape.h"
+#include "data/yaml.h"
 
 enum { ENTRIES_MAX = 4096 };
 

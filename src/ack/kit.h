@@ -18,13 +18,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ack/contract_check.h"
 #include "ack/scenario.h"
 #include "ack/trial.h"
 #include "ack/verdict.h"
 #include "adapters/profile.h"
 #include "base/arena.h"
 #include "base/err.h"
-#include "run/contract_check.h"
 
 /* An adapter that was asked for. */
 struct kit_adapter {
@@ -51,7 +51,7 @@ struct kit_watcher {
 struct kit_engine {
     int (*start)(struct loop *l, const struct trial_opts *o, struct trial **ret, struct err *e);
     struct trial *(*free)(struct trial *t);
-    /* contract_check() of run/contract_check.h; may be NULL where no scenario is such a check. */
+    /* contract_check() of ack/contract_check.h; may be NULL where no scenario is such a check. */
     int (*contract)(struct arena *a, const struct contract_opts *o, struct contract_report *ret,
                     struct err *e);
 };

@@ -4,7 +4,7 @@
  */
 #include "ack/matcher.h"
 
-#include "base/regex.h"
+#include "data/regex.h"
 
 enum {
     SHOWN_MAX = 300,         /* bytes of a value in a sentence */

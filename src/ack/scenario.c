@@ -12,10 +12,10 @@
 #include "ack/check.h"
 #include "ack/stage.h"
 #include "base/file.h"
-#include "base/shape.h"
-#include "base/yaml.h"
-#include "gateway/script.h"
-#include "run/settings.h"
+#include "config/settings.h"
+#include "data/shape.h"
+#include "data/yaml.h"
+#include "replay/script.h"
 
 enum {
     SCENARIOS_MAX = 1024,

@@ -6,8 +6,8 @@
 #include "adapters/profile.h"
 
 #include "adapters/expand.h"
-#include "base/shape.h"
-#include "base/yaml.h"
+#include "data/shape.h"
+#include "data/yaml.h"
 
 /* A profile is written by hand; nobody needs a larger one. */
 static const struct json_limits limits = { .max_bytes = 1 << 20,

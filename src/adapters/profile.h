@@ -32,7 +32,7 @@ enum home_kind {
     HOME_SHARED, /* HOME is the caller's; a trust entry is registered where the harness needs one */
 };
 
-/* In which dialect the harness takes the schema of an answer (base/schema_convert.h). */
+/* In which dialect the harness takes the schema of an answer (llm/schema_convert.h). */
 enum schema_form {
     SCHEMA_FORM_PLAIN,   /* as its author wrote it */
     SCHEMA_FORM_WRAPPED, /* an object at the root */
@@ -78,8 +78,8 @@ struct profile_gateway {
     const char *key;      /* variable of cinch's own environment with the credential for it */
     struct json *env;     /* variables for the child, values with placeholders */
     struct json *files;   /* by name of a file: merged over the settings', with placeholders */
-    struct json *tools;   /* what native.… of a script means here, see gateway/script.h */
-    struct json *volatile_fields; /* that differ from run to run, see gateway/cassette.h */
+    struct json *tools;   /* what native.… of a script means here, see replay/script.h */
+    struct json *volatile_fields; /* that differ from run to run, see replay/cassette.h */
 };
 
 /* A login of the user's with the harness: where it is, and what it is good for. */

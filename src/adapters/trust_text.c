@@ -7,7 +7,7 @@
 
 #include "adapters/trust_priv.h"
 #include "base/file.h"
-#include "base/toml.h"
+#include "data/toml.h"
 
 enum { PATH_KEYS = 3 };
 

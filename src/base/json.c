@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json_priv.h"
+#include "base/json_reader.h"
 
 /* Up to this many members, comparing each with each is faster than sorting. */
 enum { FEW_MEMBERS = 16 };

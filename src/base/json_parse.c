@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <yyjson.h>
 
-#include "base/json_priv.h"
+#include "base/json_reader.h"
 
 /* A walk over the text that knows where it is. Columns count characters, not bytes, as editors do.
  */

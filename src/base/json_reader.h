@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the readers and the writer of struct json share behind json.h. Private to base.
+ * For modules that read struct json from another format or write it: limits, members, duplicates,
+ * numbers and names in messages.
  */
 #pragma once
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/json_priv.h"
+#include "base/json_reader.h"
 
 /* --- strings --- */
 

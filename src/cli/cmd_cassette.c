@@ -10,8 +10,8 @@
 #include "cli/command.h"
 #include "cli/table.h"
 #include "cli/text.h"
-#include "gateway/cassette.h"
 #include "record/redact.h"
+#include "replay/cassette.h"
 
 static const char *const actions[] = { "show", "diff", "redact", NULL };
 

@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/request.h"
 #include "cli/table.h"
-#include "run/secrets.h"
+#include "config/secrets.h"
 
 static void print_tree(struct cli *cli, const struct json *tree)
 {

@@ -7,16 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "adapters/mcp_link.h"
-#include "adapters/mcp_shim.h"
 #include "base/json.h"
 #include "base/macro.h"
-#include "base/yaml.h"
 #include "cli/command.h"
 #include "cli/text.h"
+#include "data/yaml.h"
 #include "io/loop.h"
+#include "mcp/mcp_link.h"
+#include "mcp/mcp_shim.h"
+#include "proc/errand.h"
 #include "proc/orphans.h"
-#include "tools/errand.h"
 #include "tools/tool_mcp.h"
 
 #define TOOLS_NAME "server" /* of a definition that nobody named */

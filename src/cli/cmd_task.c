@@ -9,7 +9,8 @@
 #include "cli/request.h"
 #include "cli/table.h"
 #include "cli/text.h"
-#include "run/definition.h"
+#include "config/definition.h"
+#include "run/task_preview.h"
 
 static const char *const actions[] = { "check", "render", "seed", NULL };
 
@@ -208,7 +209,7 @@ static int look(struct cli *cli, struct definition *d, bool render, struct err *
     struct json *shown = NULL;
     int r = definition_bind(d, e);
     /* Both render: what cannot be rendered is not right. */
-    r = r < 0 ? r : definition_preview(d, &shown, e);
+    r = r < 0 ? r : task_preview(d, &shown, e);
     if (r < 0) {
         return r;
     }

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/text.h"
-#include "record/oracle.h"
+#include "validate/oracle.h"
 
 enum { FINDINGS = 1 }; /* exit status */
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/yaml.h"
+#include "data/yaml.h"
 
 /* A prompt typed into a pipe; a larger one belongs into a file. */
 enum { STDIN_MAX = 16 << 20 };

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "cli/option.h"
-#include "run/settings.h"
+#include "config/settings.h"
 
 /* Options that decide a run; `run` and `config` accept the same ones. */
 extern const struct option request_options[];        /* for `run` */

@@ -2,7 +2,7 @@
  *
  * The prompt and the output contract of a task; skills are in definition_skill.c.
  */
-#include "run/definition.h"
+#include "config/definition.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -10,10 +10,10 @@
 
 #include "adapters/expand.h"
 #include "base/file.h"
-#include "base/schema.h"
-#include "base/schema_convert.h"
-#include "base/yaml.h"
-#include "run/definition_priv.h"
+#include "config/definition_priv.h"
+#include "data/schema.h"
+#include "data/yaml.h"
+#include "llm/schema_convert.h"
 
 void definition_warn(struct definition *d, const char *fmt, ...)
 {

@@ -16,10 +16,10 @@
  */
 #pragma once
 
+#include "config/settings.h"
 #include "prompt/section.h"
-#include "prompt/skill.h"
-#include "prompt/skill_input.h"
-#include "run/settings.h"
+#include "skill/skill.h"
+#include "skill/skill_input.h"
 
 struct schema;
 
@@ -91,10 +91,3 @@ int definition_prompt(struct definition *d, const struct definition_place *place
 /* Whether the adapter hands the schema to its harness (its driver does, or {output_schema} or
  * {output_schema_file} is in its arguments), so that the prompt need not repeat it. */
 bool definition_native_schema(const struct profile *p);
-
-/* After definition_bind(): {name, adapter, model, prompt: {kind, name, bytes, sections}, tools,
- * skills, output: {schema, artifacts}, warnings}. */
-struct json *definition_describe(const struct definition *d);
-/* The same with `sent`: {prompt, delivery, arguments, sampling, effort}; what only a run knows is
- * called RUN. Nothing is written. */
-int definition_preview(struct definition *d, struct json **ret, struct err *e) MUST_USE;

@@ -3,10 +3,10 @@
  * Policies, feedback and completion of a task, judged before anything is started: made once with
  * nothing to work on, and thrown away. A run makes them again with its session and its sandbox.
  */
-#include "run/definition_priv.h"
-#include "tools/completion.h"
-#include "tools/feedback.h"
-#include "tools/guard.h"
+#include "config/definition_priv.h"
+#include "guard/completion.h"
+#include "guard/feedback.h"
+#include "guard/guard.h"
 
 /* "a.b" of the keys of a section, at any depth. */
 static bool is_path(const struct json *keys, struct str path)

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "run/definition.h"
+#include "config/definition.h"
 
 /* --- definition_skill.c --- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Skills of a task: opened and checked before anything exists, bound to what the user gives, then
- * installed into the run's own home. prompt/skill.h has the life of one skill.
+ * installed into the run's own home. skill/skill.h has the life of one skill.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "prompt/skill_contract.h"
-#include "prompt/skill_engine.h"
-#include "prompt/skill_install.h"
-#include "prompt/skill_prompt.h"
-#include "run/definition_priv.h"
+#include "config/definition_priv.h"
+#include "skill/skill_contract.h"
+#include "skill/skill_engine.h"
+#include "skill/skill_install.h"
+#include "skill/skill_prompt.h"
 
 /* --- open --- */
 

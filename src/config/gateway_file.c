@@ -2,13 +2,13 @@
  *
  * Reading `gateway` out of a file.
  */
-#include "run/gateway_file.h"
+#include "config/gateway_file.h"
 
 #include <limits.h>
 
 #include "base/file.h"
-#include "base/yaml.h"
-#include "run/settings_priv.h"
+#include "config/settings_priv.h"
+#include "data/yaml.h"
 
 int gateway_file_load(struct arena *a, const char *path, struct json **ret, struct err *e)
 {

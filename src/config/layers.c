@@ -4,7 +4,7 @@
  * the highest layer that has it. That is right because whatever a higher layer says about a leaf
  * replaces what lower ones say.
  */
-#include "run/layers.h"
+#include "config/layers.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * Reading logins; see login.h. Nothing here is ever logged.
  */
-#include "run/login.h"
+#include "config/login.h"
 
 #include <ctype.h>
 #include <strings.h>

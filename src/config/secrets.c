@@ -2,7 +2,7 @@
  *
  * Gathering secret values; see secrets.h. Nothing here is ever logged.
  */
-#include "run/secrets.h"
+#include "config/secrets.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "run/settings.h"
+#include "config/settings.h"
 
 struct secret {
     const char *name; /* shown in place of the value */

@@ -2,14 +2,14 @@
  *
  * The merged tree into typed fields, and the checks that need more than one key.
  */
-#include "run/settings.h"
+#include "config/settings.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "base/file.h"
-#include "base/shape.h"
-#include "run/settings_priv.h"
+#include "config/settings_priv.h"
+#include "data/shape.h"
 
 static const char *text_at(const struct settings *s, const char *section, const char *key)
 {

@@ -21,7 +21,7 @@
 #include "adapters/profile.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "run/layers.h"
+#include "config/layers.h"
 
 enum tristate { TRI_UNSET, TRI_FALSE, TRI_TRUE };
 

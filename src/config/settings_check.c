@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/schema.h"
-#include "prompt/skill_card.h"
-#include "run/settings_priv.h"
+#include "config/settings_priv.h"
+#include "data/schema.h"
+#include "skill/skill_card.h"
 
 enum { DESCRIPTION_MAX = 200, TOOL_NAME_MAX = 64 };
 

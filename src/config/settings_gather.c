@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/yaml.h"
-#include "run/settings_priv.h"
+#include "config/settings_priv.h"
+#include "data/yaml.h"
 #include "workspace/git.h"
 
 static const struct json_limits limits = { .max_bytes = 8 << 20,

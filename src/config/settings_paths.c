@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "run/settings_priv.h"
+#include "config/settings_priv.h"
 
 /* --- shorthands --- */
 

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "base/shape.h"
-#include "run/settings.h"
+#include "config/settings.h"
+#include "data/shape.h"
 
 extern const struct shape settings_task_shape[];
 extern const struct shape settings_project_shape[];

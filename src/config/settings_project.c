@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "run/settings_priv.h"
+#include "config/settings_priv.h"
 
 static const struct shape *find_key(const struct shape *table, struct str key)
 {

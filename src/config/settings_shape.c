@@ -4,8 +4,8 @@
  * it is. schema/task.schema.json says the same for editors (tests/integration/test_task.py holds
  * one against the other), docs/task.md for people.
  */
-#include "base/shape.h"
-#include "run/settings_priv.h"
+#include "config/settings_priv.h"
+#include "data/shape.h"
 
 /* clang-format off */
 static const struct shape sampling_shape[] = {

@@ -3,7 +3,7 @@
  * What a task asks for and the adapter cannot give. A guarantee that nobody keeps is refused; an
  * offer that nobody can make is a warning.
  */
-#include "run/support.h"
+#include "config/support.h"
 
 #include "adapters/driver.h"
 

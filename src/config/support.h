@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "run/settings.h"
+#include "config/settings.h"
 
 /* ERR_UNSUPPORTED, or ERR_CONFIG for a strict tier, names the setting and where it was said. */
 int support_check(struct arena *a, const struct settings *s, struct err *e) MUST_USE;

@@ -2,7 +2,7 @@
  *
  * Walks two trees side by side; see json_diff.h.
  */
-#include "base/json_diff.h"
+#include "data/json_diff.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * Open addressing, grown by doubling. The hash is seeded per process: the names are chosen by the
  * programs that we hold, and must not be able to make a table slow.
  */
-#include "workspace/pathmap.h"
+#include "data/pathmap.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * PCRE2, and nothing of it to be seen outside. Matches are bounded by counting backtracking, not by
  * time, so that the same input gives the same answer on every machine.
  */
-#include "base/regex.h"
+#include "data/regex.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include <pcre2.h>
 
 #include "base/arena.h"
-#include "base/regex_priv.h"
+#include "data/regex_priv.h"
 
 /* Most matches end within the first limit and are charged by length. The few that do not are run
  * again with the second one, and pay for it. Backtracking points, plus so many for each byte. */

@@ -5,7 +5,7 @@
  * that stands for itself is escaped. Hence no pattern can switch options, name PCRE2's verbs or use
  * its POSIX classes.
  */
-#include "base/regex_priv.h"
+#include "data/regex_priv.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  *
  * The keywords of arrays.
  */
-#include "base/schema_priv.h"
+#include "data/schema_priv.h"
 
 bool schema_op_item_count(const struct schema_context *c)
 {

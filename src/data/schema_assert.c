@@ -2,7 +2,7 @@
  *
  * The keywords that look at one value: type, enum, numbers, strings.
  */
-#include "base/schema_priv.h"
+#include "data/schema_priv.h"
 
 /* So many values of an enum are named in a message. */
 enum { NAMED_VALUES = 12 };

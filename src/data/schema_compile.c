@@ -5,7 +5,7 @@
  * unevaluated… last, because they depend on all others. Keywords that only make sense together
  * (properties and additionalProperties, items and prefixItems, if and then) become one operation.
  */
-#include "base/schema_priv.h"
+#include "data/schema_priv.h"
 
 #include <stdarg.h>
 #include <stdio.h>

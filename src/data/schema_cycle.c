@@ -5,7 +5,7 @@
  * through properties or items is fine, since values are finite. $dynamicRef can only be followed
  * when validating: there the depth limit holds.
  */
-#include "base/schema_priv.h"
+#include "data/schema_priv.h"
 
 enum { UNSEEN, OPEN, DONE };
 

@@ -3,7 +3,7 @@
  * Errors: where (two JSON Pointers), what (a sentence for a model and a person), and which branch
  * of anyOf or oneOf was probably meant.
  */
-#include "base/schema_priv.h"
+#include "data/schema_priv.h"
 
 #include <stdarg.h>
 #include <stdio.h>

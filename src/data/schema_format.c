@@ -2,7 +2,7 @@
  *
  * The formats by name, and the small ones.
  */
-#include "base/schema_priv.h"
+#include "data/schema_priv.h"
 
 static bool format_uuid(struct str s)
 {

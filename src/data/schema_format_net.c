@@ -3,7 +3,7 @@
  * Addresses: IP, host names, e-mail, URIs and IRIs, URI templates. Host names are checked by their
  * letters and lengths; what a punycode label stands for is not looked at.
  */
-#include "base/schema_priv.h"
+#include "data/schema_priv.h"
 
 static bool is_digit(char c)
 {

@@ -2,7 +2,7 @@
  *
  * Dates, times and durations of RFC 3339.
  */
-#include "base/schema_priv.h"
+#include "data/schema_priv.h"
 
 /* Exactly `digits` decimal digits, cut off *s. */
 static bool take_number(struct str *s, size_t digits, int *ret)

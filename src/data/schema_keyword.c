@@ -2,7 +2,7 @@
  *
  * The keywords of all drafts as a table.
  */
-#include "base/schema_priv.h"
+#include "data/schema_keyword.h"
 
 const struct schema_keyword_row schema_keywords[KW_COUNT] = {
 #define X(id, name, first, last, vocabulary, want)                                                \

@@ -3,9 +3,9 @@
  * Which rules a schema is read by: its "$schema" names a draft, or a meta-schema of someone's own,
  * whose "$vocabulary" is then read.
  */
-#include "base/schema_meta.h"
+#include "data/schema_meta.h"
 
-#include "base/schema_priv.h"
+#include "data/schema_priv.h"
 
 #define META_HOST "json-schema.org/"
 

@@ -4,7 +4,7 @@
  * among the properties of the schema, so that neither a wide value nor a wide schema costs its
  * square.
  */
-#include "base/schema_priv.h"
+#include "data/schema_priv.h"
 
 bool schema_op_property_count(const struct schema_context *c)
 {

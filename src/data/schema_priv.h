@@ -17,8 +17,9 @@
  */
 #pragma once
 
-#include "base/regex.h"
-#include "base/schema.h"
+#include "data/regex.h"
+#include "data/schema.h"
+#include "data/schema_keyword.h"
 
 /* --- schema_uri.c --- */
 
@@ -60,122 +61,6 @@ struct schema_values *schema_values_new(struct arena *a, struct json *const *ite
  * passes `most`. */
 bool schema_find_equal(const struct json *array, uint64_t most, uint64_t *cost, size_t *ret_first,
                        size_t *ret_second);
-
-/* --- dialects and keywords --- */
-
-enum schema_vocabulary {
-    VOCAB_CORE = 1u << 0,
-    VOCAB_APPLICATOR = 1u << 1,
-    VOCAB_UNEVALUATED = 1u << 2,
-    VOCAB_VALIDATION = 1u << 3,
-    VOCAB_FORMAT = 1u << 4,
-    VOCAB_FORMAT_ASSERTION = 1u << 5,
-    VOCAB_CONTENT = 1u << 6,
-    VOCAB_ALL = VOCAB_CORE | VOCAB_APPLICATOR | VOCAB_UNEVALUATED | VOCAB_VALIDATION |
-                VOCAB_FORMAT | VOCAB_CONTENT,
-};
-
-struct schema_dialect {
-    enum schema_draft draft;
-    unsigned vocabularies;
-};
-
-/* What the value of a keyword must be. The WANT_SCHEMA… ones hold subschemas. */
-enum schema_want {
-    WANT_ANY,
-    WANT_STRING,
-    WANT_BOOL,
-    WANT_NUMBER,
-    WANT_POSITIVE,
-    WANT_LIMIT, /* a number, or the boolean of draft 04 */
-    WANT_COUNT, /* an integer, not negative */
-    WANT_TYPE,
-    WANT_LIST,
-    WANT_STRINGS,
-    WANT_STRINGS_MAP, /* object of lists of strings */
-    WANT_OBJECT,
-    WANT_SCHEMA,
-    WANT_SCHEMA_LIST,
-    WANT_SCHEMA_MAP,
-    WANT_SCHEMA_OR_LIST,
-    WANT_SCHEMA_OR_STRINGS_MAP,
-};
-
-/* X(id, name, first draft, last draft, vocabulary, shape) */
-#define SCHEMA_KEYWORDS(X)                                                                       \
-    X(KW_SCHEMA, "$schema", 04, 2020_12, CORE, STRING)                                           \
-    X(KW_ID, "$id", 06, 2020_12, CORE, STRING)                                                   \
-    X(KW_OLD_ID, "id", 04, 04, CORE, STRING)                                                     \
-    X(KW_ANCHOR, "$anchor", 2019_09, 2020_12, CORE, STRING)                                      \
-    X(KW_DYNAMIC_ANCHOR, "$dynamicAnchor", 2020_12, 2020_12, CORE, STRING)                       \
-    X(KW_RECURSIVE_ANCHOR, "$recursiveAnchor", 2019_09, 2019_09, CORE, BOOL)                     \
-    X(KW_REF, "$ref", 04, 2020_12, CORE, STRING)                                                 \
-    X(KW_DYNAMIC_REF, "$dynamicRef", 2020_12, 2020_12, CORE, STRING)                             \
-    X(KW_RECURSIVE_REF, "$recursiveRef", 2019_09, 2019_09, CORE, STRING)                         \
-    X(KW_VOCABULARY, "$vocabulary", 2019_09, 2020_12, CORE, OBJECT)                              \
-    X(KW_DEFS, "$defs", 04, 2020_12, CORE, SCHEMA_MAP)                                           \
-    X(KW_DEFINITIONS, "definitions", 04, 2020_12, CORE, SCHEMA_MAP)                              \
-    X(KW_TYPE, "type", 04, 2020_12, VALIDATION, TYPE)                                            \
-    X(KW_ENUM, "enum", 04, 2020_12, VALIDATION, LIST)                                            \
-    X(KW_CONST, "const", 06, 2020_12, VALIDATION, ANY)                                           \
-    X(KW_MULTIPLE_OF, "multipleOf", 04, 2020_12, VALIDATION, POSITIVE)                           \
-    X(KW_MINIMUM, "minimum", 04, 2020_12, VALIDATION, NUMBER)                                    \
-    X(KW_MAXIMUM, "maximum", 04, 2020_12, VALIDATION, NUMBER)                                    \
-    X(KW_EXCLUSIVE_MINIMUM, "exclusiveMinimum", 04, 2020_12, VALIDATION, LIMIT)                  \
-    X(KW_EXCLUSIVE_MAXIMUM, "exclusiveMaximum", 04, 2020_12, VALIDATION, LIMIT)                  \
-    X(KW_MIN_LENGTH, "minLength", 04, 2020_12, VALIDATION, COUNT)                                \
-    X(KW_MAX_LENGTH, "maxLength", 04, 2020_12, VALIDATION, COUNT)                                \
-    X(KW_PATTERN, "pattern", 04, 2020_12, VALIDATION, STRING)                                    \
-    X(KW_FORMAT, "format", 04, 2020_12, CORE, STRING)                                            \
-    X(KW_MIN_ITEMS, "minItems", 04, 2020_12, VALIDATION, COUNT)                                  \
-    X(KW_MAX_ITEMS, "maxItems", 04, 2020_12, VALIDATION, COUNT)                                  \
-    X(KW_UNIQUE_ITEMS, "uniqueItems", 04, 2020_12, VALIDATION, BOOL)                             \
-    X(KW_MIN_CONTAINS, "minContains", 2019_09, 2020_12, VALIDATION, COUNT)                       \
-    X(KW_MAX_CONTAINS, "maxContains", 2019_09, 2020_12, VALIDATION, COUNT)                       \
-    X(KW_MIN_PROPERTIES, "minProperties", 04, 2020_12, VALIDATION, COUNT)                        \
-    X(KW_MAX_PROPERTIES, "maxProperties", 04, 2020_12, VALIDATION, COUNT)                        \
-    X(KW_REQUIRED, "required", 04, 2020_12, VALIDATION, STRINGS)                                 \
-    X(KW_DEPENDENT_REQUIRED, "dependentRequired", 2019_09, 2020_12, VALIDATION, STRINGS_MAP)     \
-    X(KW_PREFIX_ITEMS, "prefixItems", 2020_12, 2020_12, APPLICATOR, SCHEMA_LIST)                 \
-    X(KW_ITEMS, "items", 04, 2020_12, APPLICATOR, SCHEMA_OR_LIST)                                \
-    X(KW_ADDITIONAL_ITEMS, "additionalItems", 04, 2020_12, APPLICATOR, SCHEMA)                   \
-    X(KW_CONTAINS, "contains", 06, 2020_12, APPLICATOR, SCHEMA)                                  \
-    X(KW_PROPERTIES, "properties", 04, 2020_12, APPLICATOR, SCHEMA_MAP)                          \
-    X(KW_PATTERN_PROPERTIES, "patternProperties", 04, 2020_12, APPLICATOR, SCHEMA_MAP)           \
-    X(KW_ADDITIONAL_PROPERTIES, "additionalProperties", 04, 2020_12, APPLICATOR, SCHEMA)         \
-    X(KW_PROPERTY_NAMES, "propertyNames", 06, 2020_12, APPLICATOR, SCHEMA)                       \
-    X(KW_DEPENDENCIES, "dependencies", 04, 2020_12, APPLICATOR, SCHEMA_OR_STRINGS_MAP)           \
-    X(KW_DEPENDENT_SCHEMAS, "dependentSchemas", 2019_09, 2020_12, APPLICATOR, SCHEMA_MAP)        \
-    X(KW_ALL_OF, "allOf", 04, 2020_12, APPLICATOR, SCHEMA_LIST)                                  \
-    X(KW_ANY_OF, "anyOf", 04, 2020_12, APPLICATOR, SCHEMA_LIST)                                  \
-    X(KW_ONE_OF, "oneOf", 04, 2020_12, APPLICATOR, SCHEMA_LIST)                                  \
-    X(KW_NOT, "not", 04, 2020_12, APPLICATOR, SCHEMA)                                            \
-    X(KW_IF, "if", 07, 2020_12, APPLICATOR, SCHEMA)                                              \
-    X(KW_THEN, "then", 07, 2020_12, APPLICATOR, SCHEMA)                                          \
-    X(KW_ELSE, "else", 07, 2020_12, APPLICATOR, SCHEMA)                                          \
-    X(KW_UNEVALUATED_ITEMS, "unevaluatedItems", 2019_09, 2020_12, UNEVALUATED, SCHEMA)           \
-    X(KW_UNEVALUATED_PROPERTIES, "unevaluatedProperties", 2019_09, 2020_12, UNEVALUATED, SCHEMA) \
-    X(KW_CONTENT_SCHEMA, "contentSchema", 2019_09, 2020_12, CONTENT, SCHEMA)
-
-enum schema_keyword {
-#define X(id, name, first, last, vocabulary, want) id,
-    SCHEMA_KEYWORDS(X)
-#undef X
-        KW_COUNT,
-    KW_NONE = KW_COUNT
-};
-
-struct schema_keyword_row {
-    const char *name;
-    size_t len; /* of the name */
-    enum schema_draft first, last;
-    unsigned vocabulary;
-    enum schema_want want;
-};
-extern const struct schema_keyword_row schema_keywords[KW_COUNT];
-
-/* KW_NONE when the dialect does not know the name. */
-enum schema_keyword schema_keyword_find(const struct schema_dialect *d, struct str name);
 
 /* --- nodes: compiled subschemas --- */
 

@@ -5,7 +5,7 @@
  * unknown keywords, in enum or const is no schema, whatever it looks like, until a reference points
  * right there.
  */
-#include "base/schema_priv.h"
+#include "data/schema_priv.h"
 
 /* Nesting of subschemas: parsed documents are less deep (json_limits). */
 enum { WALK_DEPTH = 400 };

@@ -3,7 +3,7 @@
  * RFC 3986 as far as references between schemas need it: taking a reference apart and resolving it
  * against a base. Whether a text is a well-formed URI is schema_format_net.c's question.
  */
-#include "base/schema_priv.h"
+#include "data/schema_priv.h"
 
 /* The part up to the first of the bytes in `stops`, cut off *s. */
 static struct str take_until(struct str *s, const char *stops)

@@ -6,7 +6,7 @@
  * Recursion follows the nesting of the value times the references in the schema; run->depth bounds
  * it, run->steps bounds everything.
  */
-#include "base/schema_priv.h"
+#include "data/schema_priv.h"
 
 #include <stdlib.h>
 

@@ -4,12 +4,12 @@
  * 64-bit integers and some doubles, multiples computed in decimal, since that is how the author of
  * a schema wrote 0.01.
  */
-#include "base/schema_priv.h"
+#include "data/schema_priv.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/json_priv.h"
+#include "base/json_reader.h"
 
 /* Deeper values than this hash alike from here on. Parsed trees are less deep (json_limits). */
 enum { HASH_DEPTH = 512 };

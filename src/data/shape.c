@@ -2,7 +2,7 @@
  *
  * Walks a value and a table of allowed keys together; see shape.h.
  */
-#include "base/shape.h"
+#include "data/shape.h"
 
 #include <stdio.h>
 

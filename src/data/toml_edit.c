@@ -6,11 +6,11 @@
  * proof is not in this code but in verify(), which parses the result and compares it with the
  * original.
  */
-#include "base/toml.h"
+#include "data/toml.h"
 
 #include <stdlib.h>
 
-#include "base/toml_priv.h"
+#include "data/toml_priv.h"
 
 /* A configuration file of a user; beyond it something is wrong with the file. */
 enum { TEXT_MAX = 16 << 20, VALUES_MAX = 1000000 };

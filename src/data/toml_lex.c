@@ -4,7 +4,7 @@
  * text has passed toml_check_utf8() before any of the others runs, so bytes above 0x7f need no
  * care.
  */
-#include "base/toml_priv.h"
+#include "data/toml_priv.h"
 
 #include <stdarg.h>
 #include <stdio.h>

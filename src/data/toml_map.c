@@ -3,7 +3,7 @@
  * The parser's index of keys: (table, key) to value and origin. Open addressing, at most two thirds
  * full, nothing is ever removed.
  */
-#include "base/toml_priv.h"
+#include "data/toml_priv.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * may add to which table. A table's origin lives in the parser's index (toml_map.c), not in the
  * tree.
  */
-#include "base/toml_priv.h"
+#include "data/toml_priv.h"
 
 #include <stdio.h>
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/toml.h"
+#include "data/toml.h"
 
 /* How a table or array came to be decides who may add to it. */
 enum toml_origin {

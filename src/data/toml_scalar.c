@@ -3,7 +3,7 @@
  * Scalars of TOML: the token is cut out first, its shape decides the type, and only then is it
  * checked against the grammar of that type, so that a message can name what was meant.
  */
-#include "base/toml_priv.h"
+#include "data/toml_priv.h"
 
 #include <math.h>
 #include <stdio.h>

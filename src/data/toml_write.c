@@ -4,13 +4,13 @@
  * belongs to it; then one section per sub-table and per element of an array of tables. What stands
  * inside an array of mixed content is written inline.
  */
-#include "base/toml.h"
+#include "data/toml.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/toml_priv.h"
+#include "data/toml_priv.h"
 
 /* The trees we write were read by a bounded parser or made by us; this only keeps a cycle in a
  * faulty tree from eating the stack. */

@@ -5,15 +5,15 @@
  * only; what people notice, that "yes" is a string and 010 is ten, is a matter of the schema
  * (yaml_scalar.c). Why not a 1.2 parser: docs/adr/0005.
  */
-#include "base/yaml.h"
+#include "data/yaml.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <yaml.h>
 
 #include "base/file.h"
-#include "base/json_priv.h"
-#include "base/yaml_priv.h"
+#include "base/json_reader.h"
+#include "data/yaml_priv.h"
 
 /* Beyond any file written by people; an insertion into the sorted table costs its length. */
 enum { MAX_ANCHORS = 10000, MAX_DIRECTIVES = 5000 };

@@ -3,7 +3,7 @@
  * YAML 1.2, chapter 10.3: the regular expressions of the core schema, written out. "yes", "no",
  * "on", "0777" as octal and "1_000" belong to YAML 1.1 and are strings or decimal numbers here.
  */
-#include "base/yaml_priv.h"
+#include "data/yaml_priv.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,11 +4,11 @@
  * written plain only when no reader could take them for something else, and as JSON strings
  * otherwise.
  */
-#include "base/yaml.h"
+#include "data/yaml.h"
 
 #include <strings.h>
 
-#include "base/yaml_priv.h"
+#include "data/yaml_priv.h"
 
 /* Trees that code has built may be deeper than what a parser admits; beyond this they are refused.
  */

@@ -6,7 +6,7 @@
  * The library is loaded with the first archive: it brings a TLS library along, which would take
  * more than a millisecond of every start of cinch, and hardly any of them sees an archive.
  */
-#include "base/zip.h"
+#include "data/zip.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/shape.h"
-#include "base/yaml.h"
+#include "data/shape.h"
+#include "data/yaml.h"
 #include "gateway/price.h"
 #include "gateway/price_builtin.h"
 

@@ -8,7 +8,9 @@
 #include "base/str.h"
 #include "gateway/phrases.h"
 
+struct arena;
 struct llm_endpoint;
+struct llm_request;
 struct scan;
 
 struct side {
@@ -23,3 +25,10 @@ void side_init(struct side *side); /* takes no memory */
  * requests, which begin or end with what they want. Only a body with such words is read. */
 const char *side_kind(const struct side *side, const struct llm_endpoint *where, struct str body,
                       const struct scan *s);
+
+/* The same for a request that has been parsed; `system` and `last` are the texts of its system
+ * prompt and of its last message. */
+const char *side_request_kind(const struct llm_request *r, struct str system, struct str last);
+
+/* The text of all system parts of a request, in the arena. */
+struct str side_system_text(const struct llm_request *r, struct arena *a);

@@ -2,18 +2,18 @@
  *
  * Whether a task is done: a walk over the tree of checks that waits where one is a program.
  */
-#include "tools/completion.h"
+#include "guard/completion.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/schema.h"
+#include "data/schema.h"
+#include "guard/completion_priv.h"
+#include "proc/errand.h"
 #include "prompt/structured.h"
-#include "tools/completion_priv.h"
-#include "tools/errand.h"
-#include "tools/session.h"
-#include "tools/tagged.h"
-#include "tools/wspath.h"
+#include "prompt/tagged.h"
+#include "record/session.h"
+#include "workspace/wspath.h"
 
 #define TAG       "blocker"
 #define NAMES_MAX 3    /* of missing files that are told */

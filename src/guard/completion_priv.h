@@ -5,8 +5,8 @@
 #pragma once
 
 #include "base/arena.h"
-#include "tools/completion.h"
-#include "tools/errand_spec.h"
+#include "guard/completion.h"
+#include "proc/errand_spec.h"
 
 enum completion_kind {
     COMPLETION_ALL,

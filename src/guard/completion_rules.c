@@ -2,11 +2,11 @@
  *
  * Rules of completion as tasks write them, into a tree.
  */
-#include "base/schema.h"
-#include "base/yaml.h"
-#include "tools/completion_priv.h"
-#include "tools/errand.h"
-#include "tools/wspath.h"
+#include "data/schema.h"
+#include "data/yaml.h"
+#include "guard/completion_priv.h"
+#include "proc/errand.h"
+#include "workspace/wspath.h"
 
 #define DEPTH_MAX  8
 #define FILES_MAX  1000

@@ -4,15 +4,15 @@
  * that a call costs the same however many there were. A round is one call's worth: programs of all
  * providers run side by side, and the texts stand in the order of the task.
  */
-#include "tools/feedback.h"
+#include "guard/feedback.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "tools/errand.h"
-#include "tools/feedback_priv.h"
-#include "tools/session.h"
-#include "tools/wspath.h"
+#include "guard/feedback_priv.h"
+#include "proc/errand.h"
+#include "record/session.h"
+#include "workspace/wspath.h"
 
 #define PROVIDERS_MAX 64
 #define NAME_LEN      64

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "base/arena.h"
-#include "tools/errand_spec.h"
-#include "tools/feedback.h"
+#include "guard/feedback.h"
+#include "proc/errand_spec.h"
 
 struct feedback_provider;
 

@@ -2,8 +2,8 @@
  *
  * What providers say: about time, about the budget, a fixed text, or the answer of a program.
  */
-#include "base/shape.h"
-#include "tools/feedback_priv.h"
+#include "data/shape.h"
+#include "guard/feedback_priv.h"
 
 #define NEAR_TIME    (120 * NSEC_PER_SEC)
 #define NEAR_SHARE   0.2

@@ -2,8 +2,8 @@
  *
  * One block of feedback, as the model gets it. The severity is for the record only.
  */
-#include "tools/feedback_priv.h"
-#include "tools/tagged.h"
+#include "guard/feedback_priv.h"
+#include "prompt/tagged.h"
 
 #define TAG "feedback"
 

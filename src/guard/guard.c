@@ -3,16 +3,16 @@
  * Policies in their order: read from the task, asked one after the other, told what succeeded. What
  * a kind of policy knows is in policy_*.c.
  */
-#include "tools/guard.h"
+#include "guard/guard.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/errand.h"
-#include "tools/guard_priv.h"
-#include "tools/session.h"
+#include "guard/guard_priv.h"
+#include "proc/errand.h"
+#include "record/session.h"
 
 #define POLICIES_MAX 128 /* of a task; each is asked for every call */
 #define NAME_LEN     64

@@ -11,8 +11,8 @@
 #pragma once
 
 #include "base/arena.h"
-#include "tools/errand_spec.h"
-#include "tools/guard.h"
+#include "guard/guard.h"
+#include "proc/errand_spec.h"
 
 struct policy;
 

@@ -3,10 +3,10 @@
  * Policies on arguments: each rule looks at one place of them and holds it against a pattern, a
  * schema or both. What is not there does not fit.
  */
-#include "tools/guard_priv.h"
+#include "guard/guard_priv.h"
 
-#include "base/regex.h"
-#include "base/schema.h"
+#include "data/regex.h"
+#include "data/schema.h"
 
 #define RULES_MAX 64
 #define TEXT_MAX  ((size_t)1 << 20) /* of a scalar that a pattern looks at */

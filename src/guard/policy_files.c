@@ -4,11 +4,11 @@
  * has been seen when it was read, or when it was written before: then its content is the agent's
  * own. Remembered are paths relative to the workspace, each once.
  */
-#include "tools/guard_priv.h"
+#include "guard/guard_priv.h"
 
-#include "tools/errand.h"
-#include "tools/wspath.h"
-#include "workspace/pathmap.h"
+#include "data/pathmap.h"
+#include "proc/errand.h"
+#include "workspace/wspath.h"
 
 /* As our own tools and the known harnesses call them. */
 /* clang-format off */

@@ -2,7 +2,7 @@
  *
  * Policies by name: lists of what may be called, and of what may not.
  */
-#include "tools/guard_priv.h"
+#include "guard/guard_priv.h"
 
 /* Tools that a prompt needs to work at all; who wants them gone says so with `deny`. */
 static const char *const built_in[] = { "open_sections", "read_section", "structured_output" };

@@ -3,9 +3,9 @@
  * The policy that a program decides. It gets the call as JSON and answers with
  * {"decision": "allow"|"deny", "reason": "…"}. Whatever else happens is a denial.
  */
-#include "tools/guard_priv.h"
+#include "guard/guard_priv.h"
 
-#include "tools/errand.h"
+#include "proc/errand.h"
 
 #define DECIDE_TIME (10 * NSEC_PER_SEC)
 #define ANSWER_MAX  ((size_t)64 << 10)

@@ -5,14 +5,14 @@
  * since. The slice holds the calls that succeeded, so that a session that is taken up by another
  * run does not begin with a fresh account.
  */
-#include "tools/guard_priv.h"
+#include "guard/guard_priv.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/id.h"
-#include "base/shape.h"
-#include "workspace/pathmap.h"
+#include "data/pathmap.h"
+#include "data/shape.h"
 
 #define CALLS_MAX 100000 /* moments are kept for so many calls of a tool */
 #define TOOLS_MAX 1024   /* names; a harness that invents more is denied */

@@ -3,7 +3,7 @@
  * The policy sequential_dependency: a tool may be called once those that it depends on have
  * succeeded. Remembered are the names of tools that others wait for, each once.
  */
-#include "tools/guard_priv.h"
+#include "guard/guard_priv.h"
 
 #include <stdlib.h>
 

@@ -2,10 +2,10 @@
  *
  * Wrapping, and null unions. See schema_strict.c for the strict form.
  */
-#include "base/schema_convert.h"
+#include "llm/schema_convert.h"
 
-#include "base/schema_convert_priv.h"
-#include "base/schema_priv.h"
+#include "data/schema_keyword.h"
+#include "llm/schema_convert_priv.h"
 
 /* References are followed this far before they count as a circle. */
 enum { DEREF_STEPS = 64 };

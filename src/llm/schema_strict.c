@@ -3,11 +3,11 @@
  * The strict form of OpenAI, there and back. The provider refuses a request whose schema has
  * anything that it does not know, so only what it knows is kept.
  */
-#include "base/schema_convert.h"
+#include "llm/schema_convert.h"
 
-#include "base/json_priv.h"
-#include "base/schema_convert_priv.h"
-#include "base/schema_priv.h"
+#include "base/json_reader.h"
+#include "data/schema_keyword.h"
+#include "llm/schema_convert_priv.h"
 
 struct strict {
     struct arena *a;

@@ -2,13 +2,13 @@
  *
  * Life of the MCP server, its sessions, and the news that its list of tools is another one.
  */
-#include "tools/mcp.h"
+#include "mcp/mcp.h"
 
 #include <stdlib.h>
 
 #include "base/id.h"
 #include "base/macro.h"
-#include "tools/mcp_priv.h"
+#include "mcp/mcp_priv.h"
 
 static const char *const revisions[MCP_REVISION_MAX] = {
     [MCP_2024_11_05] = "2024-11-05", [MCP_2025_03_26] = "2025-03-26",

@@ -2,7 +2,7 @@
  *
  * struct mcp: a server of the Model Context Protocol that has tools and nothing else. A pure
  * protocol machine: HTTP requests go in as values, answers come out by a port; no sockets, no loop,
- * no clock. adapters/mcp_mount.h puts it on the gateway's door.
+ * no clock. mcp/mcp_mount.h puts it on the gateway's door.
  *
  *  1. mcp_new(&opts): opts.tools is the port to whoever has the tools
  *  2. mcp_begin(m, &request, &answer) for each HTTP request; the answer comes by the port, at once

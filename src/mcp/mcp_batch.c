@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/macro.h"
-#include "tools/mcp_priv.h"
+#include "mcp/mcp_priv.h"
 
 struct part {
     struct mcp_batch *batch;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/macro.h"
-#include "base/schema.h"
-#include "tools/mcp_priv.h"
+#include "data/schema.h"
+#include "mcp/mcp_priv.h"
 
 static struct mcp_handle *handle_of(struct mcp_call *call)
 {

@@ -2,13 +2,13 @@
  *
  * The MCP client: its life, requests that wait for an answer, and what comes in.
  */
-#include "tools/mcp_client.h"
+#include "mcp/mcp_client.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/macro.h"
-#include "tools/mcp_client_priv.h"
+#include "mcp/mcp_client_priv.h"
 
 #define OUT_MAX     JSONRPC_BYTES_MAX
 #define MESSAGE_MAX 4096 /* of a progress message */

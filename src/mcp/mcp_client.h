@@ -33,8 +33,8 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "tools/mcp.h"
-#include "tools/mcp_transport.h"
+#include "mcp/mcp.h"
+#include "mcp/mcp_transport.h"
 
 struct mcp_client;
 

@@ -4,7 +4,7 @@
  * has. All pages of a list are read before anybody sees one of them.
  */
 #include "base/macro.h"
-#include "tools/mcp_client_priv.h"
+#include "mcp/mcp_client_priv.h"
 
 #define CURSOR_MAX 4096
 

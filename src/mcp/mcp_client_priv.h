@@ -6,8 +6,8 @@
 #pragma once
 
 #include "base/buf.h"
-#include "tools/mcp_client.h"
-#include "tools/mcp_priv.h"
+#include "mcp/mcp_client.h"
+#include "mcp/mcp_priv.h"
 #include "wire/jsonrpc.h"
 
 #define MCP_META_CLIENT "io.modelcontextprotocol/clientInfo"

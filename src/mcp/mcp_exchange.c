@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/macro.h"
-#include "tools/mcp_priv.h"
+#include "mcp/mcp_priv.h"
 #include "wire/sse.h"
 
 /* A piece that a slow client's queue can take: it can say "wait" after each. */

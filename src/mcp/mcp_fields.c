@@ -3,7 +3,7 @@
  * Values of a request as header fields. What a server's schema asks for is its own wish: names are
  * held to the syntax of fields, values are encoded, so that neither can say something else.
  */
-#include "tools/mcp_fields.h"
+#include "mcp/mcp_fields.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "tools/mcp_transport.h"
+#include "mcp/mcp_transport.h"
 #include "wire/http.h"
 
 #define MCP_FIELDS_MAX 32 /* of a message; what a schema wants beyond is left out */

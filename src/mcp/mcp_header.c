@@ -5,7 +5,7 @@
  */
 #include "base/base64.h"
 #include "base/macro.h"
-#include "tools/mcp_priv.h"
+#include "mcp/mcp_priv.h"
 
 #define SCHEMA_DEPTH_MAX 32
 #define VALUE_MAX        ((size_t)16 << 10)

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "base/macro.h"
-#include "tools/mcp_priv.h"
+#include "mcp/mcp_priv.h"
 
 /* --- fields --- */
 

@@ -3,7 +3,7 @@
  * Messages as HTTP requests; see mcp_link.h. An exchange is one request with its answer; the GET of
  * a session is one too, without a key.
  */
-#include "adapters/mcp_link.h"
+#include "mcp/mcp_link.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "gateway/upstream_curl.h"
 #include "io/loop.h"
 #include "io/timer.h"
-#include "tools/mcp_fields.h"
+#include "mcp/mcp_fields.h"
 #include "wire/jsonrpc.h"
 #include "wire/sse.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An MCP server over streamable HTTP: a struct mcp_transport (tools/mcp_transport.h) on the
+ * An MCP server over streamable HTTP: a struct mcp_transport (mcp/mcp_transport.h) on the
  * gateway's way to providers, so that TLS, proxies and plain connections are the same everywhere.
  *
  *   struct toolserver_opts o = { …, .http = mcp_link_new };
@@ -15,7 +15,6 @@
  */
 #pragma once
 
-#include "tools/mcp_transport.h"
-#include "tools/tool_mcp.h"
+#include "mcp/mcp_transport.h"
 
 int mcp_link_new(const struct mcp_http_opts *o, struct mcp_transport **ret, struct err *e) MUST_USE;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/macro.h"
-#include "tools/mcp_priv.h"
+#include "mcp/mcp_priv.h"
 
 static void initialize(struct mcp_exchange *x)
 {

@@ -3,7 +3,7 @@
  * Requests of the gateway to the MCP server and its answers back; see mcp_mount.h. An upstream may
  * not call back from inside start(), the server does so at once: a request begins a round later.
  */
-#include "adapters/mcp_mount.h"
+#include "mcp/mcp_mount.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The MCP server (tools/mcp.h) on the gateway's door: a struct upstream for a gateway_mount, behind
+ * The MCP server (mcp/mcp.h) on the gateway's door: a struct upstream for a gateway_mount, behind
  * the gateway's token and its check of Host.
  *
  *   mcp_mount_new(loop, &opts, &up, e);
@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "gateway/upstream.h"
-#include "tools/mcp.h"
+#include "mcp/mcp.h"
 
 struct loop;
 

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "tools/mcp.h"
+#include "mcp/mcp.h"
 #include "wire/jsonrpc.h"
 
 #define MCP_HEADER_MISMATCH     (-32020)

@@ -2,14 +2,13 @@
  *
  * Lines to requests and back; see mcp_shim.h.
  */
-#include "adapters/mcp_shim.h"
+#include "mcp/mcp_shim.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "adapters/mcp_link.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/macro.h"
@@ -17,7 +16,8 @@
 #include "io/reader.h"
 #include "io/timer.h"
 #include "io/writer.h"
-#include "tools/mcp.h"
+#include "mcp/mcp.h"
+#include "mcp/mcp_link.h"
 #include "wire/jsonrpc.h"
 #include "wire/lines.h"
 

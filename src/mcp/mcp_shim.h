@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * struct mcp_shim: an MCP server over HTTP for a client that can only talk to a program: lines of
- * JSON come in, are posted (adapters/mcp_link.h), and answers and notifications go out as lines.
+ * JSON come in, are posted (mcp/mcp_link.h), and answers and notifications go out as lines.
  *
  *   mcp_shim_new(&(struct mcp_shim_opts){ .loop = l, .url = url, .token = token, .in = 0, .out = 1,
  *                                         .ended = on_ended, .arg = me }, &s, e);

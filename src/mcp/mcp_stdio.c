@@ -2,7 +2,7 @@
  *
  * Lines of JSON to and from a program. What ends it is decided here, that it has ended by proc.
  */
-#include "tools/mcp_stdio.h"
+#include "mcp/mcp_stdio.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "base/macro.h"
 #include "io/loop.h"
 #include "io/timer.h"
+#include "proc/errand.h"
 #include "proc/proc.h"
-#include "tools/errand.h"
 #include "wire/lines.h"
 
 struct mcp_stdio {

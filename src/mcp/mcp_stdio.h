@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * An MCP server that is a program: messages are lines on its standard streams, its standard error
- * is kept for people. A struct mcp_transport (tools/mcp_transport.h).
+ * is kept for people. A struct mcp_transport (mcp/mcp_transport.h).
  *
  *   mcp_stdio_new(&(struct mcp_stdio_opts){ .host = host, .argv = argv, .port = { … } }, &t, e);
  *   t->ops->send(t, &message, e);  …  t->ops->close(t);  … on_end …  t->ops->free(t);
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "tools/mcp_transport.h"
+#include "mcp/mcp_transport.h"
 
 struct errand_host;
 struct json;

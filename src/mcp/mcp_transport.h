@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * struct mcp_transport: how messages of the Model Context Protocol get to a server and back. Two
- * fill it in: a program's standard streams (tools/mcp_stdio.h) and HTTP (adapters/mcp_link.h).
+ * fill it in: a program's standard streams (mcp/mcp_stdio.h) and HTTP (mcp/mcp_link.h).
  *
  *   t->ops->send(t, &message, e)    at once, or queued; no callback from inside of it
  *       → on_message(text)*         one JSON document, of any request or of none
@@ -25,6 +25,7 @@
 #include "base/str.h"
 
 struct json;
+struct loop;
 struct mcp_transport;
 
 #define MCP_MESSAGE_MAX ((size_t)16 << 20) /* from a server; a larger one is dropped whole */
@@ -60,3 +61,12 @@ struct mcp_transport_ops {
 struct mcp_transport {
     const struct mcp_transport_ops *ops;
 };
+
+/* Opens a transport over HTTP: mcp_link_new() of mcp/mcp_link.h is one. */
+struct mcp_http_opts {
+    struct loop *loop;
+    const char *url;
+    const struct json *headers; /* names to strings, with secrets in place; NULL: none */
+    struct mcp_transport_port port;
+};
+typedef int mcp_http_open(const struct mcp_http_opts *o, struct mcp_transport **ret, struct err *e);

@@ -3,7 +3,7 @@
  * Errands on top of proc: how one ends is decided here once, by the first thing that goes wrong;
  * when it is over is said by proc alone, after the last process of the tree is gone.
  */
-#include "tools/errand.h"
+#include "proc/errand.h"
 
 #include <limits.h>
 #include <signal.h>

@@ -2,13 +2,13 @@
  *
  * Programs as tasks name them, on the way to an errand.
  */
-#include "tools/errand_spec.h"
+#include "proc/errand_spec.h"
 
 #include <string.h>
 
 #include "base/json.h"
-#include "base/shape.h"
-#include "tools/errand.h"
+#include "data/shape.h"
+#include "proc/errand.h"
 
 int errand_spec_check(const char *program, struct err *e)
 {

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/shape.h"
+#include "data/shape.h"
 #include "prompt/section_priv.h"
-#include "prompt/template_unicode_priv.h"
+#include "template/template_unicode.h"
 
 /* Headings get a '#' per level; nobody nests by hand as deep as this. */
 enum { DEEPEST = 24, MOST_SECTIONS = 10000 };

@@ -19,7 +19,7 @@
  *   sections:
  *     - key: guide
  *       title: Guidelines
- *       body: |                   a template (prompt/template.h), indentation removed
+ *       body: |                   a template (template/template.h), indentation removed
  *         Review {{ repo }} with care.
  *       summary: How to review.   a template too, for visibility summary
  *       visibility: summary       full (default), summary, or an expression giving one of them
@@ -58,7 +58,7 @@
 #include "base/err.h"
 #include "base/sha256.h"
 #include "base/str.h"
-#include "prompt/template.h"
+#include "template/template.h"
 
 struct json;
 struct section_tree;

@@ -5,7 +5,7 @@
  */
 #include "prompt/section_priv.h"
 
-#include "prompt/template_unicode_priv.h"
+#include "template/template_unicode.h"
 
 /* Lines of a fenced block, each behind the indent. */
 static void write_fenced(struct buf *out, struct str text, const char *language, const char *indent)

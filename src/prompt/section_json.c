@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "prompt/template_unicode_priv.h"
-#include "prompt/template_value_priv.h"
+#include "template/template_unicode.h"
 
 static void write_ascii(struct buf *out, uint32_t c)
 {
@@ -88,7 +87,7 @@ static void write_array(struct buf *out, const struct json *v, enum section_json
 
 void section_json_write(struct buf *out, const struct json *v, enum section_json style)
 {
-    char text[FLOAT_TEXT];
+    char text[TEMPLATE_FLOAT_LEN];
     switch (v == NULL ? JSON_NULL : v->type) {
     case JSON_NULL:
         buf_adds(out, "null");
@@ -100,7 +99,7 @@ void section_json_write(struct buf *out, const struct json *v, enum section_json
         buf_addf(out, "%lld", (long long)v->integer);
         break;
     case JSON_REAL:
-        buf_add(out, str_n(text, tpl_float_write(v->real, text)));
+        buf_add(out, str_n(text, template_write_float(v->real, text)));
         break;
     case JSON_STRING:
         write_string(out, v->string, style);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/yaml.h"
+#include "data/yaml.h"
 #include "prompt/section_override_priv.h"
 
 int section_override_fail(const struct section_override *o, const struct json *at, const char *fmt,

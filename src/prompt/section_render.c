@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "prompt/template_unicode_priv.h"
+#include "template/template_unicode.h"
 
 /* Of one prompt; a model takes far less. Reached through loops over parameters. */
 enum { PROMPT_BYTES = 64 << 20 };

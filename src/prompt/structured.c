@@ -5,7 +5,7 @@
  */
 #include "prompt/structured.h"
 
-#include "base/schema_convert.h"
+#include "llm/schema_convert.h"
 #include "prompt/structured_priv.h"
 
 /* Bytes of candidates that are parsed, and bytes that the search for brackets looks at, for each

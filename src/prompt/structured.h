@@ -26,7 +26,7 @@
 #include <stddef.h>
 
 #include "base/json.h"
-#include "base/schema.h"
+#include "data/schema.h"
 
 enum { STRUCTURED_CANDIDATES = 1000 };
 

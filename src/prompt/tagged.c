@@ -2,7 +2,7 @@
  *
  * Text in tags: cut, repaired, and kept from closing them.
  */
-#include "tools/tagged.h"
+#include "prompt/tagged.h"
 
 #include <string.h>
 #include <strings.h>

@@ -2,14 +2,14 @@
  *
  * The session: slices, rules, versions and transactions. What goes to disk is in session_json.c.
  */
-#include "tools/session.h"
+#include "record/session.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "tools/session_priv.h"
+#include "record/session_priv.h"
 
 struct session *session_new(const struct session_opts *o)
 {

@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "record/redact.h"
-#include "tools/session_priv.h"
+#include "record/session_priv.h"
 
 static const char *const change_names[] = {
     [CHANGE_APPEND] = "append",

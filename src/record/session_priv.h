@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "tools/session.h"
+#include "record/session.h"
 
 struct session_list {
     const struct json **items;

@@ -30,8 +30,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "gateway/playback.h"
 #include "llm/event.h"
+#include "replay/playback.h"
 #include "wire/http.h"
 
 struct arena;

@@ -8,8 +8,8 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "gateway/cassette.h"
 #include "record/redact.h"
+#include "replay/cassette.h"
 
 /* Fields that matter for a replay or for a reader, and never carry a credential. */
 static const char *const kept_fields[] = {

@@ -8,8 +8,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
-#include "base/json_diff.h"
-#include "gateway/cassette.h"
+#include "data/json_diff.h"
+#include "replay/cassette.h"
 
 /* Differences of one exchange that are listed. */
 enum { FIELDS_MAX = 20 };

@@ -5,8 +5,8 @@
  */
 #include "base/arena.h"
 #include "base/json.h"
-#include "gateway/cassette_upstream.h"
 #include "llm/codec.h"
+#include "replay/cassette_upstream.h"
 
 /* Packing it takes longer than all the rest: not before it is on its way. */
 static void on_started(void *arg, const struct exchange_view *x, void **slot)

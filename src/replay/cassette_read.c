@@ -10,8 +10,8 @@
 #include "base/base64.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "gateway/cassette.h"
-#include "gateway/pack.h"
+#include "replay/cassette.h"
+#include "replay/pack.h"
 
 struct entry {
     uint64_t number;

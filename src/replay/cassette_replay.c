@@ -10,8 +10,8 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "base/json_diff.h"
-#include "gateway/cassette.h"
+#include "data/json_diff.h"
+#include "replay/cassette.h"
 
 /* Differences that a report lists. */
 enum { REPORT_MAX = 50 };

@@ -9,9 +9,9 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "base/json_diff.h"
-#include "base/regex.h"
-#include "gateway/cassette.h"
+#include "data/json_diff.h"
+#include "data/regex.h"
+#include "replay/cassette.h"
 
 /* Rules of a profile; more would be a mistake. */
 enum { RULES_MAX = 256, PLACES_MAX = 16, PLACE_LEN_MIN = 4 };

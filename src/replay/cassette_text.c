@@ -7,8 +7,8 @@
  */
 #include "base/arena.h"
 #include "base/json.h"
-#include "gateway/cassette.h"
 #include "gateway/cursor.h"
+#include "replay/cassette.h"
 
 enum { DEPTH_MAX = 64 };
 

@@ -2,7 +2,7 @@
  *
  * Recorded exchanges on the loop; see cassette_upstream.h.
  */
-#include "gateway/cassette_upstream.h"
+#include "replay/cassette_upstream.h"
 
 #include <stdlib.h>
 

@@ -13,9 +13,9 @@
  */
 #pragma once
 
-#include "gateway/cassette.h"
 #include "gateway/filter.h"
 #include "gateway/upstream.h"
+#include "replay/cassette.h"
 
 struct loop;
 

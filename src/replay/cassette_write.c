@@ -14,9 +14,9 @@
 #include "base/base64.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "gateway/cassette.h"
-#include "gateway/pack.h"
 #include "record/redact.h"
+#include "replay/cassette.h"
+#include "replay/pack.h"
 
 /* Packed bytes of one exchange; beyond it the exchange is lost, and told to be. */
 #define TAKE_MAX ((size_t)128 << 20)

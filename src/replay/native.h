@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * src/gateway/native.yaml as text, made into C by scripts/embed.py at build time: what the names
+ * src/replay/native.yaml as text, made into C by scripts/embed.py at build time: what the names
  * native.write_file, native.shell … of a script mean in the harnesses we know.
  */
 #pragma once

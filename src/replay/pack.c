@@ -2,7 +2,7 @@
  *
  * zstd behind a small border; see pack.h.
  */
-#include "gateway/pack.h"
+#include "replay/pack.h"
 
 #include <stdlib.h>
 #include <zstd.h>

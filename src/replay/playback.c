@@ -2,7 +2,7 @@
  *
  * Plays an answer on the loop; see playback.h. One timer, one place in the answer.
  */
-#include "gateway/playback.h"
+#include "replay/playback.h"
 
 #include <stdlib.h>
 

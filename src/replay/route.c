@@ -2,15 +2,15 @@
  *
  * Opening upstreams and keeping the table of routes.
  */
-#include "gateway/route.h"
+#include "replay/route.h"
 
 #include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/macro.h"
-#include "gateway/cassette_upstream.h"
-#include "gateway/script_upstream.h"
 #include "gateway/upstream_curl.h"
+#include "replay/cassette_upstream.h"
+#include "replay/script_upstream.h"
 
 #define UPSTREAMS_MAX 64
 #define ROUTES_MAX    256

@@ -2,14 +2,14 @@
  *
  * Life of a script: read, given its variables, played, freed. The work is in script_*.c.
  */
-#include "gateway/script.h"
+#include "replay/script.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "base/yaml.h"
-#include "gateway/script_priv.h"
+#include "data/yaml.h"
+#include "replay/script_priv.h"
 
 static struct script *script_new(const char *name)
 {

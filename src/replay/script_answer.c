@@ -3,7 +3,7 @@
  * From the step that fits to the events of an answer: blocks in the order of the script, text cut
  * into chunks, tools by the names that the request offers, usage, and the reason to stop.
  */
-#include "gateway/script_priv.h"
+#include "replay/script_priv.h"
 
 #include "base/buf.h"
 #include "llm/codec.h"

@@ -4,7 +4,7 @@
  * there for tools whose input is a text with a grammar of its own: `plus` puts "+" before each line
  * (patches), `sh` quotes for a shell, `json` writes a JSON value.
  */
-#include "gateway/script_priv.h"
+#include "replay/script_priv.h"
 
 #include <inttypes.h>
 

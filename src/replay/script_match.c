@@ -3,8 +3,9 @@
  * Which step fits a request. Each matcher is a row of one table, so that a request which fits none
  * can be told which step came nearest and what kept it back.
  */
-#include "gateway/script_priv.h"
+#include "replay/script_priv.h"
 
+#include "gateway/side.h"
 #include "llm/codec.h"
 
 /* What a message of a failed match quotes of the conversation. */
@@ -29,28 +30,6 @@ static size_t count_results(const struct llm_request *r)
     return n;
 }
 
-static bool add_texts(struct buf *b, const struct llm_part *parts, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (buf_append(b, parts[i].text, NULL) < 0 || buf_append_c(b, '\n', NULL) < 0) {
-            return false; /* 64 MiB of system prompt: matched on as far as it goes */
-        }
-    }
-    return true;
-}
-
-/* The system prompt, which OpenAI's formats send as messages, and what is added to it later. */
-struct str script_system_text(const struct llm_request *r, struct arena *a)
-{
-    CLEANUP(buf) struct buf b = BUF_INIT(BUF_TEXT);
-    bool room = add_texts(&b, r->system, r->n_system);
-    for (size_t i = 0; room && i < r->n_messages; i++) {
-        const struct llm_message *m = &r->messages[i];
-        room = m->role != LLM_SYSTEM || add_texts(&b, m->parts, m->n_parts);
-    }
-    return arena_str(a, buf_str(&b));
-}
-
 void script_scene_init(struct script_scene *c, struct script *s, const struct script_request *r,
                        struct arena *a)
 {
@@ -61,9 +40,9 @@ void script_scene_init(struct script_scene *c, struct script *s, const struct sc
         .turn = llm_turn(r->llm),
         .results = count_results(r->llm),
         .last = llm_last_text(a, r->llm),
-        .system = script_system_text(r->llm, a),
+        .system = side_system_text(r->llm, a),
     };
-    c->side = s->side_off ? NULL : script_side_kind(r->llm, c->system, c->last);
+    c->side = s->side_off ? NULL : side_request_kind(r->llm, c->system, c->last);
     c->number = c->side != NULL ? s->requests : s->requests + 1;
 }
 

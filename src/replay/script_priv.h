@@ -11,8 +11,8 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "base/regex.h"
-#include "gateway/script.h"
+#include "data/regex.h"
+#include "replay/script.h"
 
 /* Groups of a pattern that can be named in an answer, ${0} … ${31}. */
 #define SCRIPT_GROUPS 32
@@ -117,13 +117,6 @@ void script_scene_init(struct script_scene *c, struct script *s, const struct sc
                        struct arena *a);
 /* The step that fits, in `c->step`; ERR_CONFIG names the nearest. */
 int script_choose(struct script_scene *c, struct err *e) MUST_USE;
-/* The system prompt, wherever a format puts it. */
-struct str script_system_text(const struct llm_request *r, struct arena *a);
-/* "title", "topic" …, or NULL when the request belongs to the conversation. */
-const char *script_side_kind(const struct llm_request *r, struct str system, struct str last);
-/* What the text of a request must have somewhere to be one: for who does not read all of them. */
-struct phrases;
-void script_side_signs(struct phrases *ret);
 /* A value that the schema accepts, for stock answers; small and dull. */
 struct json *script_sample(struct arena *a, const struct json *schema);
 /* What a side request of this kind gets when the script does not say. */

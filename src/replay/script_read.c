@@ -3,10 +3,10 @@
  * From the YAML tree to steps. Everything that can be wrong with a script without a request is told
  * here, with the place: keys, kinds, patterns, names in ${…}.
  */
-#include "gateway/script_priv.h"
+#include "replay/script_priv.h"
 
-#include "base/shape.h"
-#include "base/yaml.h"
+#include "data/shape.h"
+#include "data/yaml.h"
 #include "llm/codec.h"
 
 #define STOPS "end|length|tool|sequence|refusal|pause"

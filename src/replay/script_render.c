@@ -3,13 +3,13 @@
  * From the events of an answer to bytes with pauses. Faults of the wire happen here, after the
  * codec: what is cut, doubled or replaced by garbage are the bytes that the client would have got.
  */
-#include "gateway/script_priv.h"
+#include "replay/script_priv.h"
 
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "gateway/playback.h"
 #include "llm/codec.h"
+#include "replay/playback.h"
 
 /* The bytes of one answer, and the pieces it goes out in; both are reached only by scripts that
  * expand a huge capture. */

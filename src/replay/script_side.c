@@ -1,100 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Side requests: what harnesses ask a model besides the conversation. They come without tools and
- * are known by the shape of the wanted JSON or by the words of their system prompt; a request that
- * merely has no tools is an ordinary one (`claude --tools ""`, a plain client).
+ * Responses to auxiliary requests (gateway/side.h): titles, topics and summaries are answered
+ * without a step of the script.
  */
-#include "gateway/script_priv.h"
+#include "replay/script_priv.h"
 
 #include <strings.h>
 
-#include "gateway/phrases.h"
-
 /* Deeper schemas of titles and routes do not exist. */
 enum { SAMPLE_DEPTH = 8 };
-
-/* A JSON schema with this property is asked for … */
-static const struct {
-    const char *kind;
-    const char *property;
-} schemas[] = {
-    { "title", "title" },           /* claude-code 2.1: session titles */
-    { "topic", "isNewTopic" },      /* claude-code 1: new topic? */
-    { "route", "model_choice" },    /* gemini-cli 0.61, model auto: which model? */
-    { "route", "complexity_score" } /* the same, by number */
-};
-
-/* … or the system prompt, or where there is none the message, has these words. */
-static const struct {
-    const char *kind;
-    bool system_only;
-} kinds[] = {
-    { "title", true },    { "title", false },   { "title", false },   { "title", false },
-    { "topic", false },   { "summary", true },  { "summary", false }, { "summary", false },
-    { "summary", false }, { "summary", false }, { "summary", true },  { "route", true },
-};
-static const char *const words[] = {
-    "title generator",
-    "generate a title for this conversation",
-    "generate a concise title",
-    "generate a short title",
-    "indicates a new conversation topic",
-    "tasked with summarizing conversations",
-    "summarize this conversation",
-    "summarize the conversation",
-    "detailed prompt for continuing our conversation",
-    "context checkpoint compaction",
-    "state_snapshot",
-    "task routing",
-    /* compaction: the system prompt is the usual one, the wish stands in the last message */
-    "summary of the conversation",
-    /* from here on: only signs in the text of a request, see script_side_signs() */
-    "\"title\"",
-    "\"isnewtopic\"",
-    "\"model_choice\"",
-    "\"complexity_score\"",
-    "\"quota\"",
-};
-enum { COMPACTION = ARRAY_LEN(kinds), WORDS = COMPACTION + 1 };
-
-void script_side_signs(struct phrases *ret)
-{
-    phrases_init(ret, words, ARRAY_LEN(words));
-}
-
-static const char *kind_by_words(const struct llm_request *r, struct str system, struct str last)
-{
-    struct phrases p;
-    phrases_init(&p, words, WORDS);
-    bool long_one = r->n_messages > 2;
-    uint64_t in_system = phrases_in(&p, system);
-    uint64_t in_last = system.len == 0 || long_one ? phrases_in(&p, last) : 0;
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        uint64_t found = kinds[i].system_only || system.len > 0 ? in_system : in_last;
-        if ((found >> i & 1u) != 0) {
-            return kinds[i].kind;
-        }
-    }
-    return long_one && (in_last >> COMPACTION & 1u) != 0 ? "summary" : NULL;
-}
-
-const char *script_side_kind(const struct llm_request *r, struct str system, struct str last)
-{
-    if (r->n_tools > 0) {
-        return NULL;
-    }
-    const struct json *properties = json_get(r->output.schema, "properties");
-    for (size_t i = 0; properties != NULL && i < ARRAY_LEN(schemas); i++) {
-        /* a person's own schema may have a title too, but hardly nothing else */
-        if (json_get(properties, schemas[i].property) != NULL && json_len(properties) <= 2) {
-            return schemas[i].kind;
-        }
-    }
-    if (str_eqc(str_trim(last), "quota") && r->sampling.max_tokens == 1) {
-        return "quota";
-    }
-    return kind_by_words(r, system, last);
-}
 
 /* Gemini writes its types in capitals. */
 static bool is_type(struct str type, const char *name)

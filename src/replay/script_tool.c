@@ -5,11 +5,11 @@
  * arguments are named; or by the name that our bridge gave it, to which every harness adds a prefix
  * of its own (mcp__SERVER__x, mcp_SERVER_x, SERVER_x, or a namespace beside the bare name).
  */
-#include "gateway/script_priv.h"
+#include "replay/script_priv.h"
 
-#include "base/yaml.h"
-#include "gateway/native.h"
+#include "data/yaml.h"
 #include "llm/request.h"
+#include "replay/native.h"
 
 static const struct llm_request *request_of(const struct script_scene *c)
 {

@@ -2,16 +2,16 @@
  *
  * The scripted model on the loop; see script_upstream.h.
  */
-#include "gateway/script_upstream.h"
+#include "replay/script_upstream.h"
 
 #include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
-#include "gateway/playback.h"
 #include "io/loop.h"
 #include "llm/codec.h"
+#include "replay/playback.h"
 
 struct script_upstream {
     struct upstream base; /* first */

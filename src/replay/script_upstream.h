@@ -11,8 +11,8 @@
  */
 #pragma once
 
-#include "gateway/script.h"
 #include "gateway/upstream.h"
+#include "replay/script.h"
 
 struct loop;
 

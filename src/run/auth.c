@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "config/login.h"
 #include "record/redact.h"
-#include "run/login.h"
 #include "run/run_priv.h"
 
 const char *auth_variable(const struct run *run, const char *name)

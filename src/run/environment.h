@@ -9,8 +9,8 @@
  */
 #pragma once
 
-#include "run/secrets.h"
-#include "run/settings.h"
+#include "config/secrets.h"
+#include "config/settings.h"
 
 struct environment_input {
     const struct settings *settings;

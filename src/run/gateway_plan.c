@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "gateway/cassette.h"
 #include "gateway/price.h"
 #include "gateway/provider.h"
-#include "gateway/script.h"
+#include "replay/cassette.h"
+#include "replay/script.h"
 #include "run/gateway_run_priv.h"
 
 static const char *make_token(struct arena *a)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/yaml.h"
+#include "data/yaml.h"
 #include "run/image.h"
 #include "run/run_priv.h"
 

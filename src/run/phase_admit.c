@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "config/support.h"
 #include "proc/which.h"
 #include "run/harness_session.h"
 #include "run/run_priv.h"
 #include "run/run_session.h"
-#include "run/support.h"
 
 static int check_workspace(const struct settings *s, struct err *e)
 {

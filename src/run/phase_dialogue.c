@@ -7,6 +7,8 @@
  * Deadlines are those of phase_execute.c. One that passes interrupts the turn first, so that the
  * harness can say what it has used; who does not listen within the grace period is stopped.
  */
+#include "guard/feedback.h"
+#include "guard/guard.h"
 #include "io/loop.h"
 #include "io/timer.h"
 #include "proc/proc.h"
@@ -15,8 +17,6 @@
 #include "run/harness_session.h"
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
-#include "tools/feedback.h"
-#include "tools/guard.h"
 
 /* After an interrupt, until the signal; part of the grace period. */
 #define INTERRUPT_TIME (2 * NSEC_PER_SEC)

@@ -6,12 +6,12 @@
 #include <limits.h>
 
 #include "gateway/admit.h"
-#include "gateway/cassette_upstream.h"
 #include "gateway/price.h"
 #include "gateway/proxy.h"
-#include "gateway/route.h"
 #include "io/listener.h"
 #include "io/timer.h"
+#include "replay/cassette_upstream.h"
+#include "replay/route.h"
 #include "run/gateway_run_priv.h"
 #include "run/image.h"
 

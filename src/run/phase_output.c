@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "prompt/skill_artifact.h"
-#include "prompt/skill_contract.h"
 #include "run/run_priv.h"
+#include "skill/skill_artifact.h"
+#include "skill/skill_contract.h"
 #include "workspace/workspace.h"
 
 /* One file of the workspace that is copied into the record; who needs more keeps it elsewhere. */

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/toml.h"
-#include "base/yaml.h"
+#include "data/toml.h"
+#include "data/yaml.h"
 #include "run/harness_session.h"
 #include "run/holon.h"
 #include "run/project_config.h"

@@ -14,7 +14,7 @@
 #include <linux/magic.h>
 
 #include "base/file.h"
-#include "base/shape.h"
+#include "data/shape.h"
 #include "record/redact_patch.h"
 #include "run/image.h"
 #include "run/run_priv.h"

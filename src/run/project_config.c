@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "prompt/package.h"
-#include "prompt/skill_prose.h"
 #include "run/agent_files.h"
 #include "run/run_priv.h"
+#include "skill/package.h"
+#include "skill/skill_prose.h"
 
 /* Of one file with instructions: a model that is given more reads none of it. */
 #define PROSE_MAX ((size_t)256 << 10)

@@ -4,9 +4,9 @@
  * not, what they say is its next task. At most as many rounds as the task allows, none once time or
  * budget is used up.
  */
+#include "guard/completion.h"
 #include "io/loop.h"
 #include "run/run_tools_priv.h"
-#include "tools/completion.h"
 
 /* A prompt of so many levels is one that nobody reads. */
 enum { RESTARTS_MAX = 10 };

@@ -21,11 +21,11 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "config/settings.h"
+#include "guard/completion.h"
+#include "guard/feedback.h"
+#include "guard/guard.h"
 #include "record/reason.h"
-#include "run/settings.h"
-#include "tools/completion.h"
-#include "tools/feedback.h"
-#include "tools/guard.h"
 #include "tools/tool_callback.h"
 
 struct orphans;

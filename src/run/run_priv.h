@@ -6,17 +6,17 @@
 #pragma once
 
 #include "adapters/driver.h"
+#include "config/definition.h"
+#include "config/secrets.h"
 #include "gateway/budget.h"
 #include "prompt/structured.h"
 #include "record/record.h"
 #include "run/confine.h"
-#include "run/definition.h"
 #include "run/disk.h"
 #include "run/environment.h"
 #include "run/memory.h"
 #include "run/run.h"
 #include "run/run_tools.h"
-#include "run/secrets.h"
 
 struct dialogue;
 struct diff_result;

@@ -12,8 +12,8 @@
 
 #include "base/file.h"
 #include "record/redact.h"
+#include "record/session.h"
 #include "run/run_priv.h"
-#include "tools/session.h"
 #include "workspace/savepoint.h"
 
 #define SNAPSHOT_MAX ((size_t)64 << 20)

@@ -5,13 +5,13 @@
  */
 #include <stdlib.h>
 
-#include "adapters/mcp_mount.h"
+#include "guard/feedback.h"
+#include "guard/guard.h"
+#include "mcp/mcp_mount.h"
 #include "run/agent_terminals.h"
 #include "run/run_tools.h"
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
-#include "tools/feedback.h"
-#include "tools/guard.h"
 #include "tools/tool_builtin.h"
 
 struct bridge *tools_bridge(const struct run *run)

@@ -7,9 +7,9 @@
 #pragma once
 
 #include "gateway/gateway.h"
+#include "proc/errand.h"
 #include "run/run_priv.h"
 #include "tools/bridge.h"
-#include "tools/errand.h"
 
 struct completion;
 struct completion_check;

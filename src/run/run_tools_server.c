@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "adapters/mcp_link.h"
 #include "io/loop.h"
+#include "mcp/mcp_link.h"
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
 #include "tools/tool_mcp.h"

@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "proc/proc.h"
 #include "proc/which.h"
-#include "prompt/skill_engine.h"
 #include "run/run_priv.h"
+#include "skill/skill_engine.h"
 
 #define PROBE_PATIENCE (120 * NSEC_PER_SEC)
 enum { VERSION_MAX = 4096 /* what "uv --version" may print */ };

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "config/login.h"
 #include "run/harness_session.h"
-#include "run/login.h"
 #include "run/run_priv.h"
 
 #define WORK SHARED_HOME_LAYER "/work"

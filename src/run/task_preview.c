@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A definition in words, for `cinch task`: what there is, what would be asked, what would be
- * started. Nothing is written and nothing is started for it.
+ * The description of a task is built from a `struct run` that is filled in only as far as drivers
+ * read it when they plan a start.
  */
+#include "run/task_preview.h"
+
 #include "adapters/driver.h"
-#include "run/definition_priv.h"
+#include "config/support.h"
 #include "run/run_priv.h"
-#include "run/support.h"
 
 static struct json *sections_json(const struct definition *d)
 {
@@ -81,7 +82,7 @@ static struct json *warnings_json(const struct definition *d)
     return list;
 }
 
-struct json *definition_describe(const struct definition *d)
+static struct json *describe_task(const struct definition *d)
 {
     struct arena *a = d->arena;
     const struct settings *s = d->settings;
@@ -151,7 +152,7 @@ static int plan_arguments(struct definition *d, struct str prompt, struct json *
     return r;
 }
 
-int definition_preview(struct definition *d, struct json **ret, struct err *e)
+int task_preview(struct definition *d, struct json **ret, struct err *e)
 {
     struct arena *a = d->arena;
     const struct settings *s = d->settings;
@@ -175,7 +176,7 @@ int definition_preview(struct definition *d, struct json **ret, struct err *e)
     if (r < 0) {
         return r;
     }
-    struct json *o = definition_describe(d);
+    struct json *o = describe_task(d);
     struct json *sent = json_object(a);
     json_setc(a, sent, "prompt", json_string(a, prompt));
     json_setc(a, sent, "delivery", json_cstr(a, prompt_delivery_word(s->delivery)));

@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "record/session.h"
 #include "run/run_priv.h"
 #include "run/run_session.h"
-#include "tools/session.h"
 #include "workspace/workspace.h"
 
 #define RECORD_DIR "savepoints"

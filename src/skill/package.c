@@ -2,7 +2,7 @@
  *
  * Packages from directories and archives into memory, and from memory to disk; see package.h.
  */
-#include "prompt/package.h"
+#include "skill/package.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/zip.h"
+#include "data/zip.h"
 
 enum { DEFAULT_TOTAL = 64 << 20, DEFAULT_FILES = 4096 };
 

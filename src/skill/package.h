@@ -10,7 +10,7 @@
  *   package_write(p, target_fd, e);                                       into an empty directory
  *
  * Symbolic links, devices and everything named ".git" are left out; links are counted. Names follow
- * zip_name_fault() of base/zip.h. Bad packages are ERR_CONFIG, also past a limit.
+ * zip_name_fault() of data/zip.h. Bad packages are ERR_CONFIG, also past a limit.
  *
  * Ownership: all in the arena.
  */

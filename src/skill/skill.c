@@ -2,7 +2,7 @@
  *
  * Opening a skill: where it comes from, what it is called, and that its parts agree; see skill.h.
  */
-#include "prompt/skill.h"
+#include "skill/skill.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,13 +13,13 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/schema.h"
-#include "base/toml.h"
-#include "base/yaml.h"
-#include "base/zip.h"
-#include "prompt/package.h"
-#include "prompt/skill_engine.h"
-#include "prompt/skill_priv.h"
+#include "data/schema.h"
+#include "data/toml.h"
+#include "data/yaml.h"
+#include "data/zip.h"
+#include "skill/package.h"
+#include "skill/skill_engine.h"
+#include "skill/skill_priv.h"
 
 static const char card_file[] = "SKILL.md";
 static const char manifest_file[] = "assets/runner.json";

@@ -31,8 +31,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "prompt/skill_card.h"
-#include "prompt/skill_manifest.h"
+#include "skill/skill_card.h"
+#include "skill/skill_manifest.h"
 
 struct json;
 struct package;

@@ -3,7 +3,7 @@
  * Finding the files that an output names: a walk over schema and value side by side, then a strict
  * look at the disk; see skill_artifact.h.
  */
-#include "prompt/skill_artifact.h"
+#include "skill/skill_artifact.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,9 +15,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/zip.h"
-#include "prompt/skill.h"
-#include "prompt/skill_priv.h"
+#include "data/zip.h"
+#include "skill/skill.h"
+#include "skill/skill_priv.h"
 
 /* Reached only by hostile schemas and outputs: what is beyond is not looked at, or refused. Work is
  * counted in keys that are compared: fifty million take less than a second, and an honest output of

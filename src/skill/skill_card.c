@@ -2,13 +2,13 @@
  *
  * Front matter of a SKILL.md: cut out, read as YAML, checked; see skill_card.h.
  */
-#include "prompt/skill_card.h"
+#include "skill/skill_card.h"
 
 #include <stdio.h>
 
 #include "base/json.h"
-#include "base/yaml.h"
-#include "prompt/skill_priv.h"
+#include "data/yaml.h"
+#include "skill/skill_priv.h"
 
 bool skill_name_ok(struct str name)
 {

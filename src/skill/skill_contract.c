@@ -3,11 +3,11 @@
  * The answer that a skill package must give, as a schema; and what an answer says. The text for a
  * reader is in skill_contract_write.c.
  */
-#include "prompt/skill_contract.h"
+#include "skill/skill_contract.h"
 
 #include "base/json.h"
-#include "prompt/skill.h"
-#include "prompt/skill_priv.h"
+#include "skill/skill.h"
+#include "skill/skill_priv.h"
 
 /* Objects nested in each other by oneOf, anyOf, allOf, references: deeper ones get no marker, and
  * references that fan out are followed only so often. No schema that a person wrote comes near. */

@@ -17,7 +17,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "prompt/skill_manifest.h"
+#include "skill/skill_manifest.h"
 
 struct json;
 struct skill;

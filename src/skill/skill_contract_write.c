@@ -4,9 +4,9 @@
  * schema, and what a question looks like. Schemas come from packages, so walks are bounded.
  */
 #include "base/json.h"
-#include "prompt/skill.h"
-#include "prompt/skill_contract.h"
-#include "prompt/skill_priv.h"
+#include "skill/skill.h"
+#include "skill/skill_contract.h"
+#include "skill/skill_priv.h"
 
 /* A schema that is deeper than a person reads is cut: the machine checks the rest. */
 enum { DEPTH_MAX = 6, BRANCHES_MAX = 8, CELL_MAX = 400, WORDS_MAX = 12, VALUES_MAX = 500 };

@@ -2,14 +2,14 @@
  *
  * The table of engines, and the uv command line; see skill_engine.h.
  */
-#include "prompt/skill_engine.h"
+#include "skill/skill_engine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/sha256.h"
-#include "prompt/skill.h"
+#include "skill/skill.h"
 
 struct engine {
     const char *name;

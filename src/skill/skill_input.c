@@ -3,7 +3,7 @@
  * Binding what the user gives to what a package declares; see skill_input.h. Copying is in
  * skill_stage.c.
  */
-#include "prompt/skill_input.h"
+#include "skill/skill_input.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/schema.h"
-#include "base/zip.h"
-#include "prompt/skill.h"
-#include "prompt/skill_priv.h"
+#include "data/schema.h"
+#include "data/zip.h"
+#include "skill/skill.h"
+#include "skill/skill_priv.h"
 
 struct binding {
     struct arena *arena;

@@ -2,7 +2,7 @@
  *
  * Writing a skill into a skills folder, once; see skill_install.h.
  */
-#include "prompt/skill_install.h"
+#include "skill/skill_install.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/id.h"
-#include "prompt/package.h"
-#include "prompt/skill.h"
+#include "skill/package.h"
+#include "skill/skill.h"
 
 enum { TEMP_LEN = SKILL_NAME_MAX + ID_LEN + 8 };
 

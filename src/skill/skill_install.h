@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "prompt/skill_patch.h"
+#include "skill/skill_patch.h"
 
 struct package;
 struct skill;

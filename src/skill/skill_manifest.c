@@ -2,14 +2,14 @@
  *
  * assets/runner.json: read and checked into typed fields; see skill_manifest.h.
  */
-#include "prompt/skill_manifest.h"
+#include "skill/skill_manifest.h"
 
 #include <stdio.h>
 
 #include "base/json.h"
-#include "base/zip.h"
-#include "prompt/skill_card.h"
-#include "prompt/skill_priv.h"
+#include "data/zip.h"
+#include "skill/skill_card.h"
+#include "skill/skill_priv.h"
 
 /* Nobody needs more; a list that is longer was not written by a person. */
 enum { LIST_MAX = 256, WORD_MAX = 512 };

@@ -2,14 +2,14 @@
  *
  * The sections that are appended to an installed SKILL.md; see skill_patch.h.
  */
-#include "prompt/skill_patch.h"
+#include "skill/skill_patch.h"
 
 #include <stdio.h>
 
-#include "prompt/skill.h"
-#include "prompt/skill_artifact.h"
-#include "prompt/skill_contract.h"
-#include "prompt/skill_priv.h"
+#include "skill/skill.h"
+#include "skill/skill_artifact.h"
+#include "skill/skill_contract.h"
+#include "skill/skill_priv.h"
 
 /* Who writes an output schema can reach this; a model would not read it. */
 enum { SECTION_MAX = 256 << 10 };

@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "prompt/skill_manifest.h"
+#include "skill/skill_manifest.h"
 
 struct skill;
 

@@ -3,17 +3,17 @@
  * Prompts of skills: which template, which variables, and the body where there is no template; see
  * skill_prompt.h.
  */
-#include "prompt/skill_prompt.h"
+#include "skill/skill_prompt.h"
 
 #include <string.h>
 
 #include "base/json.h"
-#include "prompt/package.h"
-#include "prompt/skill.h"
-#include "prompt/skill_engine.h"
-#include "prompt/skill_input.h"
-#include "prompt/skill_priv.h"
-#include "prompt/template.h"
+#include "skill/package.h"
+#include "skill/skill.h"
+#include "skill/skill_engine.h"
+#include "skill/skill_input.h"
+#include "skill/skill_priv.h"
+#include "template/template.h"
 
 /* --- variables --- */
 

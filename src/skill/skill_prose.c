@@ -2,12 +2,12 @@
  *
  * A skill of a repository as text; see skill_prose.h.
  */
-#include "prompt/skill_prose.h"
+#include "skill/skill_prose.h"
 
 #include "base/json.h"
-#include "prompt/package.h"
-#include "prompt/skill_card.h"
-#include "prompt/skill_install.h"
+#include "skill/package.h"
+#include "skill/skill_card.h"
+#include "skill/skill_install.h"
 
 /* Claude Code runs !`command` and blocks that begin with ```! when it reads the body of a skill. A
  * space after the former's mark, and before the latter's, makes words of them. */

@@ -3,13 +3,13 @@
  * The three schemas of a skill package: found, checked for what the runner needs beyond JSON Schema
  * (where an input comes from, which outputs are files), and compiled.
  */
-#include "base/schema.h"
+#include "data/schema.h"
 
 #include <stdio.h>
 
-#include "prompt/package.h"
-#include "prompt/skill.h"
-#include "prompt/skill_priv.h"
+#include "skill/package.h"
+#include "skill/skill.h"
+#include "skill/skill_priv.h"
 
 /* A schema with more was not written by a person; looking for one costs their number. */
 enum { FOLLOW_MAX = 16, PROPERTIES_MAX = 1000, BRANCHES_MAX = 100 };

@@ -12,10 +12,10 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/zip.h"
-#include "prompt/skill.h"
-#include "prompt/skill_input.h"
-#include "prompt/skill_priv.h"
+#include "data/zip.h"
+#include "skill/skill.h"
+#include "skill/skill_input.h"
+#include "skill/skill_priv.h"
 
 static const char uploads[] = "uploads";
 

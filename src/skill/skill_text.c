@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "prompt/skill_priv.h"
+#include "skill/skill_priv.h"
 
 enum { JSON_BYTES = 1 << 20, JSON_DEPTH = 64 };
 

@@ -2,7 +2,7 @@
  *
  * Sets, compiling, loading and the entry into a rendering.
  */
-#include "prompt/template.h"
+#include "template/template.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 static void set_default(size_t *limit, size_t otherwise)
 {

@@ -21,7 +21,8 @@
  * The language is that of Jinja2 3.1 with its defaults (autoescape off, line statements off, one
  * trailing newline removed) in its ImmutableSandboxedEnvironment with StrictUndefined: an undefined
  * variable is an error wherever it is used, except for `is defined`, `default` and the like.
- * tests/unit/prompt/template_against_jinja2.py holds it against the real one. On purpose different:
+ * tests/unit/template/template_against_jinja2.py compares it with the original. Differences that
+ * are intended:
  *  - not there: extends, block, import, from, autoescape, print, do, break, continue, line
  *    statements, and the filters pprint, random, urlize; using them is a syntax error.
  *  - include takes relative paths below the loader's directory only.
@@ -117,6 +118,10 @@ struct template_dir {
     size_t max; /* bytes of one file */
 };
 void template_dir_init(struct template_dir *dir, int dir_fd);
+
+/* Shortest form that reads back equal, written as Python writes it. */
+enum { TEMPLATE_FLOAT_LEN = 40 };
+size_t template_write_float(double d, char out[TEMPLATE_FLOAT_LEN]);
 
 static inline void cleanup_template_set(struct template_set **set)
 {

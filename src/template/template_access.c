@@ -5,10 +5,10 @@
  * says what was looked up where. Attributes that Python has but a sandbox must not give out are
  * undefined too, and unsafe.
  */
-#include "prompt/template_value_priv.h"
+#include "template/template_value_priv.h"
 
-#include "prompt/template_render_priv.h"
-#include "prompt/template_unicode_priv.h"
+#include "template/template_render_priv.h"
+#include "template/template_unicode.h"
 
 static struct value not_found(struct render *r, const struct value *owner, const struct value *key)
 {

@@ -18,8 +18,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "prompt/template.h"
-#include "prompt/template_value_priv.h"
+#include "template/template.h"
+#include "template/template_value_priv.h"
 
 enum node_kind {
     /* expressions */

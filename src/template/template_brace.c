@@ -3,15 +3,15 @@
  * "{} is {name:>8.2f}".format(…): fields with attributes and elements, conversions, and the format
  * specification of strings and numbers, with one level of fields inside a specification.
  */
-#include "prompt/template_value_priv.h"
+#include "template/template_value_priv.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "prompt/template_format_priv.h"
-#include "prompt/template_render_priv.h"
-#include "prompt/template_unicode_priv.h"
+#include "template/template_format_priv.h"
+#include "template/template_render_priv.h"
+#include "template/template_unicode.h"
 
 struct brace {
     struct render *r;
@@ -160,8 +160,8 @@ static int put_number(struct brace *b, struct brace_spec *spec, struct str sign,
 static int general_real(struct buf *out, double d, int64_t precision)
 {
     if (precision < 0) {
-        char text[FLOAT_TEXT];
-        size_t n = tpl_float_write(fabs(d), text);
+        char text[TEMPLATE_FLOAT_LEN];
+        size_t n = template_write_float(fabs(d), text);
         return buf_append(out, str_n(text, n), NULL);
     }
     int digits = precision == 0 ? 1 : (int)precision;

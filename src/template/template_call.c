@@ -3,7 +3,7 @@
  * Calls: evaluating arguments, binding them to parameters, and what can be called: macros, methods,
  * the global functions, joiners and recursive loops.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 const struct value *tpl_call_named(const struct call_args *args, const char *name)
 {

@@ -4,12 +4,12 @@
  * compare by value, other types are unequal and have no order, and an undefined value fails in all
  * of them. Nested values are bounded by depth and by the step limit of the rendering.
  */
-#include "prompt/template_value_priv.h"
+#include "template/template_value_priv.h"
 
 #include <math.h>
 
-#include "prompt/template_render_priv.h"
-#include "prompt/template_unicode_priv.h"
+#include "template/template_render_priv.h"
+#include "template/template_unicode.h"
 
 int tpl_value_truth(struct render *r, const struct value *v, bool *ret)
 {

@@ -3,9 +3,9 @@
  * Dicts that keep the order of insertion. Up to eight entries are searched one by one; more get an
  * index with open addressing.
  */
-#include "prompt/template_value_priv.h"
+#include "template/template_value_priv.h"
 
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 enum { SMALL = 8 };
 

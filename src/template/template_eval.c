@@ -3,7 +3,7 @@
  * Expressions to values: one small function per kind of node, found through a table. Operands are
  * evaluated left to right as Python does; r->line is set just before an operation that can fail.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 typedef int eval_fn(struct render *r, struct activation *act, const struct node *n,
                     struct value *out);

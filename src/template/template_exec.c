@@ -3,7 +3,7 @@
  * Statements: what they write goes to r->out. Blocks whose text becomes a value (set blocks, filter
  * blocks, macros) swap r->out for a capture while they run.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 typedef int exec_fn(struct render *r, struct activation *act, const struct node *n);
 

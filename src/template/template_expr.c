@@ -3,9 +3,9 @@
  * Expressions, by recursive descent with Jinja2's precedence: inline if, or, and, not, comparison
  * (with in), + -, ~, * / // %, **, unary, postfix, filters and tests.
  */
-#include "prompt/template_ast_priv.h"
+#include "template/template_ast_priv.h"
 
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 static int parse_unary(struct parser *p, bool with_filter, struct node **ret) MUST_USE;
 static int parse_postfix(struct parser *p, struct node *n, struct node **ret) MUST_USE;

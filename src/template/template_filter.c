@@ -2,7 +2,7 @@
  *
  * Finding and applying filters. Their tables are in the template_filter_*.c files, by subject.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 static const struct filter *find_in(const struct filter *table, size_t len, struct str name)
 {

@@ -2,11 +2,11 @@
  *
  * Filters for HTML and URLs.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 #include <stdio.h>
 
-#include "prompt/template_unicode_priv.h"
+#include "template/template_unicode.h"
 
 static int filter_escape(struct render *r, const struct value *in, const struct value *args,
                          struct value *out)

@@ -3,7 +3,7 @@
  * Filters on lists and other things that can be walked over. Those that Jinja2 writes as generators
  * are generators here too: nothing is computed, and nothing fails, until somebody walks them.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 static const struct value none = { .kind = VALUE_NONE };
 

@@ -2,13 +2,13 @@
  *
  * Filters on numbers, and text to numbers as Python's int() and float() read it.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "prompt/template_unicode_priv.h"
+#include "template/template_unicode.h"
 
 static int filter_abs(struct render *r, const struct value *in, const struct value *args,
                       struct value *out)

@@ -3,7 +3,7 @@
  * Filters that take the name of another filter or test, or of an attribute: map, select, reject and
  * their kin, attr; and default. All but the last two are generators.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 static const struct value none = { .kind = VALUE_NONE };
 

@@ -2,9 +2,9 @@
  *
  * Filters on text.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
-#include "prompt/template_unicode_priv.h"
+#include "template/template_unicode.h"
 
 static int finish(struct render *r, int rc, bool markup, struct value *out)
 {

@@ -4,14 +4,14 @@
  * argument that can be subscripted serves %(name)s; a tuple is taken apart; anything else is the
  * one argument.
  */
-#include "prompt/template_value_priv.h"
+#include "template/template_value_priv.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "prompt/template_format_priv.h"
-#include "prompt/template_render_priv.h"
-#include "prompt/template_unicode_priv.h"
+#include "template/template_format_priv.h"
+#include "template/template_render_priv.h"
+#include "template/template_unicode.h"
 
 size_t tpl_format_digits(int64_t i, unsigned base, bool upper, char out[72])
 {

@@ -2,7 +2,7 @@
  *
  * The global functions: range, dict, namespace, cycler, joiner; and the methods of a cycler.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 /* As jinja2.sandbox.MAX_RANGE. */
 enum { RANGE_MAX = 100000 };

@@ -3,10 +3,10 @@
  * Walking over values: one struct iter per walk, on the stack of whoever walks; or in the arena as
  * a generator, which is a value of its own and remembers how far it came.
  */
-#include "prompt/template_value_priv.h"
+#include "template/template_value_priv.h"
 
-#include "prompt/template_render_priv.h"
-#include "prompt/template_unicode_priv.h"
+#include "template/template_render_priv.h"
+#include "template/template_unicode.h"
 
 static int next_item(struct render *r, struct iter *it, struct value *out)
 {

@@ -4,12 +4,12 @@
  * trim_blocks, lstrip_blocks, raw blocks, comments, and end tags that count only outside brackets.
  * The whole text is read at once into an array, so that the parser can look ahead freely.
  */
-#include "prompt/template_ast_priv.h"
+#include "template/template_ast_priv.h"
 
 #include <stdlib.h>
 
-#include "prompt/template_render_priv.h"
-#include "prompt/template_unicode_priv.h"
+#include "template/template_render_priv.h"
+#include "template/template_unicode.h"
 
 struct lexer {
     struct compile *c;

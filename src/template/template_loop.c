@@ -3,7 +3,7 @@
  * for loops and the object `loop`. A loop over a generator stays lazy: looking ahead for loop.last
  * or loop.nextitem draws one item early, loop.length draws all, as in Jinja2.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 /* --- the filter of "for x in y if test": a generator with an activation of its own --- */
 

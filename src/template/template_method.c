@@ -4,7 +4,7 @@
  * has not is refused by name, so that a template learns the reason. Arguments that Python takes by
  * position only have names with a blank here, which no call can write.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 /* --- dicts --- */
 

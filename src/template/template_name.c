@@ -3,7 +3,7 @@
  * Names of a template, each spelling once, so that the scope pass compares numbers and the renderer
  * has the hash at hand. Open addressing; the table itself goes after compiling, the names stay.
  */
-#include "prompt/template_ast_priv.h"
+#include "template/template_ast_priv.h"
 
 #include <stdlib.h>
 

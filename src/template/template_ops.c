@@ -4,11 +4,11 @@
  * not fit is a limit error, never a wrapped number. Joining markup with plain text escapes the
  * plain text, as markupsafe does.
  */
-#include "prompt/template_value_priv.h"
+#include "template/template_value_priv.h"
 
 #include <math.h>
 
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 static int fail_overflow(struct render *r)
 {

@@ -4,11 +4,11 @@
  * template_expr.c. Depth is bounded twice: of the recursion here, and of the tree, since a long
  * chain of operators makes a deep tree without recursion.
  */
-#include "prompt/template_ast_priv.h"
+#include "template/template_ast_priv.h"
 
 #include <stdio.h>
 
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 static int parse_body(struct parser *p, const struct str *ends, size_t ends_len,
                       struct node_list *ret) MUST_USE;

@@ -2,9 +2,9 @@
  *
  * Tests: what may follow `is`.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
-#include "prompt/template_unicode_priv.h"
+#include "template/template_unicode.h"
 
 static int remainder_is(struct render *r, const struct value *in, const struct value *divisor,
                         int64_t wanted, bool *ret)

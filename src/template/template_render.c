@@ -2,7 +2,7 @@
  *
  * The state of a rendering: failing with a position, counting, captures, activations, variables.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>

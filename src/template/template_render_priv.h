@@ -17,9 +17,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "prompt/template.h"
-#include "prompt/template_ast_priv.h"
-#include "prompt/template_value_priv.h"
+#include "template/template.h"
+#include "template/template_ast_priv.h"
+#include "template/template_value_priv.h"
 
 struct template_set {
     struct arena *arena;

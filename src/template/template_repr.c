@@ -2,14 +2,14 @@
  *
  * Values as text: str(), repr() and JSON, written as Python writes them.
  */
-#include "prompt/template_value_priv.h"
+#include "template/template_value_priv.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "prompt/template_render_priv.h"
-#include "prompt/template_unicode_priv.h"
+#include "template/template_render_priv.h"
+#include "template/template_unicode.h"
 
 static int add(struct render *r, struct buf *out, struct str s)
 {
@@ -49,36 +49,38 @@ static int shortest(double d, char digits[32])
     return (int)strtol(p + 1, NULL, 10);
 }
 
-size_t tpl_float_write(double d, char out[FLOAT_TEXT])
+size_t template_write_float(double d, char out[TEMPLATE_FLOAT_LEN])
 {
     if (isnan(d)) {
-        return (size_t)snprintf(out, FLOAT_TEXT, "nan");
+        return (size_t)snprintf(out, TEMPLATE_FLOAT_LEN, "nan");
     }
     if (isinf(d)) {
-        return (size_t)snprintf(out, FLOAT_TEXT, d < 0 ? "-inf" : "inf");
+        return (size_t)snprintf(out, TEMPLATE_FLOAT_LEN, d < 0 ? "-inf" : "inf");
     }
     const char *sign = signbit(d) ? "-" : "";
     char digits[32];
     int exp = shortest(fabs(d), digits);
     int n = (int)strlen(digits);
     if (exp < -4 || exp >= 16) {
-        return (size_t)snprintf(out, FLOAT_TEXT, "%s%c%s%se%c%02d", sign, digits[0],
+        return (size_t)snprintf(out, TEMPLATE_FLOAT_LEN, "%s%c%s%se%c%02d", sign, digits[0],
                                 n > 1 ? "." : "", digits + 1, exp < 0 ? '-' : '+', abs(exp));
     }
     if (exp < 0) {
-        return (size_t)snprintf(out, FLOAT_TEXT, "%s0.%.*s%s", sign, -exp - 1, "0000", digits);
+        return (size_t)snprintf(out, TEMPLATE_FLOAT_LEN, "%s0.%.*s%s", sign, -exp - 1, "0000",
+                                digits);
     }
     if (n <= exp + 1) {
-        return (size_t)snprintf(out, FLOAT_TEXT, "%s%s%.*s.0", sign, digits, exp + 1 - n,
+        return (size_t)snprintf(out, TEMPLATE_FLOAT_LEN, "%s%s%.*s.0", sign, digits, exp + 1 - n,
                                 "0000000000000000");
     }
-    return (size_t)snprintf(out, FLOAT_TEXT, "%s%.*s.%s", sign, exp + 1, digits, digits + exp + 1);
+    return (size_t)snprintf(out, TEMPLATE_FLOAT_LEN, "%s%.*s.%s", sign, exp + 1, digits,
+                            digits + exp + 1);
 }
 
 static int add_float(struct render *r, struct buf *out, double d)
 {
-    char text[FLOAT_TEXT];
-    size_t n = tpl_float_write(d, text);
+    char text[TEMPLATE_FLOAT_LEN];
+    size_t n = template_write_float(d, text);
     return add(r, out, str_n(text, n));
 }
 

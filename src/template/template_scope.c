@@ -5,10 +5,10 @@
  * functions; CodeGenerator in Jinja2). Also refuses unknown filters and tests, which is an error
  * when compiling unless a condition guards them.
  */
-#include "prompt/template_ast_priv.h"
+#include "template/template_ast_priv.h"
 
-#include "prompt/template_render_priv.h"
-#include "prompt/template_symbols_priv.h"
+#include "template/template_render_priv.h"
+#include "template/template_symbols_priv.h"
 
 /* Copied lists of visible variables for includes; who writes thousands of both reaches it. */
 enum { LOCALS_TOTAL = 1000000 };

@@ -2,9 +2,9 @@
  *
  * The methods of strings. Positions count code points; results keep the markup of their string.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
-#include "prompt/template_unicode_priv.h"
+#include "template/template_unicode.h"
 
 static int finish(struct render *r, int rc, const struct value *self, struct value *out)
 {

@@ -3,7 +3,7 @@
  * The tables of template_symbols_priv.h. Layers instead of copies keep a template with thousands of
  * `if`s and names linear; slots are handed out by the frame, so that all layers agree on them.
  */
-#include "prompt/template_symbols_priv.h"
+#include "template/template_symbols_priv.h"
 
 static size_t spot(const struct symbols *s, const struct name *name)
 {

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "prompt/template_ast_priv.h"
+#include "template/template_ast_priv.h"
 
 enum symbol_load { SYMBOL_NONE, SYMBOL_PARAM, SYMBOL_RESOLVE, SYMBOL_ALIAS, SYMBOL_EMPTY };
 

@@ -2,9 +2,9 @@
  *
  * Operations on text that filters and string methods share, by code points as Python's str.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
-#include "prompt/template_unicode_priv.h"
+#include "template/template_unicode.h"
 
 static int finish(struct render *r, int rc, bool markup, struct value *out)
 {

@@ -3,7 +3,7 @@
  * Searching the generated tables, and the text-level rules on top of them: final sigma, title case,
  * Python's idea of white space and line ends.
  */
-#include "prompt/template_unicode_priv.h"
+#include "template/template_unicode.h"
 
 uint32_t unicode_next(struct str s, size_t *at)
 {

@@ -2,7 +2,7 @@
  *
  * Making values, and values from JSON.
  */
-#include "prompt/template_value_priv.h"
+#include "template/template_value_priv.h"
 
 #include "base/json.h"
 

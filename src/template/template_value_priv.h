@@ -269,9 +269,6 @@ int tpl_value_write_json(struct render *r, const struct value *v, const struct v
                          struct buf *out) MUST_USE;
 /* str(v) as a string value; keeps markup. */
 int tpl_value_to_text(struct render *r, const struct value *v, struct value *out) MUST_USE;
-/* Shortest form that reads back equal, written as Python writes it. */
-enum { FLOAT_TEXT = 40 };
-size_t tpl_float_write(double d, char out[FLOAT_TEXT]);
 
 /* --- operators (template_ops.c) --- */
 

@@ -4,9 +4,9 @@
  * words, blanks), and lines are filled with as many as fit. A line is always a stretch of the text,
  * so chunks and lines are pairs of positions.
  */
-#include "prompt/template_render_priv.h"
+#include "template/template_render_priv.h"
 
-#include "prompt/template_unicode_priv.h"
+#include "template/template_unicode.h"
 
 struct wrapping {
     struct str text;

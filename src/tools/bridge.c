@@ -10,8 +10,8 @@
 #include "base/json.h"
 #include "io/loop.h"
 #include "io/timer.h"
+#include "record/session.h"
 #include "tools/bridge_priv.h"
-#include "tools/session.h"
 
 struct bridge *bridge_new(const struct bridge_opts *o)
 {

@@ -3,7 +3,7 @@
  * struct bridge: carries out tools on behalf of any harness, each call a transaction.
  *
  *  1. bridge_new(&opts); bridge_add(b, &tool, e) for each tool, in the order they are offered
- *  2. bridge_port(b) goes to the MCP server (tools/mcp.h); drivers with a loop of their own use
+ *  2. bridge_port(b) goes to the MCP server (mcp/mcp.h); drivers with a loop of their own use
  *     bridge_call() directly
  *  3. bridge_stop(b): calls are cancelled and rolled back; bridge_free(b) when bridge_busy() is
  *     false (bridge_opts.idle tells)
@@ -31,7 +31,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "tools/mcp.h"
+#include "mcp/mcp.h"
 #include "tools/tool.h"
 
 struct bridge;

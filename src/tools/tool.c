@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "base/schema.h"
-#include "base/schema_convert.h"
-#include "base/shape.h"
+#include "data/schema.h"
+#include "data/shape.h"
+#include "llm/schema_convert.h"
 
 #define RESULT_KEY "result" /* what a value that is no object is wrapped in */
 

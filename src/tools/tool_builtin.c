@@ -8,11 +8,11 @@
 
 #include "base/json.h"
 #include "base/macro.h"
-#include "base/schema.h"
-#include "base/schema_convert.h"
+#include "data/schema.h"
+#include "llm/schema_convert.h"
 #include "prompt/section.h"
 #include "prompt/structured.h"
-#include "tools/session.h"
+#include "record/session.h"
 
 #define VISIBILITY_SLICE "VisibilityOverrides"
 

@@ -12,8 +12,8 @@
 #include "base/macro.h"
 #include "io/loop.h"
 #include "io/timer.h"
-#include "tools/errand.h"
-#include "tools/mcp_stdio.h"
+#include "mcp/mcp_stdio.h"
+#include "proc/errand.h"
 #include "tools/tool_mcp_priv.h"
 
 enum state {

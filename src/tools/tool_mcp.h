@@ -55,7 +55,7 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/str.h"
-#include "tools/mcp_transport.h"
+#include "mcp/mcp_transport.h"
 #include "tools/tool.h"
 
 struct errand_host;
@@ -77,15 +77,6 @@ enum toolserver_event {
     TOOLSERVER_NOISE,     /* it sends what nobody asked for; told once for each kind */
 };
 const char *toolserver_event_word(enum toolserver_event ev); /* "refused", "missing", … */
-
-/* Where a transport over HTTP comes from: mcp_link_new() of adapters/mcp_link.h fits. */
-struct mcp_http_opts {
-    struct loop *loop;
-    const char *url;
-    const struct json *headers; /* names to strings, with secrets in place; NULL: none */
-    struct mcp_transport_port port;
-};
-typedef int mcp_http_open(const struct mcp_http_opts *o, struct mcp_transport **ret, struct err *e);
 
 struct toolserver_opts {
     const struct errand_host *host; /* loop, place, environment and directory of the program */

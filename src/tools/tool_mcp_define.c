@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/macro.h"
-#include "base/shape.h"
+#include "data/shape.h"
 #include "tools/tool_mcp_priv.h"
 
 #define HEADERS_MAX 64

@@ -9,8 +9,8 @@
 
 #include "base/buf.h"
 #include "base/macro.h"
-#include "base/schema.h"
-#include "tools/mcp_fields.h"
+#include "data/schema.h"
+#include "mcp/mcp_fields.h"
 #include "tools/tool_mcp_priv.h"
 
 #define UPSTREAM_NAME_MAX 128 /* as the protocol has it */

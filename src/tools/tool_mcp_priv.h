@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "tools/mcp_client.h"
+#include "mcp/mcp_client.h"
 #include "tools/tool_mcp.h"
 
 /* All of it in one arena; values of secrets are in place. */

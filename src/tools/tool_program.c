@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "tools/errand.h"
-#include "tools/errand_spec.h"
+#include "proc/errand.h"
+#include "proc/errand_spec.h"
 
 struct program {
     const char *const *argv;

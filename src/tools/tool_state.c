@@ -5,7 +5,7 @@
 #include "tools/tool_state.h"
 
 #include "base/macro.h"
-#include "tools/session.h"
+#include "record/session.h"
 
 enum need { NEVER, MAYBE, ALWAYS, LIST };
 

@@ -2,7 +2,7 @@
  *
  * Lines, conversations and what is found in them; see oracle.h.
  */
-#include "record/oracle.h"
+#include "validate/oracle.h"
 
 #include <search.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "base/sha256.h"
 #include "record/jsonl.h"
-#include "record/oracle_priv.h"
+#include "validate/oracle_priv.h"
 
 static const struct {
     const char *word, *meaning;

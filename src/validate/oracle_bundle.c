@@ -14,8 +14,8 @@
 #include "base/sha256.h"
 #include "record/event_kind.h"
 #include "record/jsonl.h"
-#include "record/oracle_priv.h"
 #include "record/rundir.h"
+#include "validate/oracle_priv.h"
 
 #define NAME         "transcript.jsonl"
 #define MANIFEST     "manifest.json"

@@ -7,7 +7,7 @@
 #include <search.h>
 #include <stdlib.h>
 
-#include "record/oracle_priv.h"
+#include "validate/oracle_priv.h"
 
 /* Best first. What a detail calls plainly `id` may, in a result, be its own. */
 static const char *const use_ids[] = {

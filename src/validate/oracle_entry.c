@@ -5,8 +5,8 @@
  */
 #include <stdio.h>
 
-#include "record/oracle_priv.h"
 #include "record/stamp.h"
+#include "validate/oracle_priv.h"
 
 /* "Z", "+02:00": minutes before UTC. */
 static bool zone_parse(struct str s, int64_t *ret_minutes)

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "record/oracle.h"
+#include "validate/oracle.h"
 #include "wire/lines.h"
 
 #define ORACLE_TIME_MAX 48

@@ -17,8 +17,8 @@
 #pragma once
 
 #include "base/buf.h"
+#include "data/pathmap.h"
 #include "workspace/delta.h"
-#include "workspace/pathmap.h"
 
 struct baseline_entry {
     const char *path;

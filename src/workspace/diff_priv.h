@@ -5,8 +5,8 @@
  */
 #pragma once
 
+#include "data/pathmap.h"
 #include "workspace/diff.h"
-#include "workspace/pathmap.h"
 
 /* One entry of a side: a regular file or a symbolic link, and where its bytes are. */
 struct diff_entry {

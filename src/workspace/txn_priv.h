@@ -9,10 +9,10 @@
 #include <time.h>
 
 #include "base/id.h"
+#include "data/pathmap.h"
 #include "workspace/baseline.h"
 #include "workspace/delta.h"
 #include "workspace/merge.h"
-#include "workspace/pathmap.h"
 #include "workspace/txn.h"
 
 /* The paths of one commit that others may still collide with. */

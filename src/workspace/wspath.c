@@ -2,7 +2,7 @@
  *
  * Folding of paths, by their text alone.
  */
-#include "tools/wspath.h"
+#include "workspace/wspath.h"
 
 #include <limits.h>
 #include <stdio.h>

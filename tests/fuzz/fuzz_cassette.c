@@ -8,9 +8,9 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "gateway/cassette.h"
-#include "gateway/cassette_upstream.h"
-#include "gateway/pack.h"
+#include "replay/cassette.h"
+#include "replay/cassette_upstream.h"
+#include "replay/pack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "tools/feedback_priv.h"
+#include "guard/feedback_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "base/yaml.h"
+#include "data/yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "config/login.h"
 #include "record/redact.h"
-#include "run/login.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

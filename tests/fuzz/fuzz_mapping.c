@@ -8,7 +8,7 @@
 
 #include "adapters/mapping.h"
 #include "base/arena.h"
-#include "base/yaml.h"
+#include "data/yaml.h"
 
 static const char *const specs[] = {
     "format: text\n",

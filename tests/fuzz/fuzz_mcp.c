@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "tools/mcp.h"
+#include "mcp/mcp.h"
 
 struct seen {
     int heads, ends;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "tools/mcp_client.h"
+#include "mcp/mcp_client.h"
 #include "wire/lines.h"
 
 struct seen {

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
-#include "record/oracle.h"
+#include "validate/oracle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

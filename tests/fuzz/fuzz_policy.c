@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "tools/guard_priv.h"
+#include "guard/guard_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

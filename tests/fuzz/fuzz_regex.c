@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "base/regex.h"
+#include "data/regex.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/zip.h"
-#include "prompt/skill_card.h"
-#include "prompt/skill_manifest.h"
+#include "data/zip.h"
+#include "skill/skill_card.h"
+#include "skill/skill_manifest.h"
 
 static void must(bool holds)
 {

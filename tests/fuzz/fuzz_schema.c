@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "base/schema.h"
-#include "base/schema_convert.h"
+#include "data/schema.h"
+#include "llm/schema_convert.h"
 
 static const struct schema_limits few = { .max_steps = 200 * 1000, .max_errors = 5 };
 

@@ -8,9 +8,9 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "gateway/playback.h"
-#include "gateway/script.h"
 #include "llm/codec.h"
+#include "replay/playback.h"
+#include "replay/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

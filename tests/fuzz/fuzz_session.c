@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "tools/session.h"
+#include "record/session.h"
 
 static void goes_round(struct arena *a, const struct session *s)
 {

@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/schema.h"
-#include "prompt/package.h"
-#include "prompt/skill.h"
-#include "prompt/skill_artifact.h"
-#include "prompt/skill_contract.h"
-#include "prompt/skill_input.h"
-#include "prompt/skill_patch.h"
+#include "data/schema.h"
+#include "skill/package.h"
+#include "skill/skill.h"
+#include "skill/skill_artifact.h"
+#include "skill/skill_contract.h"
+#include "skill/skill_input.h"
+#include "skill/skill_patch.h"
 
 static void must(bool holds)
 {

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/yaml.h"
-#include "run/definition.h"
+#include "config/definition.h"
+#include "data/yaml.h"
+#include "run/task_preview.h"
 
 static void must(bool holds)
 {
@@ -49,7 +50,7 @@ static void look(struct arena *a, struct settings *s)
     struct err e = { 0 };
     int r = definition_open_limited(&d, a, s, &limits, &e);
     r = r < 0 ? r : definition_bind(&d, &e);
-    r = r < 0 ? r : definition_preview(&d, &shown, &e);
+    r = r < 0 ? r : task_preview(&d, &shown, &e);
     if (r < 0) {
         check_message(r, &e);
     } else {

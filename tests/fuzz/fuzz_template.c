@@ -3,7 +3,7 @@
  * Any template over any variables: it ends, within its limits, and renders the same twice. The
  * input is a template, a NUL, variables as JSON, a NUL, and a text that `include` finds.
  */
-#include "prompt/template.h"
+#include "template/template.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/toml.h"
+#include "data/toml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

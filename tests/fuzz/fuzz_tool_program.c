@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "tools/errand.h"
+#include "proc/errand.h"
 #include "tools/tool_program.h"
 
 /* The bridge is not part of this. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "tools/session.h"
+#include "record/session.h"
 #include "tools/tool_state.h"
 
 static void must(int r)

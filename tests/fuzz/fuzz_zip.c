@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/zip.h"
-#include "prompt/package.h"
+#include "data/zip.h"
+#include "skill/package.h"
 
 enum { TOTAL = 1 << 20, ENTRIES = 64 };
 

@@ -344,7 +344,7 @@ FAULTS = {
 
 
 class Checks(harness.Case):
-    """run/contract_check.h finds each fault, and nothing else."""
+    """ack/contract_check.h finds each fault, and nothing else."""
 
     def setUp(self):
         super().setUp()

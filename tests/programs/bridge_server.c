@@ -16,17 +16,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "adapters/mcp_mount.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "gateway/gateway.h"
 #include "io/listener.h"
 #include "io/loop.h"
 #include "io/sigwatch.h"
+#include "mcp/mcp_mount.h"
+#include "proc/errand.h"
+#include "record/session.h"
 #include "sandbox/sandbox.h"
 #include "tools/bridge.h"
-#include "tools/errand.h"
-#include "tools/session.h"
 #include "tools/tool_program.h"
 #include "workspace/txn.h"
 #include "workspace/workspace.h"

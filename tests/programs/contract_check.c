@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * contract_check ADAPTER DIR [SECRET]…: what run/contract_check.h finds, as JSON.
+ * contract_check ADAPTER DIR [SECRET]…: what ack/contract_check.h finds, as JSON.
  * $CONTRACT_TIMEOUT: seconds for each run; $CONTRACT_ARGS: more arguments of each, in words.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "run/contract_check.h"
+#include "ack/contract_check.h"
 
 enum { ARGS_MAX = 32 };
 

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "adapters/mcp_mount.h"
 #include "base/arena.h"
 #include "base/macro.h"
 #include "gateway/gateway.h"
@@ -18,6 +17,7 @@
 #include "io/loop.h"
 #include "io/sigwatch.h"
 #include "io/timer.h"
+#include "mcp/mcp_mount.h"
 
 static const char tools_json[] =
     "["

@@ -12,11 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "adapters/mcp_link.h"
 #include "base/macro.h"
 #include "io/loop.h"
 #include "io/reader.h"
-#include "tools/errand.h"
+#include "mcp/mcp_link.h"
+#include "proc/errand.h"
+#include "tools/tool_mcp.h"
 #include "wire/lines.h"
 
 #define TOOLS_MAX 2048

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/yaml.h"
+#include "data/yaml.h"
 
 static struct arena *arena;
 

@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/yaml.h"
+#include "data/yaml.h"
 
 static struct arena *arena;
 static struct buf entries = BUF_INIT(BUF_TEXT);

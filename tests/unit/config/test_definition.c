@@ -3,7 +3,7 @@
  * From settings to what an agent is asked: prompts of all kinds, tools, contracts, and the codes of
  * what is wrong.
  */
-#include "run/definition.h"
+#include "config/definition.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -15,8 +15,9 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "base/yaml.h"
-#include "run/support.h"
+#include "config/support.h"
+#include "data/yaml.h"
+#include "run/task_preview.h"
 
 static struct arena *arena;
 static struct settings settings;
@@ -174,7 +175,7 @@ static void test_description(void **state)
              "policies: [{type: deny, tools: [x]}]\n",
              &e),
         0);
-    assert_int_equal(definition_preview(&d, &shown, &e), 0);
+    assert_int_equal(task_preview(&d, &shown, &e), 0);
     const struct json *argv = json_get(json_get(shown, "sent"), "arguments");
     assert_int_equal(json_len(argv), 3);
     assert_string_equal(json_cstring(json_item(argv, 1), ""), "hello");

@@ -2,7 +2,7 @@
  *
  * Later layers win, null removes, and every leaf can say where it came from.
  */
-#include "run/layers.h"
+#include "config/layers.h"
 #include "values.h"
 
 static const char *as_text(const struct json *v)

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "run/login.h"
+#include "config/login.h"
 
 static int begin(void **state)
 {

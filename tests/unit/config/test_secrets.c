@@ -2,7 +2,7 @@
  *
  * Which values count as secrets, and what happens when one is missing.
  */
-#include "run/secrets.h"
+#include "config/secrets.h"
 
 #include <fcntl.h>
 #include <stdio.h>

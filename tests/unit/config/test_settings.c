@@ -3,7 +3,7 @@
  * From files and a request to typed settings: order of layers, shorthands, paths, and what is
  * refused.
  */
-#include "run/settings.h"
+#include "config/settings.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "base/yaml.h"
-#include "run/settings_priv.h"
+#include "config/settings_priv.h"
+#include "data/yaml.h"
 
 static struct arena *arena;
 static char root[] = "/tmp/cinch-settings-XXXXXX";

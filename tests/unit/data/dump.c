@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/yaml.h"
+#include "data/yaml.h"
 
 static int dump(bool yaml, struct str text)
 {

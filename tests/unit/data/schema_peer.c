@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/schema.h"
+#include "data/schema.h"
 
 enum { TEXT_MAX = 16 << 20 };
 

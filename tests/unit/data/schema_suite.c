@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/schema.h"
+#include "data/schema.h"
 
 enum { FILE_MAX = 16 << 20 };
 #define REMOTE_URI "http://localhost:1234/"

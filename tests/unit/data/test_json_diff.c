@@ -2,7 +2,7 @@
  *
  * Differences are named by their place, one line each; what a port waves through is none.
  */
-#include "base/json_diff.h"
+#include "data/json_diff.h"
 
 #include "../values.h"
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
-#include "base/regex.h"
+#include "data/regex.h"
 
 static int match(const char *pattern, struct str subject)
 {

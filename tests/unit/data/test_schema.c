@@ -3,7 +3,7 @@
  * The validator beyond the official suite (schema_suite.c): what its errors say, how bad schemas
  * are refused, references, and that nothing makes it run away.
  */
-#include "base/schema.h"
+#include "data/schema.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,14 +2,14 @@
  *
  * A wrong configuration is refused with the place, the dotted name and what was wanted instead.
  */
-#include "base/shape.h"
+#include "data/shape.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 
 #include <cmocka.h>
 
-#include "base/yaml.h"
+#include "data/yaml.h"
 
 static const struct shape limits[] = {
     { "timeout", SHAPE_DURATION },

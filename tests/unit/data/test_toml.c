@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "base/toml.h"
+#include "data/toml.h"
 
 static struct arena *arena;
 

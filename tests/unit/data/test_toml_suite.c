@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "base/toml.h"
+#include "data/toml.h"
 
 enum { EXIT_SKIPPED = 77, FILE_MAX = 4 << 20 };
 

@@ -3,7 +3,7 @@
  * YAML for people: the 1.2 core schema, positions on everything, and messages that say what to
  * mend.
  */
-#include "base/yaml.h"
+#include "data/yaml.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  *
  * What yaml_write() writes reads back equal, whatever strings the tree holds.
  */
-#include "base/yaml.h"
+#include "data/yaml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

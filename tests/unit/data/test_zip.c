@@ -3,7 +3,7 @@
  * Zip archives: honest ones are read, and each kind of hostile one is refused before anything of it
  * is unpacked, with a message that names the entry.
  */
-#include "base/zip.h"
+#include "data/zip.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/toml.h"
+#include "data/toml.h"
 
 enum { PAYLOAD_MAX = 16 << 20, PATH_LEN_MAX = 64 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "tools/errand.h"
+#include "proc/errand.h"
 
 #define ERRANDS_MAX 16
 

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/guard.h"
-#include "tools/session.h"
+#include "guard/guard.h"
+#include "record/session.h"
 
 static struct session *session;
 static struct guard *guard;

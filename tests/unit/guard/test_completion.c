@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "tools/completion.h"
-#include "tools/session.h"
+#include "guard/completion.h"
+#include "record/session.h"
 
 static struct session *session;
 static struct completion *completion;

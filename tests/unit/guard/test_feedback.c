@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/schema.h"
-#include "tools/feedback.h"
-#include "tools/session.h"
+#include "data/schema.h"
+#include "guard/feedback.h"
+#include "record/session.h"
 
 static struct session *session;
 static struct feedback *feedback;

@@ -2,7 +2,7 @@
  *
  * Schemas in the dialects of providers, and the way back from their answers.
  */
-#include "base/schema_convert.h"
+#include "llm/schema_convert.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/schema.h"
+#include "data/schema.h"
 
 static int set_up(void **state)
 {

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/macro.h"
-#include "tools/mcp.h"
+#include "mcp/mcp.h"
 
 #define ACCEPT                                                    \
     {                                                             \

@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/macro.h"
-#include "tools/mcp_client.h"
+#include "mcp/mcp_client.h"
 
 #define INITIALIZED                                                                 \
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-06-18\"," \

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "tools/mcp_fields.h"
-#include "tools/mcp_priv.h"
+#include "mcp/mcp_fields.h"
+#include "mcp/mcp_priv.h"
 
 static const char schema_text[] =
     "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\",\"x-mcp-header\":"

@@ -19,7 +19,7 @@
 #include "base/json.h"
 #include "io/loop.h"
 #include "isolated.h"
-#include "tools/errand.h"
+#include "proc/errand.h"
 
 #define MS(n) ((n)*NSEC_PER_MS)
 

@@ -16,7 +16,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/yaml.h"
+#include "data/yaml.h"
 
 struct fixture {
     struct arena *arena;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/schema_convert.h"
+#include "llm/schema_convert.h"
 
 struct fixture {
     struct arena *arena;

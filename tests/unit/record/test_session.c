@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "record/redact.h"
-#include "tools/session.h"
+#include "record/session.h"
 
 static const struct session_opts plain = {
     .id = { "s1", 2 },

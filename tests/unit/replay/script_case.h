@@ -15,11 +15,11 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
-#include "base/schema.h"
-#include "base/yaml.h"
-#include "gateway/playback.h"
-#include "gateway/script.h"
+#include "data/schema.h"
+#include "data/yaml.h"
 #include "llm/codec.h"
+#include "replay/playback.h"
+#include "replay/script.h"
 
 struct script_case {
     struct arena *arena;

@@ -6,12 +6,12 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/macro.h"
-#include "gateway/cassette.h"
+#include "replay/cassette.h"
 
 #include "../record/scratch.h"
-#include "base/json_diff.h"
-#include "gateway/pack.h"
+#include "data/json_diff.h"
 #include "record/redact.h"
+#include "replay/pack.h"
 
 #define KEY "tres-secret-value-0815"
 

@@ -4,10 +4,10 @@
  * what the recording filter saw is what a replay gives.
  */
 #include "../record/scratch.h"
-#include "gateway/cassette_upstream.h"
-#include "gateway/script_upstream.h"
 #include "io/loop.h"
 #include "io/timer.h"
+#include "replay/cassette_upstream.h"
+#include "replay/script_upstream.h"
 
 struct caller {
     struct loop *loop;

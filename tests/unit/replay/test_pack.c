@@ -3,7 +3,7 @@
  * Lines come back as they went in, frame by frame; damaged, torn and bloated data is told apart and
  * costs no more memory than a line may.
  */
-#include "gateway/pack.h"
+#include "replay/pack.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * An answer is given out as the border of upstreams demands: in order, nothing from inside of
  * start, nothing after cancel, nothing while paused, exactly one end.
  */
-#include "gateway/playback.h"
+#include "replay/playback.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

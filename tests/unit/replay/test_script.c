@@ -3,7 +3,7 @@
  * The language of scripts: each matcher chooses, each action does what it says, in whatever format
  * the request came; a script that is wrong is refused with the place.
  */
-#include "gateway/script.h"
+#include "replay/script.h"
 
 #include "script_case.h"
 

@@ -2,7 +2,7 @@
  *
  * Answers as bytes: every format, streaming and not; each fault; and the same bytes each time.
  */
-#include "gateway/script.h"
+#include "replay/script.h"
 
 #include "llm/event.h"
 #include "script_case.h"

@@ -20,7 +20,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "prompt/skill.h"
+#include "skill/skill.h"
 
 struct skill_case {
     char path[128];

@@ -3,7 +3,7 @@
  * Packages in memory: what is read from directories and archives, what is left out, and that what
  * comes back on disk is the same.
  */
-#include "prompt/package.h"
+#include "skill/package.h"
 
 #include "skill_case.h"
 #include "zip_maker.h"

@@ -6,8 +6,8 @@
 #include "skill_case.h"
 #include "zip_maker.h"
 
-#include "base/schema.h"
-#include "prompt/package.h"
+#include "data/schema.h"
+#include "skill/package.h"
 
 static void test_plain_directory(void **state)
 {

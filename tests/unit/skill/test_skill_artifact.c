@@ -2,7 +2,7 @@
  *
  * Artifacts that an output names: found below the run's directory, and nowhere else.
  */
-#include "prompt/skill_artifact.h"
+#include "skill/skill_artifact.h"
 
 #include "skill_case.h"
 

@@ -2,7 +2,7 @@
  *
  * Front matter of SKILL.md: every rule and every limit, with the line that breaks it.
  */
-#include "prompt/skill_card.h"
+#include "skill/skill_card.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,9 +2,9 @@
  *
  * The output contract: which answers it takes, in both modes, and how it is told to a model.
  */
-#include "prompt/skill_contract.h"
+#include "skill/skill_contract.h"
 
-#include "base/schema.h"
+#include "data/schema.h"
 #include "skill_case.h"
 
 static void open_with(struct skill_case *c, const char *output)

@@ -2,7 +2,7 @@
  *
  * How each engine is told to use a skill, and the command line that brings its dependencies.
  */
-#include "prompt/skill_engine.h"
+#include "skill/skill_engine.h"
 
 #include "skill_case.h"
 

@@ -6,13 +6,13 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-#include "prompt/skill_artifact.h"
-#include "prompt/skill_contract.h"
-#include "prompt/skill_engine.h"
-#include "prompt/skill_input.h"
-#include "prompt/skill_install.h"
-#include "prompt/skill_prompt.h"
 #include "prompt/structured.h"
+#include "skill/skill_artifact.h"
+#include "skill/skill_contract.h"
+#include "skill/skill_engine.h"
+#include "skill/skill_input.h"
+#include "skill/skill_install.h"
+#include "skill/skill_prompt.h"
 #include "skill_case.h"
 
 extern char **environ;

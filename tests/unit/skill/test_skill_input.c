@@ -3,7 +3,7 @@
  * Inputs and parameters: what is missing is told before anything starts, what does not fit is
  * named, and files are taken only from where they belong.
  */
-#include "prompt/skill_input.h"
+#include "skill/skill_input.h"
 
 #include "skill_case.h"
 

@@ -2,9 +2,9 @@
  *
  * Installing skills: all of it or nothing, once, and over nothing that is not ours.
  */
-#include "prompt/skill_install.h"
+#include "skill/skill_install.h"
 
-#include "prompt/package.h"
+#include "skill/package.h"
 #include "skill_case.h"
 #include "zip_maker.h"
 

@@ -2,7 +2,7 @@
  *
  * assets/runner.json: what it may say, and the line that is wrong where it says something else.
  */
-#include "prompt/skill_manifest.h"
+#include "skill/skill_manifest.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  *
  * What is appended to SKILL.md: each section once, in order, and only where it belongs.
  */
-#include "prompt/skill_patch.h"
+#include "skill/skill_patch.h"
 
 #include "skill_case.h"
 

@@ -2,9 +2,9 @@
  *
  * The prompt of a skill: invoke line first, then the template that takes precedence.
  */
-#include "prompt/skill_prompt.h"
+#include "skill/skill_prompt.h"
 
-#include "prompt/skill_input.h"
+#include "skill/skill_input.h"
 #include "skill_case.h"
 
 #define HEAD "{\"id\":\"hello\",\"execution_modes\":[\"auto\"],\"version\":\"1.0\",\"x\":[7],"

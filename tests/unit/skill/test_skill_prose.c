@@ -2,7 +2,7 @@
  *
  * Skills of a repository as text: nothing is left that a harness would act on.
  */
-#include "prompt/skill_prose.h"
+#include "skill/skill_prose.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "prompt/package.h"
+#include "skill/package.h"
 
 static struct arena *arena;
 static struct err e;

@@ -108,7 +108,7 @@ def ours(peer, cases):
 
 
 def agree(case, mine, theirs):
-    """Same text, or same class of error; differences by design as src/prompt/template.h lists them."""
+    """Same text, or same class of error; differences by design as src/template/template.h lists them."""
     if "expect" in case:
         return mine.get("error") == case["expect"]
     if "text" in theirs and ADDRESS.search(theirs["text"]):

@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "prompt/template.h"
+#include "template/template.h"
 
 static const char *fault_name(enum template_fault fault)
 {

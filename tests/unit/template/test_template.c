@@ -3,7 +3,7 @@
  * Templates as a caller sees them: errors with position, limits, loaders, reuse. What the language
  * means is held against Jinja2 itself by template_against_jinja2.py.
  */
-#include "prompt/template.h"
+#include "template/template.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

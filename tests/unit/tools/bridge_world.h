@@ -7,12 +7,12 @@
 
 #include "../workspace/scene.h"
 #include "base/json.h"
+#include "guard/feedback.h"
+#include "guard/guard.h"
 #include "io/loop.h"
 #include "io/timer.h"
+#include "record/session.h"
 #include "tools/bridge.h"
-#include "tools/feedback.h"
-#include "tools/guard.h"
-#include "tools/session.h"
 #include "workspace/txn.h"
 
 struct seen {

@@ -14,12 +14,12 @@
 
 #include "base/json.h"
 #include "base/macro.h"
+#include "guard/feedback.h"
+#include "guard/guard.h"
 #include "io/loop.h"
+#include "mcp/mcp.h"
+#include "record/session.h"
 #include "tools/bridge.h"
-#include "tools/feedback.h"
-#include "tools/guard.h"
-#include "tools/mcp.h"
-#include "tools/session.h"
 #include "tools/tool_callback.h"
 
 /* --- no policies; feedback says something after each call --- */

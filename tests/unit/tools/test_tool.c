@@ -7,7 +7,7 @@
 #include "../values.h"
 #include "base/json.h"
 #include "base/macro.h"
-#include "base/schema.h"
+#include "data/schema.h"
 #include "tools/tool_callback.h"
 
 /* No bridge here: what a handler says is kept. */

@@ -7,9 +7,9 @@
 #include "../values.h"
 #include "base/json.h"
 #include "base/macro.h"
-#include "base/schema.h"
+#include "data/schema.h"
 #include "prompt/section.h"
-#include "tools/session.h"
+#include "record/session.h"
 
 static struct {
     enum tool_failure failure;

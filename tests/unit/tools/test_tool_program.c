@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "io/loop.h"
 #include "isolated.h"
-#include "tools/errand.h"
+#include "proc/errand.h"
 #include "tools/tool_program.h"
 
 #define MS(n) ((n)*NSEC_PER_MS)

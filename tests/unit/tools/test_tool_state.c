@@ -6,7 +6,7 @@
 
 #include "../values.h"
 #include "base/macro.h"
-#include "tools/session.h"
+#include "record/session.h"
 
 static struct session *session;
 

@@ -3,16 +3,16 @@
  * The oracle on transcripts with one fault each: the check that is named for it finds it, in the
  * right line, and no other check does. What the record itself writes is clean.
  */
-#include "record/oracle.h"
+#include "validate/oracle.h"
 
 #include <sys/stat.h>
 
+#include "../record/scratch.h"
 #include "base/sha256.h"
 #include "record/logfile.h"
 #include "record/loss.h"
 #include "record/redact.h"
 #include "record/rundir.h"
-#include "scratch.h"
 
 #define AT(s) "\"timestamp\":\"2026-11-15T20:29:" s "Z\""
 #define HEAD(event, name) \

@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "tools/wspath.h"
+#include "workspace/wspath.h"
 
 static void spellings_of_one_file(void **state)
 {
