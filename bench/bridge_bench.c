@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "record/session.h"
+#include "record/state_store.h"
 
 enum { OPERATIONS = 2000, ROUNDS = 7 };
 
@@ -28,50 +28,50 @@ static void must(int r)
     }
 }
 
-static void append(struct session *s)
+static void append(struct state_store *s)
 {
-    must(session_dispatch(s, STR("plan"), item, NULL));
+    must(store_dispatch(s, STR("plan"), item, NULL));
 }
 
-static void snapshot(struct session *s)
+static void snapshot(struct state_store *s)
 {
-    struct session_moment m = session_snapshot(s);
+    struct store_moment m = store_snapshot(s);
     if (m.table == NULL) {
         abort();
     }
 }
 
-static void both(struct session *s)
+static void both(struct state_store *s)
 {
     snapshot(s);
     append(s);
 }
 
-static void call(struct session *s)
+static void call(struct state_store *s)
 {
-    struct session_txn *t = session_begin(s);
-    must(session_txn_dispatch(t, STR("plan"), item, NULL));
-    must(session_commit(t, NULL));
+    struct store_txn *t = store_begin(s);
+    must(store_txn_dispatch(t, STR("plan"), item, NULL));
+    must(store_commit(t, NULL));
 }
 
-static void undo(struct session *s)
+static void undo(struct state_store *s)
 {
-    struct session_txn *t = session_begin(s);
-    must(session_txn_dispatch(t, STR("plan"), item, NULL));
-    must(session_abort(t, NULL));
+    struct store_txn *t = store_begin(s);
+    must(store_txn_dispatch(t, STR("plan"), item, NULL));
+    must(store_abort(t, NULL));
 }
 
-static void restore(struct session *s)
+static void restore(struct state_store *s)
 {
-    must(session_restore(s, session_snapshot(s), true, NULL));
+    must(store_restore(s, store_snapshot(s), true, NULL));
 }
 
-static double measure(size_t items, void (*operation)(struct session *s))
+static double measure(size_t items, void (*operation)(struct state_store *s))
 {
     double best = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        struct session *s =
-            session_new(&(struct session_opts) { .id = STR("s"), .journal_fd = -1 });
+        struct state_store *s =
+            store_new(&(struct store_opts) { .id = STR("s"), .journal_fd = -1 });
         for (size_t i = 0; i < items; i++) {
             append(s);
         }
@@ -81,7 +81,7 @@ static double measure(size_t items, void (*operation)(struct session *s))
         }
         double each = (double)(clock_now() - start) / OPERATIONS;
         best = round == 0 || each < best ? each : best;
-        s = session_free(s);
+        s = store_free(s);
     }
     return best;
 }
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
-        void (*operation)(struct session *s);
+        void (*operation)(struct state_store *s);
     } all[] = { { "append", append }, { "snapshot", snapshot }, { "both", both },
                 { "call", call },     { "undo", undo },         { "restore", restore } };
     /* Memory that was used once stays: first touches of pages would be measured otherwise, and only

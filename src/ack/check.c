@@ -10,7 +10,7 @@
 #include "ack/check_priv.h"
 #include "base/file.h"
 #include "data/shape.h"
-#include "validate/oracle.h"
+#include "validate/validator.h"
 
 enum { FILE_MAX = 64 << 20, ALTERNATIVES_MAX = 64 << 10 };
 
@@ -255,7 +255,7 @@ enum want_kind {
     WANT_NUMBERS,  /* {NAME: N} */
     WANT_SHAPE,
     WANT_SHAPES, /* a list of them */
-    WANT_ORACLE, /* names of the oracle's checks */
+    WANT_ORACLE, /* names of the validator's checks */
     WANT_LISTS,  /* of checks */
 };
 
@@ -372,7 +372,7 @@ static int read_shape(const struct check *c, const struct json *want, const char
 static int read_list_item(const struct check *c, const struct json *v, const char *file,
                           struct err *e)
 {
-    enum oracle_check found;
+    enum validator_check found;
     if (c->kind == WANT_SHAPES) {
         return read_shape(c, v, file, e);
     }
@@ -380,7 +380,7 @@ static int read_list_item(const struct check *c, const struct json *v, const cha
         return json_len(v) > 0 ? checks_read(v, file, e)
                                : check_refuse(v, file, "a list of checks belongs here", e);
     }
-    return oracle_check_find(json_str(v, STR_EMPTY), &found)
+    return validator_check_find(json_str(v, STR_EMPTY), &found)
                ? 0
                : check_refuse(v, file, "no check of transcripts has this name", e);
 }

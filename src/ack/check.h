@@ -11,7 +11,7 @@
  *   event: {name, where, count, each}      events.jsonl; `where` and `each` are {POINTER: MATCHER}
  *   entry: {type, source, where, count, each}    the transcript
  *   order: [{type, where} …]               the first entries that fit come in this order
- *   transcript: [NAME …]                   checks of the transcript oracle (validate/oracle.h)
+ *   transcript: [NAME …]                   checks of the validator (validate/validator.h)
  *   request: {number | last | any | none | count, text, where}   what the model was asked
  *   patch: {has, lacks, contains, empty}   diff.patch; has and lacks are lists of paths
  *   session: {slice, count, any, each}     what tools remembered
@@ -54,7 +54,7 @@ struct check_scene {
     const char *const *names;    /* … and their names */
     size_t runs_len;
     const char *outside; /* the directory beside the workspace */
-    size_t visits;       /* of the site (ack/site.h), by all runs */
+    size_t visits;       /* of the site (ack/test_server.h), by all runs */
     struct findings *findings;
 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ack/check_priv.h"
-#include "validate/oracle.h"
+#include "validate/validator.h"
 
 static bool is_text(const struct json *v, const char *key, const struct json *want)
 {
@@ -270,31 +270,31 @@ void check_same(const struct check_scene *s, const struct json *want)
     }
 }
 
-/* --- the oracle --- */
+/* --- the validator --- */
 
 void check_transcript(const struct check_scene *s, const struct json *want)
 {
-    struct oracle_opts opts = { .adapter = s->adapter };
+    struct validator_opts opts = { .adapter = s->adapter };
     for (size_t i = 0; i < json_len(want); i++) {
-        enum oracle_check check;
-        if (oracle_check_find(json_str(json_item(want, i), STR_EMPTY), &check)) {
+        enum validator_check check;
+        if (validator_check_find(json_str(json_item(want, i), STR_EMPTY), &check)) {
             opts.checks |= 1u << check;
         }
     }
-    struct oracle *o;
+    struct validator *o;
     struct err e = { 0 };
-    if (oracle_look(s->run->dir, &opts, &o, &e) < 0) {
+    if (validator_look(s->run->dir, &opts, &o, &e) < 0) {
         finding(s->findings, "transcript: %s", e.msg);
         return;
     }
-    const struct oracle_report *r = oracle_report(o);
+    const struct validator_report *r = validator_report(o);
     for (size_t i = 0; i < r->n_findings; i++) {
-        const struct oracle_finding *f = &r->findings[i];
-        finding(s->findings, "transcript, %s, line %zu: %s", oracle_check_word(f->check), f->line,
-                f->sentence);
+        const struct validator_finding *f = &r->findings[i];
+        finding(s->findings, "transcript, %s, line %zu: %s", validator_check_word(f->check),
+                f->line, f->sentence);
     }
     if (r->summary.entries == 0) {
         finding(s->findings, "transcript: it has no entry");
     }
-    oracle_free(o);
+    validator_free(o);
 }

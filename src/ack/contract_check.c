@@ -33,9 +33,15 @@
 enum { WORDS_MAX = 128 };
 
 /* The runs, by what is particular about each. */
-enum trial_id { TRIAL_WORK, TRIAL_AGAIN, TRIAL_PROBE, TRIAL_MISSING, TRIAL_MAX };
+enum scenario_run_id {
+    SCENARIO_RUN_WORK,
+    SCENARIO_RUN_AGAIN,
+    SCENARIO_RUN_PROBE,
+    SCENARIO_RUN_MISSING,
+    SCENARIO_RUN_MAX
+};
 
-struct trial {
+struct scenario_run {
     const char *record;         /* its directory; NULL: there was no such run */
     char marker[ID_LEN];        /* in its goal */
     const struct json *run;     /* manifest.json of the run */
@@ -47,7 +53,7 @@ struct checking {
     struct arena *a;
     const struct contract_opts *o;
     struct contract_report *report;
-    struct trial trials[TRIAL_MAX];
+    struct scenario_run trials[SCENARIO_RUN_MAX];
     char cinch[PATH_MAX];
     char value[ID_LEN]; /* of every secret */
 };
@@ -194,8 +200,8 @@ static int run_alone(const char *const *argv, const char *const *envp, nsec pati
 }
 
 /* The task of a run: a goal, a workspace, and all outputs that an adapter can be asked for. */
-static int write_task(struct checking *k, const struct trial *t, bool secrets, const char *path,
-                      struct err *e)
+static int write_task(struct checking *k, const struct scenario_run *t, bool secrets,
+                      const char *path, struct err *e)
 {
     static const char *const wanted[] = { "diff.patch", "summary.md" };
     struct arena *a = k->a;
@@ -227,8 +233,8 @@ static int write_task(struct checking *k, const struct trial *t, bool secrets, c
     return r < 0 ? r : file_write_atomic(AT_FDCWD, path, buf_str(&text), 0644, e);
 }
 
-static const char *const *command(struct checking *k, const struct trial *t, const char *task,
-                                  nsec timeout, bool probe)
+static const char *const *command(struct checking *k, const struct scenario_run *t,
+                                  const char *task, nsec timeout, bool probe)
 {
     const char **list = arena_array(k->a, WORDS_MAX + 1, sizeof *list);
     size_t n = 0;
@@ -259,16 +265,16 @@ static const char *const *command(struct checking *k, const struct trial *t, con
     return list;
 }
 
-static int try(struct checking *k, enum trial_id id, const char *name, struct err *e)
+static int try(struct checking *k, enum scenario_run_id id, const char *name, struct err *e)
 {
-    struct trial *t = &k->trials[id];
+    struct scenario_run *t = &k->trials[id];
     nsec whole = k->o->timeout > 0 ? k->o->timeout : DEFAULT_TIMEOUT;
-    nsec timeout = id == TRIAL_MISSING && whole > FAST_TIMEOUT ? FAST_TIMEOUT : whole;
-    bool secrets = id != TRIAL_MISSING;
+    nsec timeout = id == SCENARIO_RUN_MISSING && whole > FAST_TIMEOUT ? FAST_TIMEOUT : whole;
+    bool secrets = id != SCENARIO_RUN_MISSING;
     const char *task = arena_printf(k->a, "%s/%s.json", k->o->dir, name);
     (void)id_new(t->marker);
     t->record = arena_printf(k->a, "%s/%s", k->o->dir, name);
-    const char *const *argv = command(k, t, task, timeout, id == TRIAL_PROBE);
+    const char *const *argv = command(k, t, task, timeout, id == SCENARIO_RUN_PROBE);
     const char *const *envp = environment(k, secrets);
     int r = write_task(k, t, secrets, task, e);
     if (r == 0 && k->o->watch.loop != NULL) {
@@ -306,7 +312,7 @@ static void judge(struct checking *k, enum contract_check_id id, const char *fau
          fault == NULL ? otherwise : fault);
 }
 
-static bool has_output(struct checking *k, const struct trial *t, const char *name)
+static bool has_output(struct checking *k, const struct scenario_run *t, const char *name)
 {
     return file_exists(AT_FDCWD, arena_printf(k->a, "%s/" OUTPUTS "/%s", t->record, name));
 }
@@ -335,7 +341,7 @@ static bool is_duration(const struct json *v)
     return json_is(v, JSON_INT) || json_is(v, JSON_REAL) || (digits > 0 && str_ends(s, STR("s")));
 }
 
-static const char *manifest_fault(struct checking *k, const struct trial *t)
+static const char *manifest_fault(struct checking *k, const struct scenario_run *t)
 {
     static const char *const states[] = { "completed", "failed", NULL };
     static const char *const outcomes[] = { "success", "failure", "needs_human", NULL };
@@ -358,7 +364,7 @@ static const char *manifest_fault(struct checking *k, const struct trial *t)
     return json_is(json_get(m, "artifacts"), JSON_ARRAY) ? NULL : "it has no list of artifacts";
 }
 
-static const char *outputs_fault(struct checking *k, const struct trial *t)
+static const char *outputs_fault(struct checking *k, const struct scenario_run *t)
 {
     static const char *const required[] = { "manifest.json", "diff.patch", "summary.md" };
     for (size_t i = 0; i < ARRAY_LEN(required); i++) {
@@ -369,7 +375,7 @@ static const char *outputs_fault(struct checking *k, const struct trial *t)
     return NULL;
 }
 
-static const char *listed_fault(struct checking *k, const struct trial *t)
+static const char *listed_fault(struct checking *k, const struct scenario_run *t)
 {
     const struct json *list = json_get(t->said, "artifacts");
     for (size_t i = 0; i < json_len(list); i++) {
@@ -383,20 +389,20 @@ static const char *listed_fault(struct checking *k, const struct trial *t)
     return NULL;
 }
 
-static bool timed_out(const struct trial *t)
+static bool timed_out(const struct scenario_run *t)
 {
     return str_eqc(json_str(json_get(t->run, "reason"), STR_EMPTY), "timeout");
 }
 
 /* -1: by no exit, or that is not known. */
-static int exit_code(const struct trial *t)
+static int exit_code(const struct scenario_run *t)
 {
     const struct json *exit = json_get(json_get(t->metrics, "ext"), "engine_exit");
     return (int)json_int(json_get(exit, "code"), -1);
 }
 
 /* "it exited with 42"; NULL: the record does not say how it ended. */
-static const char *ending(struct checking *k, const struct trial *t)
+static const char *ending(struct checking *k, const struct scenario_run *t)
 {
     const struct json *exit = json_get(json_get(t->metrics, "ext"), "engine_exit");
     int signo = (int)json_int(json_get(exit, "signal"), 0);
@@ -412,7 +418,7 @@ static const char *ending(struct checking *k, const struct trial *t)
 }
 
 /* What the exit status has to be; -1: the manifest, if there is one, has no outcome. */
-static int wanted_exit(const struct trial *t)
+static int wanted_exit(const struct scenario_run *t)
 {
     static const char *const outcomes[] = { "success", "failure", "needs_human" };
     for (size_t i = 0; i < ARRAY_LEN(outcomes); i++) {
@@ -423,13 +429,14 @@ static int wanted_exit(const struct trial *t)
     return -1;
 }
 
-static const char *exit_fault(struct checking *k, enum trial_id id)
+static const char *exit_fault(struct checking *k, enum scenario_run_id id)
 {
-    static const char *const when[TRIAL_MAX] = { [TRIAL_WORK] = "",
-                                                 [TRIAL_AGAIN] = "the second time, ",
-                                                 [TRIAL_PROBE] = "asked by --probe, ",
-                                                 [TRIAL_MISSING] = "without its secret, " };
-    const struct trial *t = &k->trials[id];
+    static const char *const when[SCENARIO_RUN_MAX] = { [SCENARIO_RUN_WORK] = "",
+                                                        [SCENARIO_RUN_AGAIN] = "the second time, ",
+                                                        [SCENARIO_RUN_PROBE] = "asked by --probe, ",
+                                                        [SCENARIO_RUN_MISSING] =
+                                                            "without its secret, " };
+    const struct scenario_run *t = &k->trials[id];
     const char *how = t->record == NULL ? NULL : ending(k, t);
     int code = exit_code(t);
     int wanted = wanted_exit(t);
@@ -450,9 +457,9 @@ static const char *exit_fault(struct checking *k, enum trial_id id)
  * own check, but the outcome that an exit status has to fit is missed here, too. */
 static void judge_exit(struct checking *k)
 {
-    const struct trial *work = &k->trials[TRIAL_WORK];
+    const struct scenario_run *work = &k->trials[SCENARIO_RUN_WORK];
     const char *fault = NULL;
-    for (enum trial_id id = 0; fault == NULL && id < TRIAL_MAX; id++) {
+    for (enum scenario_run_id id = 0; fault == NULL && id < SCENARIO_RUN_MAX; id++) {
         fault = exit_fault(k, id);
     }
     const char *how = ending(k, work);
@@ -466,7 +473,7 @@ static void judge_exit(struct checking *k)
     }
 }
 
-static const char *input_fault(const struct trial *t)
+static const char *input_fault(const struct scenario_run *t)
 {
     const struct json *warnings = json_get(t->run, "warnings");
     for (size_t i = 0; i < json_len(warnings); i++) {
@@ -501,13 +508,13 @@ static const char *file_with(struct checking *k, const char *dir, const char *wo
 
 static const char *fresh_fault(struct checking *k)
 {
-    const struct trial *again = &k->trials[TRIAL_AGAIN];
+    const struct scenario_run *again = &k->trials[SCENARIO_RUN_AGAIN];
     const char *dir = arena_printf(k->a, "%s/" OUTPUTS, again->record);
-    const char *file = file_with(k, dir, k->trials[TRIAL_WORK].marker);
+    const char *file = file_with(k, dir, k->trials[SCENARIO_RUN_WORK].marker);
     return file == NULL ? NULL : arena_printf(k->a, "'%s' tells of the run before", file);
 }
 
-static const char *patch_fault(struct checking *k, const struct trial *t)
+static const char *patch_fault(struct checking *k, const struct scenario_run *t)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(FILE_MAX);
     const char *path = arena_printf(k->a, "%s/" OUTPUTS "/diff.patch", t->record);
@@ -525,7 +532,7 @@ static const char *patch_fault(struct checking *k, const struct trial *t)
 static const char *secret_fault(struct checking *k)
 {
     static const char *const places[] = { OUTPUTS, "stdout.log", "stderr.log", "diff.patch" };
-    const struct trial *t = &k->trials[TRIAL_WORK];
+    const struct scenario_run *t = &k->trials[SCENARIO_RUN_WORK];
     const char *const *names = secrets_of(k->o);
     for (size_t i = 0; names[i] != NULL; i++) {
         const char *mark = arena_printf(k->a, "[REDACTED:%s]", names[i]);
@@ -545,7 +552,7 @@ static const char *secret_fault(struct checking *k)
 
 static const char *missing_fault(struct checking *k)
 {
-    const struct trial *t = &k->trials[TRIAL_MISSING];
+    const struct scenario_run *t = &k->trials[SCENARIO_RUN_MISSING];
     const char *fault = manifest_fault(k, t);
     if (timed_out(t)) {
         return "it did not end";
@@ -563,7 +570,7 @@ static const char *missing_fault(struct checking *k)
 
 static const char *probe_fault(struct checking *k)
 {
-    const struct trial *t = &k->trials[TRIAL_PROBE];
+    const struct scenario_run *t = &k->trials[SCENARIO_RUN_PROBE];
     const char *fault = timed_out(t) ? "it did not end" : manifest_fault(k, t);
     if (fault != NULL) {
         return fault;
@@ -580,7 +587,7 @@ static const char *probe_fault(struct checking *k)
 
 static void judge_all(struct checking *k)
 {
-    const struct trial *work = &k->trials[TRIAL_WORK];
+    const struct scenario_run *work = &k->trials[SCENARIO_RUN_WORK];
     const char *outcome = json_cstring(json_get(work->said, "outcome"), "?");
     judge(k, CONTRACT_MANIFEST, manifest_fault(k, work),
           arena_printf(k->a, "outcome: %s", outcome));
@@ -595,7 +602,7 @@ static void judge_all(struct checking *k)
           "it ended by itself");
     judge(k, CONTRACT_SECRETS, secret_fault(k), "none was found");
     judge(k, CONTRACT_PROBE, probe_fault(k), "success, nothing changed");
-    if (k->trials[TRIAL_MISSING].record == NULL) {
+    if (k->trials[SCENARIO_RUN_MISSING].record == NULL) {
         find(k, CONTRACT_MISSING, CONTRACT_SKIPPED, "the adapter declares no secret");
     } else {
         judge(k, CONTRACT_MISSING, missing_fault(k), "failure, with the reason");
@@ -626,11 +633,11 @@ int contract_check(struct arena *a, const struct contract_opts *o, struct contra
 {
     struct checking k = { .a = a, .o = o, .report = ret };
     int r = set_up(&k, e);
-    r = r < 0 ? r : try(&k, TRIAL_WORK, "work", e);
-    r = r < 0 ? r : try(&k, TRIAL_AGAIN, "again", e);
-    r = r < 0 ? r : try(&k, TRIAL_PROBE, "probe", e);
+    r = r < 0 ? r : try(&k, SCENARIO_RUN_WORK, "work", e);
+    r = r < 0 ? r : try(&k, SCENARIO_RUN_AGAIN, "again", e);
+    r = r < 0 ? r : try(&k, SCENARIO_RUN_PROBE, "probe", e);
     if (r == 0 && count(o->secrets) > 0) {
-        r = try(&k, TRIAL_MISSING, "missing", e);
+        r = try(&k, SCENARIO_RUN_MISSING, "missing", e);
     }
     if (r < 0) {
         return r;
@@ -649,8 +656,8 @@ int contract_probe(struct arena *a, const struct contract_opts *o, const struct 
     struct contract_report ignored;
     struct checking k = { .a = a, .o = o, .report = &ignored };
     int r = set_up(&k, e);
-    r = r < 0 ? r : try(&k, TRIAL_PROBE, "probe", e);
-    *ret = r < 0 ? NULL : k.trials[TRIAL_PROBE].said;
+    r = r < 0 ? r : try(&k, SCENARIO_RUN_PROBE, "probe", e);
+    *ret = r < 0 ? NULL : k.trials[SCENARIO_RUN_PROBE].said;
     return r;
 }
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "ack/contract.h"
+#include "ack/contract_scenarios.h"
 #include "ack/expected.h"
 #include "ack/kit_priv.h"
 #include "base/buf.h"
@@ -35,7 +35,7 @@ struct job {
     const struct expected_entry *entry; /* NULL: it must pass */
     struct verdict *verdict;
     enum job_state state;
-    struct trial *trial;
+    struct scenario_run *trial;
     unsigned tries;
     const char *first_dir, *first_why; /* of the first of two tries */
     const char *version;               /* that the harness told while it worked; NULL: none */
@@ -266,7 +266,7 @@ static void start(struct job *j)
     j->state = JOB_RUNS;
     j->started = clock_now();
     j->verdict->dir = job_dir(j);
-    struct trial_opts opts = {
+    struct scenario_run_opts opts = {
         .scenario = j->scenario,
         .adapter = j->adapter->profile,
         .adapter_name = j->adapter->name,

@@ -10,7 +10,7 @@
  * Blocks until all trials have come to an end; SIGINT and SIGTERM end those under way, and the
  * report has the rest as skipped. Scenarios are tried adapter by adapter in the order of the table,
  * or in one of chance, `jobs` at a time; before all of them, adapter by adapter, the checks of the
- * file contract (ack/contract.h).
+ * file contract (ack/contract_scenarios.h).
  */
 #pragma once
 
@@ -20,7 +20,7 @@
 
 #include "ack/contract_check.h"
 #include "ack/scenario.h"
-#include "ack/trial.h"
+#include "ack/scenario_run.h"
 #include "ack/verdict.h"
 #include "adapters/profile.h"
 #include "base/arena.h"
@@ -47,10 +47,12 @@ struct kit_watcher {
     void *owner;
 };
 
-/* What tries a scenario: trial_start() and trial_free() of ack/trial.h, or a test's own. */
+/* Runs a scenario: scenario_run_start() and scenario_run_free() of ack/scenario_run.h, or the
+ * functions of a test. */
 struct kit_engine {
-    int (*start)(struct loop *l, const struct trial_opts *o, struct trial **ret, struct err *e);
-    struct trial *(*free)(struct trial *t);
+    int (*start)(struct loop *l, const struct scenario_run_opts *o, struct scenario_run **ret,
+                 struct err *e);
+    struct scenario_run *(*free)(struct scenario_run *t);
     /* contract_check() of ack/contract_check.h; may be NULL where no scenario is such a check. */
     int (*contract)(struct arena *a, const struct contract_opts *o, struct contract_report *ret,
                     struct err *e);

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "ack/contract.h"
+#include "ack/contract_scenarios.h"
 #include "ack/kit_priv.h"
 #include "adapters/driver.h"
 #include "proc/probe.h"

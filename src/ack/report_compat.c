@@ -3,7 +3,7 @@
  * The table of capabilities that the project publishes, as JSON and from that as Markdown. The JSON
  * is what is added to: an adapter that is not here today keeps the row that it had.
  */
-#include "ack/contract.h"
+#include "ack/contract_scenarios.h"
 #include "ack/report.h"
 #include "ack/report_priv.h"
 #include "base/json.h"

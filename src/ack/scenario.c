@@ -8,9 +8,9 @@
 #include <signal.h>
 #include <string.h>
 
-#include "ack/builtin.h"
 #include "ack/check.h"
-#include "ack/stage.h"
+#include "ack/fixture.h"
+#include "ack/scenario_builtin.h"
 #include "base/file.h"
 #include "config/settings.h"
 #include "data/shape.h"
@@ -138,10 +138,10 @@ static struct scenario_signal read_signal(const struct json *v)
     return s;
 }
 
-static int read_run(const struct reading *rd, const struct json *v, struct scenario_run *ret,
+static int read_run(const struct reading *rd, const struct json *v, struct scenario_run_spec *ret,
                     struct err *e)
 {
-    *ret = (struct scenario_run) {
+    *ret = (struct scenario_run_spec) {
         .name = json_cstring(json_get(v, "name"), NULL),
         .task = json_get(v, "task"),
         .script = json_get(v, "script"),
@@ -178,7 +178,7 @@ static bool is_earlier(const struct scenario *s, size_t len, const char *name)
 static int check_names(const struct reading *rd, const struct json *v, const struct scenario *s,
                        size_t at, struct err *e)
 {
-    const struct scenario_run *run = &s->runs[at];
+    const struct scenario_run_spec *run = &s->runs[at];
     if ((run->resume != NULL && !is_earlier(s, at, run->resume)) ||
         (run->replay != NULL && !is_earlier(s, at, run->replay))) {
         return complain(rd, v, "'resume' and 'replay' name an earlier run", e);
@@ -270,7 +270,7 @@ static bool is_name(struct str s)
 }
 
 /* The checks of the file contract are called so, and have the directory of that name
- * (ack/contract.h). */
+ * (ack/contract_scenarios.h). */
 static bool is_reserved(struct str name)
 {
     return str_eqc(name, "contract") || str_starts(name, STR("contract_"));
@@ -298,7 +298,7 @@ static int check_timeout(const struct reading *rd, const struct json *v, struct 
 static int add_room(const struct reading *rd, struct str text, const struct json *at, int64_t *room,
                     struct err *e)
 {
-    int64_t n = stage_fill_cost(text);
+    int64_t n = fixture_fill_cost(text);
     *room += n;
     if (n < 0) {
         return complain(rd, at, "'%{fill:N}' has a number from 1 to 16777216", e);
@@ -344,7 +344,7 @@ static int check_work(const struct reading *rd, const struct scenario *s, struct
     struct json *live = json_merge(a, s->task, s->live);
     int r = s->script == NULL ? 0 : script_check(s->script, rd->file, e);
     for (size_t i = 0; r == 0 && i < s->runs_len; i++) {
-        const struct scenario_run *run = &s->runs[i];
+        const struct scenario_run_spec *run = &s->runs[i];
         r = settings_check_task(a, json_merge(a, s->task, run->task), rd->file, e);
         r = r < 0 ? r : settings_check_task(a, json_merge(a, live, run->task), rd->file, e);
         r = r < 0 || run->script == NULL ? r : script_check(run->script, rd->file, e);

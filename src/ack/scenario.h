@@ -36,7 +36,7 @@ struct scenario_signal {
 };
 
 /* One run of `cinch run`. */
-struct scenario_run {
+struct scenario_run_spec {
     const char *name;     /* "first"; NULL: it is the only one */
     struct json *task;    /* merged over that of the scenario */
     struct json *script;  /* in place of that of the scenario; NULL: the scenario's */
@@ -45,7 +45,7 @@ struct scenario_run {
     const char *replay;   /* the recording of this earlier run is the model */
     struct scenario_signal signal;
     int64_t copies;             /* so many at the same time */
-    bool lingers;               /* the adapter's program does not go (ack/linger.h) */
+    bool lingers;               /* the adapter's program does not go (ack/hang_fixture.h) */
     struct json *expect;        /* list of checks */
     struct json *expect_script; /* those that hold for the words of a script only */
 };
@@ -66,13 +66,14 @@ struct scenario {
     struct json *script;
     struct json *live; /* merged over the task in live mode; NULL: as it is */
     nsec timeout;      /* 0: the kit's */
-    struct scenario_run *runs;
+    struct scenario_run_spec *runs;
     size_t runs_len;
     struct json *expect; /* of all runs together, after the last */
     struct json *expect_script;
     const char *file; /* where it stands, for messages */
-    /* No trial of its own, but one check of the file contract, with this name (ack/contract.h);
-     * then it has no capability, no task and no runs. NULL: an ordinary scenario. */
+    /* Not run by itself: one check of the file contract, with this name
+     * (ack/contract_scenarios.h). It has no capability, no task and no runs. NULL: an ordinary
+     * scenario. */
     const char *contract;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * struct verdict: what came of one scenario on one adapter. Made by a trial (ack/trial.h) or by the
- * kit itself when there was nothing to try; read by all reports.
+ * struct verdict: the result of one scenario on one adapter. Written by a scenario run
+ * (ack/scenario_run.h), or by the kit itself when there was nothing to run; read by all reports.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
 
 #include "adapters/driver.h"
 #include "llm/codec.h"
-#include "llm/loss.h"
+#include "llm/dropped.h"
 
 /* What a model may say at most, where neither task nor caller says it: Scylla's number. */
 enum { MAX_TOKENS = 4096 };

@@ -44,9 +44,9 @@
  */
 #pragma once
 
+#include "adapters/driver_report.h"
 #include "adapters/expand.h"
 #include "adapters/profile.h"
-#include "adapters/report.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"

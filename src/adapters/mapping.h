@@ -27,7 +27,7 @@
  */
 #pragma once
 
-#include "adapters/report.h"
+#include "adapters/driver_report.h"
 #include "base/err.h"
 
 struct mapping;

@@ -8,9 +8,9 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "adapters/builtin.h"
 #include "adapters/external.h"
 #include "adapters/profile.h"
+#include "adapters/profile_builtin.h"
 #include "base/file.h"
 
 /* Who can reach it: a user with that many profile files in one directory. */

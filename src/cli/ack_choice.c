@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ack/contract.h"
+#include "ack/contract_scenarios.h"
 #include "adapters/driver.h"
 #include "adapters/external.h"
 #include "base/file.h"
-#include "cli/request.h"
+#include "cli/run_request.h"
 
 #define EXEC_PREFIX  "exec:"
 #define IMAGE_PREFIX "image:"
@@ -231,9 +231,9 @@ static int check_reads(const char *const *paths, struct err *e)
     while (paths[n] != NULL) {
         n++;
     }
-    return n <= TRIAL_READS_MAX
+    return n <= SCENARIO_RUN_READS_MAX
                ? 0
-               : ERR(e, ERR_USAGE, "--read: at most %d paths are allowed", TRIAL_READS_MAX);
+               : ERR(e, ERR_USAGE, "--read: at most %d paths are allowed", SCENARIO_RUN_READS_MAX);
 }
 
 int ack_choose_adapters(struct cli *cli, const struct options *opt, struct kit_opts *ret,

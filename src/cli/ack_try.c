@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "ack/contract.h"
-#include "ack/trial.h"
+#include "ack/contract_scenarios.h"
+#include "ack/scenario_run.h"
 #include "base/file.h"
 #include "cli/ack_choice.h"
 #include "cli/ack_screen.h"
@@ -29,7 +29,7 @@ static unsigned cpu_count(void)
 struct kit_opts ack_try_defaults(void)
 {
     return (struct kit_opts) {
-        .engine = { trial_start, trial_free, contract_check },
+        .engine = { scenario_run_start, scenario_run_free, contract_check },
         .jobs = cpu_count(),
         .timeout = PROOF_TIME,
         .environ = (const char *const *)environ,

@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapters/builtin.h"
 #include "adapters/driver.h"
 #include "adapters/profile.h"
+#include "adapters/profile_builtin.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/ack_try.h"
 #include "cli/adapters_markdown.h"
 #include "cli/command.h"
-#include "cli/request.h"
+#include "cli/run_request.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "proc/which.h"

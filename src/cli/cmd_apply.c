@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/text.h"
-#include "cli/turn.h"
+#include "cli/transcript_format.h"
 #include "record/rundir.h"
 #include "workspace/apply.h"
 #include "workspace/node.h"

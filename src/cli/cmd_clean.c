@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
-#include "cli/request.h"
+#include "cli/run_request.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "run/clean.h"

@@ -3,7 +3,7 @@
  * cinch completion: a completion script for a shell.
  */
 #include "cli/command.h"
-#include "cli/completion.h"
+#include "cli/shell_completion.h"
 
 #include <string.h>
 

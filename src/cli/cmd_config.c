@@ -4,7 +4,7 @@
  */
 #include "base/json.h"
 #include "cli/command.h"
-#include "cli/request.h"
+#include "cli/run_request.h"
 #include "cli/table.h"
 #include "config/secrets.h"
 

@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/demo_files.h"
-#include "cli/request.h"
+#include "cli/run_request.h"
 #include "cli/text.h"
 #include "io/loop.h"
 #include "proc/proc.h"

@@ -10,9 +10,9 @@
 #include "adapters/trust.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "cli/check.h"
 #include "cli/command.h"
-#include "cli/request.h"
+#include "cli/doctor_check.h"
+#include "cli/run_request.h"
 #include "cli/table.h"
 
 static const struct option options[] = {

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "cli/command.h"
-#include "cli/request.h"
+#include "cli/run_request.h"
 #include "cli/text.h"
 #include "config/gateway_file.h"
 #include "data/toml.h"

@@ -15,7 +15,7 @@
 #include "io/loop.h"
 #include "mcp/mcp_link.h"
 #include "mcp/mcp_shim.h"
-#include "proc/errand.h"
+#include "proc/helper_program.h"
 #include "proc/orphans.h"
 #include "tools/tool_mcp.h"
 
@@ -45,7 +45,7 @@ static const struct option options[] = {
 
 /* --- serve --- */
 
-struct session {
+struct state_store {
     struct loop *loop;
     int rc;
     struct err why;
@@ -53,7 +53,7 @@ struct session {
 
 static void on_shim_ended(void *arg, const struct err *why)
 {
-    struct session *s = arg;
+    struct state_store *s = arg;
     if (why != NULL) {
         s->why = *why;
         s->rc = -(int)why->code;
@@ -68,7 +68,7 @@ static const char *token_of(const struct options *opt)
 
 static int serve(struct cli *cli, const struct options *opt, const char *url, struct err *e)
 {
-    struct session s = { 0 };
+    struct state_store s = { 0 };
     struct mcp_shim *shim = NULL;
     if (options_rest(opt) != NULL) {
         return ERR(
@@ -249,7 +249,7 @@ static int show_tools(struct cli *cli, const struct options *opt, const char *ur
     }
     CLEANUP(orphans) struct orphans *orphans = NULL;
     (void)!orphans_new(&orphans, NULL); /* fails without /proc, where none could be found either */
-    const struct errand_host host = { .loop = l.loop,
+    const struct helper_host host = { .loop = l.loop,
                                       .orphans = orphans,
                                       .envp = (const char *const *)environ };
     const struct toolserver_opts o = { .host = &host,

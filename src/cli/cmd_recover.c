@@ -4,7 +4,7 @@
  */
 #include "cli/command.h"
 #include "cli/text.h"
-#include "run/recover.h"
+#include "run/recover_run.h"
 
 static int run_recover_command(struct cli *cli, const struct options *opt, struct err *e)
 {

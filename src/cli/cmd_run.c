@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/progress.h"
-#include "cli/request.h"
+#include "cli/run_request.h"
 #include "cli/text.h"
 #include "proc/orphans.h"
 #include "run/run.h"

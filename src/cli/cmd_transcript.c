@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/text.h"
-#include "validate/oracle.h"
+#include "validate/validator.h"
 
 enum { FINDINGS = 1 }; /* exit status */
 
@@ -17,7 +17,7 @@ static const char *const actions[] = { "check", "show", NULL };
 
 static const char *const check_words[] = {
 #define X(check, word, holds) word,
-    ORACLE_LIST(X)
+    VALIDATOR_LIST(X)
 #undef X
         NULL,
 };
@@ -41,17 +41,17 @@ static const struct positional positionals[] = {
 
 /* --- check --- */
 
-static struct json *finding_json(struct arena *a, const struct oracle_finding *f)
+static struct json *finding_json(struct arena *a, const struct validator_finding *f)
 {
     struct json *o = json_object(a);
-    json_setc(a, o, "check", json_cstr(a, oracle_check_word(f->check)));
+    json_setc(a, o, "check", json_cstr(a, validator_check_word(f->check)));
     json_setc(a, o, "file", json_cstr(a, f->file));
     json_setc(a, o, "line", f->line == 0 ? json_null(a) : json_integer(a, (int64_t)f->line));
     json_setc(a, o, "sentence", json_cstr(a, f->sentence));
     return o;
 }
 
-static struct json *summary_json(struct arena *a, const struct oracle_summary *s)
+static struct json *summary_json(struct arena *a, const struct validator_summary *s)
 {
     struct json *o = json_object(a);
     struct json *types = json_object(a);
@@ -72,7 +72,7 @@ static struct json *summary_json(struct arena *a, const struct oracle_summary *s
     return o;
 }
 
-static void print_json(struct cli *cli, const struct oracle_report *r)
+static void print_json(struct cli *cli, const struct validator_report *r)
 {
     struct arena *a = cli->arena;
     struct json *o = json_object(a);
@@ -89,7 +89,7 @@ static void print_json(struct cli *cli, const struct oracle_report *r)
 
 /* "out/transcript.jsonl:4: sequence: …", as compilers do: editors jump there. */
 static void add_finding(struct buf *out, const char *path, bool is_dir,
-                        const struct oracle_finding *f)
+                        const struct validator_finding *f)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
     size_t len = strlen(path);
@@ -101,12 +101,12 @@ static void add_finding(struct buf *out, const char *path, bool is_dir,
     if (f->line > 0) {
         buf_addf(&text, ":%zu", f->line);
     }
-    buf_addf(&text, ": %s: %s", oracle_check_word(f->check), f->sentence);
+    buf_addf(&text, ": %s: %s", validator_check_word(f->check), f->sentence);
     text_clean(out, buf_str(&text), TEXT_LINE);
     buf_adds(out, "\n");
 }
 
-static void print_text(struct cli *cli, const char *path, const struct oracle_report *r)
+static void print_text(struct cli *cli, const char *path, const struct validator_report *r)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
     bool is_dir = file_is_dir(AT_FDCWD, path);
@@ -125,18 +125,18 @@ static void print_text(struct cli *cli, const char *path, const struct oracle_re
 }
 
 /* What is expected is looked at by one check; if that is not asked for, nobody would. */
-static int check_expectations(const struct oracle_opts *what, struct err *e)
+static int check_expectations(const struct validator_opts *what, struct err *e)
 {
     const struct {
         const char *option;
         const char *given;
-        enum oracle_check check;
+        enum validator_check check;
     } all[] = {
-        { "adapter", what->adapter, ORACLE_ADAPTER_LABEL },
-        { "tool", what->tool, ORACLE_CAUSAL_ORDER },
+        { "adapter", what->adapter, VALIDATOR_ADAPTER_LABEL },
+        { "tool", what->tool, VALIDATOR_CAUSAL_ORDER },
     };
     for (size_t i = 0; what->checks != 0 && i < ARRAY_LEN(all); i++) {
-        const char *word = oracle_check_word(all[i].check);
+        const char *word = validator_check_word(all[i].check);
         if (all[i].given != NULL && (what->checks & 1u << all[i].check) == 0) {
             return ERR(e, ERR_USAGE, "--%s needs the check %s: add --only %s, or remove --only",
                        all[i].option, word, word);
@@ -147,24 +147,24 @@ static int check_expectations(const struct oracle_opts *what, struct err *e)
 
 static int check(struct cli *cli, const struct options *opt, struct err *e)
 {
-    CLEANUP(oracle) struct oracle *o = NULL;
+    CLEANUP(validator) struct validator *o = NULL;
     const char *path = options_arg(opt, 1);
-    struct oracle_opts what = {
+    struct validator_opts what = {
         .adapter = options_string(opt, "adapter", NULL),
         .tool = options_string(opt, "tool", NULL),
     };
     for (const char *const *word = options_list(opt, "only"); *word != NULL; word++) {
-        enum oracle_check c;
-        if (oracle_check_find(str_of(*word), &c)) {
+        enum validator_check c;
+        if (validator_check_find(str_of(*word), &c)) {
             what.checks |= 1u << c;
         }
     }
     int r = check_expectations(&what, e);
-    r = r < 0 ? r : oracle_look(path, &what, &o, e);
+    r = r < 0 ? r : validator_look(path, &what, &o, e);
     if (r < 0) {
         return r;
     }
-    const struct oracle_report *report = oracle_report(o);
+    const struct validator_report *report = validator_report(o);
     if (cli->format == CLI_JSON) {
         print_json(cli, report);
     } else if (cli->format == CLI_TEXT) {
@@ -196,12 +196,14 @@ static void show_entry(void *arg, size_t line, const struct json *fields)
 
 static int show(struct cli *cli, const struct options *opt, struct err *e)
 {
-    CLEANUP(oracle) struct oracle *o = NULL;
+    CLEANUP(validator) struct validator *o = NULL;
     struct showing s = { .cli = cli, .list = json_array(cli->arena) };
-    struct oracle_opts what = { .checks = 1u << ORACLE_ENVELOPE, .entry = show_entry, .arg = &s };
-    int r = oracle_look(options_arg(opt, 1), &what, &o, e);
+    struct validator_opts what = { .checks = 1u << VALIDATOR_ENVELOPE,
+                                   .entry = show_entry,
+                                   .arg = &s };
+    int r = validator_look(options_arg(opt, 1), &what, &o, e);
     if (r == 0 && cli->format == CLI_JSON) {
-        struct json *out = summary_json(cli->arena, &oracle_report(o)->summary);
+        struct json *out = summary_json(cli->arena, &validator_report(o)->summary);
         json_setc(cli->arena, out, "entries", s.list);
         cli_print_json(cli, out);
     }

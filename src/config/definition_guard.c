@@ -4,7 +4,7 @@
  * nothing to work on, and thrown away. A run makes them again with its session and its sandbox.
  */
 #include "config/definition_priv.h"
-#include "guard/completion.h"
+#include "guard/completion_check.h"
 #include "guard/feedback.h"
 #include "guard/guard.h"
 

@@ -344,7 +344,7 @@ static struct str secret_of(const struct exchange *x)
 static void after_first_start(struct exchange *x)
 {
     if (x->scanned) {
-        x->view.side = side_kind(&x->g->side, &x->endpoint, x->view.client_body, &x->scan);
+        x->view.side = auxiliary_kind(&x->g->side, &x->endpoint, x->view.client_body, &x->scan);
     }
     for (size_t i = 0; i < x->passed; i++) {
         const struct filter *f = &x->g->opts.filters[i];

@@ -124,7 +124,7 @@ static void close_connection(struct connection *c)
         return;
     }
     enter(c, CONNECTION_OVER);
-    turns_leave(&c->g->turns, &c->turn);
+    queue_leave(&c->g->turns, &c->turn);
     if (c->exchange != NULL) {
         exchange_abort(TAKE_PTR(c->exchange));
     }
@@ -383,7 +383,7 @@ static void on_head(struct connection *c)
     bool has_body = head->chunked || head->length > 0;
     if (has_body && (!exchange_wanted(c->exchange) || !exchange_trusted(c->exchange))) {
         exchange_start(c->exchange); /* says why not, or what needs no body */
-    } else if (head->length > 0 && turns_join(&c->g->turns, &c->turn, (size_t)head->length)) {
+    } else if (head->length > 0 && queue_join(&c->g->turns, &c->turn, (size_t)head->length)) {
         enter(c, CONNECTION_TURN);
         stream_pause(c->stream);
     } else if (has_body) {

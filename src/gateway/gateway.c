@@ -124,10 +124,10 @@ int gateway_open(struct loop *l, const struct gateway_opts *opts, struct gateway
     g->opts = *opts;
     g->metrics.started = clock_now();
     g->need_scan = needs_scan(opts);
-    side_init(&g->side);
+    auxiliary_init(&g->side);
     fill_limits(&g->opts.limits);
     g->room = (struct body_room) { .bound = g->opts.limits.memory, .dir = opts->spill_dir };
-    turns_init(&g->turns, l, &g->room);
+    queue_init(&g->turns, l, &g->room);
     keep_memory(&g->opts.limits);
     int rc = opts->n_listeners > LISTENERS_MAX || opts->n_filters > FILTERS_MAX
                  ? ERR(e, ERR_LIMIT, "too many listeners or filters")
@@ -283,7 +283,7 @@ struct gateway *gateway_free(struct gateway *g)
         g->on_stopped = NULL;
         stop_listening(g);
         close_all(g);
-        turns_done(&g->turns);
+        queue_done(&g->turns);
         g->rest = timer_free(g->rest);
         g->grace = timer_free(g->grace);
         loop_retire(g->loop, destroy, g);

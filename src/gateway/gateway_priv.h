@@ -8,17 +8,17 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "gateway/auxiliary.h"
 #include "gateway/body.h"
 #include "gateway/gateway.h"
 #include "gateway/mask.h"
-#include "gateway/metrics.h"
+#include "gateway/prometheus.h"
 #include "gateway/proxy.h"
+#include "gateway/request_queue.h"
 #include "gateway/scan.h"
-#include "gateway/side.h"
-#include "gateway/turns.h"
 #include "io/loop.h"
 #include "io/timer.h"
-#include "llm/loss.h"
+#include "llm/dropped.h"
 #include "wire/http.h"
 
 #define LISTENERS_MAX 8
@@ -39,17 +39,17 @@ struct gateway {
     struct exchange *waiting;  /* for others to end; a list */
     struct exchange *draining; /* their clients left; oldest first; a list */
     size_t n_draining;
-    bool closing;          /* nothing is read to its end any more */
-    struct body_room room; /* for their bodies, and of all requests under way */
-    struct turns turns;    /* who waits for room */
-    size_t body_bytes;     /* of these bodies, wherever they are */
-    size_t released;       /* bytes of bodies since memory was last given back */
-    struct timer *rest;    /* after the last one: it is given back */
+    bool closing;               /* nothing is read to its end any more */
+    struct body_room room;      /* for their bodies, and of all requests under way */
+    struct request_queue turns; /* who waits for room */
+    size_t body_bytes;          /* of these bodies, wherever they are */
+    size_t released;            /* bytes of bodies since memory was last given back */
+    struct timer *rest;         /* after the last one: it is given back */
     uint64_t last_id;
     struct arena *spare[SPARE_MAX]; /* empty ones, for exchanges to come */
     size_t n_spare;
     struct metrics metrics;
-    struct side side;
+    struct auxiliary side;
     bool need_scan; /* routes or filters depend on what stands in a body */
     bool stopping;
     bool only_drains; /* and waits for no connection */

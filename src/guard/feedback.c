@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "guard/feedback_priv.h"
-#include "proc/errand.h"
-#include "record/session.h"
+#include "proc/helper_program.h"
+#include "record/state_store.h"
 #include "workspace/wspath.h"
 
 #define PROVIDERS_MAX 64
@@ -33,7 +33,7 @@ struct slot {
     struct str name;
     const char *file; /* that made it speak; NULL: another trigger */
     struct json *record;
-    struct errand *errand;
+    struct helper *helper;
 };
 
 struct feedback_round {
@@ -189,10 +189,10 @@ static int add_callbacks(struct feedback *f, struct err *e)
 /* A session that was taken up: calls go on, and what was told of a file is not told again. */
 static void remember(struct feedback *f)
 {
-    const struct session *s = f->opts.session;
-    size_t n = session_len(s, NULL, STR(SLICE));
+    const struct state_store *s = f->opts.session;
+    size_t n = store_len(s, NULL, STR(SLICE));
     for (size_t i = 0; i < n; i++) {
-        const struct json *item = session_item(s, NULL, STR(SLICE), i);
+        const struct json *item = store_item(s, NULL, STR(SLICE), i);
         struct str name = json_str(json_get(item, "provider_name"), STR_EMPTY);
         int64_t index = json_int(json_get(item, "call_index"), 0);
         index = index < 0 || index > INT64_MAX / 2 ? 0 : index;
@@ -219,7 +219,7 @@ static int prepare(struct feedback *f, struct err *e)
     if (f->opts.session == NULL) {
         return 0;
     }
-    int r = session_declare(f->opts.session, STR(SLICE), SLICE_LOG, e);
+    int r = store_declare(f->opts.session, STR(SLICE), SLICE_LOG, e);
     if (r == 0) {
         remember(f);
     }
@@ -339,8 +339,8 @@ static void keep(const struct feedback_round *x, const struct slot *slot)
     if (slot->file != NULL) {
         json_setc(a, item, "file", json_cstr(a, slot->file));
     }
-    struct session_change c = { .kind = CHANGE_APPEND, .slice = STR(SLICE), .value = item };
-    if (f->opts.session != NULL && session_apply(f->opts.session, &c, &e) < 0) {
+    struct store_change c = { .kind = CHANGE_APPEND, .slice = STR(SLICE), .value = item };
+    if (f->opts.session != NULL && store_apply(f->opts.session, &c, &e) < 0) {
         problem(f, slot->name, e.msg);
     }
 }
@@ -379,14 +379,14 @@ static void finish(struct feedback_round *x)
     round_free(x);
 }
 
-static void answered(void *arg, const struct errand_result *r)
+static void answered(void *arg, const struct helper_result *r)
 {
     struct slot *slot = arg;
     struct feedback_round *x = slot->round;
-    slot->errand = NULL;
+    slot->helper = NULL;
     if (x->feedback != NULL) {
         const char *why = r->why;
-        if (r->end == ERRAND_EXITED && r->value == 0) {
+        if (r->end == HELPER_EXITED && r->value == 0) {
             slot->record = feedback_reply_read(x->arena, r->out, &why);
         }
         if (why != NULL) {
@@ -426,10 +426,10 @@ static void start_program(struct feedback_round *x, struct slot *slot,
     CLEANUP(buf) struct buf input = BUF_INIT(BUF_TEXT);
     struct err e;
     if (json_write(q, JSON_COMPACT, &input, &e) == 0) {
-        slot->errand = errand_spec_start(&p->program, x->feedback->opts.host, buf_str(&input),
+        slot->helper = helper_spec_start(&p->program, x->feedback->opts.host, buf_str(&input),
                                          answered, slot, &e);
     }
-    if (slot->errand == NULL) {
+    if (slot->helper == NULL) {
         problem(x->feedback, slot->name, e.msg);
         return;
     }
@@ -510,8 +510,8 @@ void feedback_cancel(struct feedback_round *x)
 {
     unlink_round(x);
     for (size_t i = 0; i < x->n; i++) {
-        if (x->slots[i].errand != NULL) {
-            errand_cancel(x->slots[i].errand); /* the round is freed with the last of them */
+        if (x->slots[i].helper != NULL) {
+            helper_cancel(x->slots[i].helper); /* the round is freed with the last of them */
         }
     }
 }

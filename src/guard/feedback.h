@@ -41,10 +41,10 @@
 #include "base/json.h"
 #include "base/str.h"
 
-struct errand_host;
+struct helper_host;
 struct feedback;
 struct feedback_round;
-struct session;
+struct state_store;
 
 /* Shares of what was allowed, 0…1; negative: no limit. */
 struct feedback_left {
@@ -73,8 +73,8 @@ struct feedback_opts {
     const struct json *providers; /* of the task: a list; NULL: none */
     const struct feedback_callback *callbacks;
     size_t n_callbacks;
-    const struct errand_host *host;
-    struct session *session;
+    const struct helper_host *host;
+    struct state_store *session;
     bool (*exists)(void *arg, struct str path); /* in the workspace */
     struct feedback_left (*left)(void *arg);
     nsec (*now)(void *arg); /* NULL: clock_now() */

@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "guard/feedback.h"
-#include "proc/errand_spec.h"
+#include "proc/helper_spec.h"
 
 struct feedback_provider;
 
@@ -39,7 +39,7 @@ struct feedback_provider {
     nsec time_threshold;
     double share_threshold;
     struct str text;
-    struct errand_spec program;
+    struct helper_spec program;
     const struct feedback_callback *callback;
 };
 

@@ -137,7 +137,7 @@ static struct json *static_say(const struct feedback_provider *p, struct arena *
 static int program_make(struct feedback_provider *p, struct arena *a, const struct json *definition,
                         struct err *e)
 {
-    int r = errand_spec_read(a, definition, PROGRAM_TIME, &p->program, e);
+    int r = helper_spec_read(a, definition, PROGRAM_TIME, &p->program, e);
     p->program.max_output = ANSWER_MAX;
     return r;
 }

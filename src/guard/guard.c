@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "guard/guard_priv.h"
-#include "proc/errand.h"
-#include "record/session.h"
+#include "proc/helper_program.h"
+#include "record/state_store.h"
 
 #define POLICIES_MAX 128 /* of a task; each is asked for every call */
 #define NAME_LEN     64
@@ -254,7 +254,7 @@ static int prepare(struct guard *g, struct err *e)
         }
         p->slice = str_of(arena_printf(g->arena, "policy:%.*s", STR_ARG(p->name)));
         if (p->kind->note != NULL && g->opts.session != NULL) {
-            r = session_declare(g->opts.session, p->slice, SLICE_STATE, e);
+            r = store_declare(g->opts.session, p->slice, SLICE_STATE, e);
         }
     }
     return r;
@@ -324,23 +324,23 @@ nsec guard_now(const struct guard *g)
  * dropped in front of one moves it to another place. */
 static void recall(struct policy *p)
 {
-    const struct session *s = p->guard->opts.session;
+    const struct state_store *s = p->guard->opts.session;
     if (p->kind->learn == NULL || s == NULL) {
         return;
     }
-    size_t n = session_len(s, NULL, p->slice);
+    size_t n = store_len(s, NULL, p->slice);
     if (p->learnt > n ||
-        (p->learnt > 0 && session_item(s, NULL, p->slice, p->learnt - 1) != p->last)) {
+        (p->learnt > 0 && store_item(s, NULL, p->slice, p->learnt - 1) != p->last)) {
         p->kind->forget(p);
         p->learnt = 0;
     }
     for (; p->learnt < n; p->learnt++) {
-        p->last = session_item(s, NULL, p->slice, p->learnt);
+        p->last = store_item(s, NULL, p->slice, p->learnt);
         p->kind->learn(p, p->last);
     }
 }
 
-int guard_note(struct guard *g, const struct guard_call *call, struct session_txn *t, struct err *e)
+int guard_note(struct guard *g, const struct guard_call *call, struct store_txn *t, struct err *e)
 {
     CLEANUP(arena) struct arena *a = arena_new();
     for (size_t i = 0; i < g->n && g->opts.session != NULL; i++) {
@@ -349,7 +349,7 @@ int guard_note(struct guard *g, const struct guard_call *call, struct session_tx
             continue;
         }
         recall(p);
-        struct session_change c = {
+        struct store_change c = {
             .kind = CHANGE_EXTEND,
             .slice = p->slice,
             .value = p->kind->note(p, a, call),
@@ -357,7 +357,7 @@ int guard_note(struct guard *g, const struct guard_call *call, struct session_tx
         if (json_len(c.value) == 0) {
             continue;
         }
-        int r = t == NULL ? session_apply(g->opts.session, &c, e) : session_txn_apply(t, &c, e);
+        int r = t == NULL ? store_apply(g->opts.session, &c, e) : store_txn_apply(t, &c, e);
         if (r < 0) {
             return err_wrap(e, "policy '%.*s'", STR_ARG(p->name));
         }
@@ -516,7 +516,7 @@ void guard_check(struct guard *g, const struct guard_call *call,
 
 void guard_check_resume(struct guard_check *c, enum policy_verdict verdict)
 {
-    c->errand = NULL;
+    c->helper = NULL;
     if (c->guard == NULL) {
         check_free(c);
         return;
@@ -533,5 +533,5 @@ void guard_check_resume(struct guard_check *c, enum policy_verdict verdict)
 void guard_cancel(struct guard_check *c)
 {
     check_unlink(c);
-    errand_cancel(c->errand); /* it is freed when the program is gone */
+    helper_cancel(c->helper); /* it is freed when the program is gone */
 }

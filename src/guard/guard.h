@@ -5,7 +5,7 @@
  *
  *   guard_new(&opts, &g, e);                                policies of the task, compiled
  *   guard_check(g, &call, on_decided, me, &check);          before a tool runs
- *   guard_note(g, &call, session_txn, e);                   after it succeeded, in its transaction
+ *   guard_note(g, &call, store_txn, e);                   after it succeeded, in its transaction
  *   guard_free(g);
  *
  * The same guard decides on tools of ours (bridge) and on those of a harness that asks (native).
@@ -39,11 +39,11 @@
 #include "base/json.h"
 #include "base/str.h"
 
-struct errand_host;
+struct helper_host;
 struct guard;
 struct guard_check;
-struct session;
-struct session_txn;
+struct state_store;
+struct store_txn;
 
 struct guard_call {
     struct str tool;
@@ -71,8 +71,8 @@ struct guard_opts {
     const struct json *policies; /* of the task: a list; NULL: none */
     const struct guard_callback *callbacks;
     size_t n_callbacks;
-    const struct errand_host *host; /* for programs; NULL: those are denied */
-    struct session *session;
+    const struct helper_host *host; /* for programs; NULL: those are denied */
+    struct state_store *session;
     /* Is there such a file in the workspace? The path is relative. NULL: nothing is there. */
     bool (*exists)(void *arg, struct str path);
     void *arg;
@@ -102,5 +102,5 @@ void guard_cancel(struct guard_check *c);
 void guard_stop(struct guard *g);
 /* The call succeeded; what is to be remembered becomes part of its transaction (NULL: happens at
  * once, for tools of the harness). */
-int guard_note(struct guard *g, const struct guard_call *call, struct session_txn *t,
+int guard_note(struct guard *g, const struct guard_call *call, struct store_txn *t,
                struct err *e) MUST_USE;

@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "guard/guard.h"
-#include "proc/errand_spec.h"
+#include "proc/helper_spec.h"
 
 struct policy;
 
@@ -73,7 +73,7 @@ struct guard_check {
     size_t at;   /* the policy whose turn it is */
     void (*decided)(void *arg, const struct guard_decision *d);
     void *arg;
-    struct errand *errand;
+    struct helper *helper;
     struct str reason; /* of a denial, for the model; empty: the default */
     struct str detail; /* for the record: what went wrong in the policy */
 };

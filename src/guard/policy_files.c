@@ -7,7 +7,7 @@
 #include "guard/guard_priv.h"
 
 #include "data/pathmap.h"
-#include "proc/errand.h"
+#include "proc/helper_program.h"
 #include "workspace/wspath.h"
 
 /* As our own tools and the known harnesses call them. */

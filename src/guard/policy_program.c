@@ -5,7 +5,7 @@
  */
 #include "guard/guard_priv.h"
 
-#include "proc/errand.h"
+#include "proc/helper_program.h"
 
 #define DECIDE_TIME (10 * NSEC_PER_SEC)
 #define ANSWER_MAX  ((size_t)64 << 10)
@@ -13,9 +13,9 @@
 
 static int program_make(struct policy *p, const struct json *definition, struct err *e)
 {
-    struct errand_spec *spec = ARENA_NEW(p->guard->arena, struct errand_spec);
+    struct helper_spec *spec = ARENA_NEW(p->guard->arena, struct helper_spec);
     p->self = spec;
-    int r = errand_spec_read(p->guard->arena, definition, DECIDE_TIME, spec, e);
+    int r = helper_spec_read(p->guard->arena, definition, DECIDE_TIME, spec, e);
     spec->max_output = ANSWER_MAX;
     return r;
 }
@@ -58,13 +58,13 @@ void policy_reply_read(struct arena *a, struct str out, struct policy_reply *ret
     ret->allowed = allow;
 }
 
-static void answered(void *arg, const struct errand_result *r)
+static void answered(void *arg, const struct helper_result *r)
 {
     struct guard_check *c = arg;
     enum policy_verdict verdict = POLICY_DENIES;
     if (c->guard != NULL) {
         struct policy_reply reply = { 0 };
-        if (r->end != ERRAND_EXITED || r->value != 0) {
+        if (r->end != HELPER_EXITED || r->value != 0) {
             reply.detail = str_of(r->why == NULL ? "it failed" : r->why);
         } else {
             policy_reply_read(c->arena, r->out, &reply);
@@ -86,8 +86,8 @@ static enum policy_verdict program_check(struct policy *p, struct guard_check *c
     if (json_write(question(c->arena, &c->call), JSON_COMPACT, &input, &e) < 0) {
         return policy_broken(c, "%s", e.msg);
     }
-    c->errand = errand_spec_start(p->self, p->guard->opts.host, buf_str(&input), answered, c, &e);
-    return c->errand == NULL ? policy_broken(c, "%s", e.msg) : POLICY_LATER;
+    c->helper = helper_spec_start(p->self, p->guard->opts.host, buf_str(&input), answered, c, &e);
+    return c->helper == NULL ? policy_broken(c, "%s", e.msg) : POLICY_LATER;
 }
 
 const struct policy_kind policy_kind_program = {

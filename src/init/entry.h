@@ -2,7 +2,7 @@
  *
  * How a keeper enters a sandbox: it is the first process of a new pid namespace and of a copy of
  * the held mount namespace, makes the mounts that are its alone, and gives up every privilege for
- * good. What is left of the plan are the operations that each program gets (init/seal.h).
+ * good. What is left of the plan are the operations that each program gets (init/lockdown.h).
  */
 #pragma once
 

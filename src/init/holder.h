@@ -15,9 +15,9 @@
  * refused is said once, and the rest is ignored: the supervisor decides what becomes of those who
  * wanted to enter.
  *
- * In a container (init/door.h) all namespaces are there already, and making more is not allowed:
- * there is one keeper at a time, in the holder's own pid namespace, whose first process the holder
- * is. When the keeper is gone the holder kills whatever is left.
+ * In a container (init/inner_listener.h) the namespaces exist already, and new ones are not
+ * allowed: there is one keeper at a time, in the holder's own pid namespace, whose first process is the
+ * holder. When the keeper has exited, the holder kills what is left.
  */
 #pragma once
 

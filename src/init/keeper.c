@@ -20,8 +20,8 @@
 #include "init/control.h"
 #include "init/plan.h"
 #include "init/plan_file.h"
+#include "init/process_tree.h"
 #include "init/program.h"
-#include "init/tree.h"
 
 /* Programs that one keeper runs at the same time. */
 #define PROGRAMS_MAX 64

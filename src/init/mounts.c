@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "base/macro.h"
+#include "init/idmap.h"
 #include "init/plan.h"
-#include "init/shift.h"
 
 #define NOTHING_DIR  MOUNTS_OWN "/nothing"
 #define NOTHING_FILE MOUNTS_OWN "/nothing.file"
@@ -187,7 +187,7 @@ static int do_close_root(struct mounts *m, struct err *e)
 
 /* --- bind --- */
 
-static int shift_fd(struct mounts *m, const struct plan_paths *p, int *ret_fd, struct err *e)
+static int idmap_fd(struct mounts *m, const struct plan_paths *p, int *ret_fd, struct err *e)
 {
     for (size_t i = 0; i < m->n_shifts; i++) {
         const struct mounts_shift *s = &m->shifts[i];
@@ -202,7 +202,7 @@ static int shift_fd(struct mounts *m, const struct plan_paths *p, int *ret_fd, s
     }
     struct mounts_shift *s = &m->shifts[m->n_shifts];
     *s = (struct mounts_shift) { p->uid, p->gid, p->host_uid, p->host_gid, -1 };
-    int rc = shift_open(m->host, s, e);
+    int rc = idmap_open(m->host, s, e);
     if (rc == 0) {
         m->n_shifts++;
         *ret_fd = s->fd;
@@ -210,10 +210,10 @@ static int shift_fd(struct mounts *m, const struct plan_paths *p, int *ret_fd, s
     return rc;
 }
 
-static int shift_owners(struct mounts *m, int tree, const struct plan_record *r, struct err *e)
+static int idmap_owners(struct mounts *m, int tree, const struct plan_record *r, struct err *e)
 {
     int ns = -1;
-    int rc = shift_fd(m, &r->paths, &ns, e);
+    int rc = idmap_fd(m, &r->paths, &ns, e);
     if (rc < 0) {
         return rc;
     }
@@ -239,7 +239,7 @@ static int set_attributes(struct mounts *m, int tree, const struct plan_record *
     if ((f & (PLAN_SHIFT | PLAN_SHIFT_TRY)) == 0) {
         return 0;
     }
-    int rc = shift_owners(m, tree, r, e);
+    int rc = idmap_owners(m, tree, r, e);
     return (f & PLAN_SHIFT_TRY) != 0 ? 0 : rc;
 }
 

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "init/exec_error.h"
+#include "init/lockdown.h"
 #include "init/plan.h"
-#include "init/seal.h"
 
 struct launch {
     struct plan *plan;
@@ -50,7 +50,7 @@ static int do_record(const struct launch *l, const struct plan_record *r)
     if (r->op == PLAN_OP_UMASK) {
         (void)umask(r->mask);
     }
-    return r->op == PLAN_OP_RLIMIT ? seal_rlimit(r, l->e) : 0;
+    return r->op == PLAN_OP_RLIMIT ? lockdown_rlimit(r, l->e) : 0;
 }
 
 static void default_signals(void)
@@ -89,12 +89,12 @@ static int become(struct launch *l)
         }
     }
     default_signals();
-    int rc = l->entry == NULL ? 0 : seal_limits(l->entry, l->e);
+    int rc = l->entry == NULL ? 0 : lockdown_limits(l->entry, l->e);
     if (rc == 0 && close_range(STDERR_FILENO + 1, ~0u, 0) != 0) {
         rc = ERR_SYS(l->e, "close descriptors");
     }
     if (rc == 0 && l->entry != NULL) {
-        rc = seal_filter(l->entry, l->e);
+        rc = lockdown_filter(l->entry, l->e);
     }
     if (rc < 0) {
         return rc;

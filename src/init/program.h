@@ -4,7 +4,7 @@
  *
  * The program gets its own session, SIGKILL at the death of cinch-init, default signal
  * dispositions, an empty signal mask, the descriptors of the plan and no others, and in a sandbox
- * what init/seal.h does.
+ * what init/lockdown.h does.
  */
 #pragma once
 

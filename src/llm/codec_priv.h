@@ -24,7 +24,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "llm/codec.h"
-#include "llm/loss.h"
+#include "llm/dropped.h"
 
 /* --- members of JSON objects (codec_fields.c) ---
  *

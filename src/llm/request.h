@@ -6,7 +6,7 @@
  * Everything lives in one arena, that of the decoded body; strings are borrowed from it. A list is
  * a pointer and a count. What a format has and this form has not stays in `extra` of the object it
  * stood in, as the JSON members it was (of a member that is understood in part, the rest of it):
- * the codec of the same format writes it back, any other codec notes it in the losses (llm/loss.h).
+ * the codec of the same format writes it back, any other codec reports it (llm/dropped.h).
  * So nothing vanishes silently. `spelling` is private to the codec that read the object: which of
  * the format's several ways of writing the same thing it was; 0 is always right for new objects.
  */

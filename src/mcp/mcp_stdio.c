@@ -12,7 +12,7 @@
 #include "base/macro.h"
 #include "io/loop.h"
 #include "io/timer.h"
-#include "proc/errand.h"
+#include "proc/helper_program.h"
 #include "proc/proc.h"
 #include "wire/lines.h"
 
@@ -203,7 +203,7 @@ int mcp_stdio_new(const struct mcp_stdio_opts *o, struct mcp_transport **ret, st
 {
     CLEANUP(arena) struct arena *a = arena_new();
     struct mcp_stdio *s = xcalloc(1, sizeof *s);
-    const struct errand_opts eo = {
+    const struct helper_opts eo = {
         .host = o->host, .argv = o->argv, .env = o->env, .outside = o->outside
     };
     struct proc_opts po = {
@@ -218,7 +218,7 @@ int mcp_stdio_new(const struct mcp_stdio_opts *o, struct mcp_transport **ret, st
     lines_init(&s->lines, MCP_MESSAGE_MAX);
     buf_init(&s->err, MCP_STDIO_STDERR_MAX);
     int rc = timer_new(s->loop, on_patience_over, s, &s->timer, e);
-    rc = rc < 0 ? rc : errand_spawn(a, &eo, &po, &s->proc, e);
+    rc = rc < 0 ? rc : helper_spawn(a, &eo, &po, &s->proc, e);
     if (rc < 0) {
         s->timer = timer_free(s->timer);
         destroy(s);

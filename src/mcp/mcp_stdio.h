@@ -17,7 +17,7 @@
 #include "base/str.h"
 #include "mcp/mcp_transport.h"
 
-struct errand_host;
+struct helper_host;
 struct json;
 
 #define MCP_STDIO_LEAVE      (2 * NSEC_PER_SEC)
@@ -25,8 +25,8 @@ struct json;
 #define MCP_STDIO_STDERR_MAX 8192               /* the last bytes of it are kept */
 
 struct mcp_stdio_opts {
-    const struct errand_host *host;
-    const char *const *argv; /* as in struct errand_opts, like the next two */
+    const struct helper_host *host;
+    const char *const *argv; /* as in struct helper_opts, like the next two */
     const struct json *env;
     bool outside;
     struct mcp_transport_port port;

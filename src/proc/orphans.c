@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 
 #include "base/arena.h"
-#include "init/tree.h"
+#include "init/process_tree.h"
 
 struct orphans {
     struct tree before;

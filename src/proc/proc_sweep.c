@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "init/tree.h"
+#include "init/process_tree.h"
 #include "io/child.h"
 #include "proc/orphans.h"
 

@@ -9,8 +9,8 @@
 
 #include "base/str.h"
 #include "record/events_priv.h"
-#include "record/loss.h"
 #include "record/redact.h"
+#include "record/write_errors.h"
 
 static struct json *make_run_context(struct events *ev, const struct events_opts *opts)
 {

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "record/loss.h"
 #include "record/rundir.h"
+#include "record/write_errors.h"
 
 int jsonl_init(struct jsonl *j, const struct rundir *d, const char *name, struct loss *loss,
                struct err *e)

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "record/loss.h"
 #include "record/rundir.h"
+#include "record/write_errors.h"
 
 static size_t pieces_len(const struct logfile *l, int from)
 {

@@ -23,11 +23,11 @@
 #include "base/clock.h"
 #include "record/events.h"
 #include "record/logfile.h"
-#include "record/loss.h"
 #include "record/rundir.h"
 #include "record/state.h"
 #include "record/summary.h"
 #include "record/transcript.h"
+#include "record/write_errors.h"
 
 struct redactor;
 

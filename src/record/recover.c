@@ -15,9 +15,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "record/events.h"
-#include "record/loss.h"
 #include "record/recover_priv.h"
 #include "record/stamp.h"
+#include "record/write_errors.h"
 
 /* Files of ours that may be damaged and that recovery cannot make anew. */
 static const char *const irreplaceable[] = {

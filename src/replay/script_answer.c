@@ -231,8 +231,9 @@ static int play(struct writing *w, const struct script_step *t, struct err *e)
     r = r < 0 ? r
               : add(w, (struct llm_event) { .kind = LLM_EV_USAGE, .usage = usage_before(w) }, e);
     if (r == 0 && t == NULL) {
-        struct str stock =
-            c->side != NULL ? script_side_text(c->request->llm, c->side, c->arena) : STR("Done.");
+        struct str stock = c->side != NULL
+                               ? script_auxiliary_text(c->request->llm, c->side, c->arena)
+                               : STR("Done.");
         r = add_words(w, LLM_EV_TEXT, stock, e);
     }
     for (size_t i = 0; r == 0 && t != NULL && i < t->n_blocks; i++) {

@@ -5,7 +5,7 @@
  */
 #include "replay/script_priv.h"
 
-#include "gateway/side.h"
+#include "gateway/auxiliary.h"
 #include "llm/codec.h"
 
 /* What a message of a failed match quotes of the conversation. */
@@ -40,9 +40,9 @@ void script_scene_init(struct script_scene *c, struct script *s, const struct sc
         .turn = llm_turn(r->llm),
         .results = count_results(r->llm),
         .last = llm_last_text(a, r->llm),
-        .system = side_system_text(r->llm, a),
+        .system = auxiliary_system_text(r->llm, a),
     };
-    c->side = s->side_off ? NULL : side_request_kind(r->llm, c->system, c->last);
+    c->side = s->side_off ? NULL : auxiliary_request_kind(r->llm, c->system, c->last);
     c->number = c->side != NULL ? s->requests : s->requests + 1;
 }
 

@@ -120,7 +120,7 @@ int script_choose(struct script_scene *c, struct err *e) MUST_USE;
 /* A value that the schema accepts, for stock answers; small and dull. */
 struct json *script_sample(struct arena *a, const struct json *schema);
 /* What a side request of this kind gets when the script does not say. */
-struct str script_side_text(const struct llm_request *r, const char *kind, struct arena *a);
+struct str script_auxiliary_text(const struct llm_request *r, const char *kind, struct arena *a);
 
 /* '*' is any text, '?' one byte; letters of ASCII without regard to case. */
 bool script_glob(struct str pattern, struct str text);

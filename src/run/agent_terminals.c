@@ -66,7 +66,7 @@ static size_t count(const struct run *run)
 static void drop(void *arg)
 {
     struct terminal *t = arg;
-    const struct errand_host *host = &t->run->tools->agent_host;
+    const struct helper_host *host = &t->run->tools->agent_host;
     struct terminal **at = &t->run->tools->terminals;
     while (*at != t) {
         at = &(*at)->next;
@@ -173,7 +173,7 @@ static int start(struct terminal *t, const struct driver_ask *ask, struct err *e
 {
     struct run *run = t->run;
     char cwd[PATH_MAX];
-    struct errand_opts o = {
+    struct helper_opts o = {
         .host = &run->tools->agent_host,
         .argv = argv_of(t, ask->terminal->argv),
         .env = ask->terminal->env,
@@ -189,7 +189,7 @@ static int start(struct terminal *t, const struct driver_ask *ask, struct err *e
                   .arg = t },
     };
     int r = agent_files_dir(run, ask->path, cwd, e);
-    return r < 0 ? r : errand_spawn(t->arena, &o, &po, &t->proc, e);
+    return r < 0 ? r : helper_spawn(t->arena, &o, &po, &t->proc, e);
 }
 
 static int create(struct run *run, const struct driver_ask *ask, struct err *e)

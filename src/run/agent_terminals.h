@@ -7,7 +7,7 @@
  *   agent_terminals_stop(run);                     all are killed; whoever waits is told
  *
  * What they print, on both streams, is kept up to a limit: the end of it, from the beginning of a
- * character on. They count as errands of the run, which is not over before they are.
+ * character on. They count as helpers of the run, which is not over before they are.
  */
 #pragma once
 

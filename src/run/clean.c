@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "record/rundir.h"
-#include "run/recover.h"
+#include "run/recover_run.h"
 #include "workspace/tree.h"
 
 enum { STATE_MAX = 1 << 20 };

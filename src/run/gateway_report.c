@@ -87,8 +87,8 @@ static void on_event(void *arg, const struct gateway_event *ev)
     struct run *run = arg;
     if (ev->kind == GATEWAY_EGRESS_DENIED) {
         events_gateway_refused(&run->record.events, 0, "egress", ev->why);
-        confine_denied(run,
-                       arena_printf(run->arena, "connect to %.*s:%d", STR_ARG(ev->host), ev->port));
+        sandbox_session_denied(
+            run, arena_printf(run->arena, "connect to %.*s:%d", STR_ARG(ev->host), ev->port));
     } else if (ev->kind == GATEWAY_REFUSED && ev->filter == NULL && is_worth_telling(ev->status)) {
         int64_t exchange = ev->view == NULL ? 0 : (int64_t)ev->view->id;
         events_gateway_refused(&run->record.events, exchange,

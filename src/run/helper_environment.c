@@ -90,7 +90,7 @@ static void find_writable(struct making *m)
     add_directory(m, workspace_source(run->workspace));
     add_directory(m, run->paths.home);
     add_directory(m, run->paths.artifacts);
-    for (size_t i = 0; confine_sandbox(run) != NULL && i < ARRAY_LEN(shared); i++) {
+    for (size_t i = 0; sandbox_session_sandbox(run) != NULL && i < ARRAY_LEN(shared); i++) {
         add_directory(m, shared[i]);
     }
     for (const char *const *p = run->confine.policy.write; p != NULL && *p != NULL; p++) {
@@ -110,7 +110,7 @@ static bool is_in_writable_place(const struct making *m, const char *path)
 
 /* A relative entry is below the workspace. One that does not exist, or that is a whole shared home,
  * may be made by the agent; directories of a shared home that PATH names are read-only for it
- * (sandbox/reach.h). */
+ * (sandbox/toolchain_paths.h). */
 static bool is_writable(const struct making *m, const char *path)
 {
     char real[PATH_MAX];
@@ -155,7 +155,7 @@ static const char *filter_variable(struct making *m, const char *entry)
 static int outside_home(struct run *run, const char **ret, struct err *e)
 {
     const char *home = getenv("HOME");
-    if (run->settings.home == HOME_SHARED && confine_sandbox(run) != NULL && home != NULL) {
+    if (run->settings.home == HOME_SHARED && sandbox_session_sandbox(run) != NULL && home != NULL) {
         *ret = home;
         return 0;
     }

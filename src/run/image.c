@@ -110,8 +110,8 @@ static struct mounts mounts_of(struct run *run)
     protect_git(run, &m, write);
     add(&m, holon_input_dir(run), IMAGE_INPUT, false);
     add(&m, arena_printf(run->arena, "%s/" HOLON_OUTPUT, run->paths.home), IMAGE_OUTPUT, true);
-    add_paths(&m, confine_own_write(run), true);
-    add_paths(&m, confine_own_read(run), false);
+    add_paths(&m, sandbox_session_own_write(run), true);
+    add_paths(&m, sandbox_session_own_read(run), false);
     add_paths(&m, p->write, true);
     add_paths(&m, p->read, false);
     return m;
@@ -147,16 +147,16 @@ static const char *const *engine_environment(struct run *run)
 static void on_ready(void *arg, int listener)
 {
     struct run *run = arg;
-    struct confinement *c = &run->confine;
+    struct sandbox_session *c = &run->confine;
     c->image = json_copy(run->arena, container_image(c->container));
-    confine_take_listener(run, listener);
+    sandbox_session_take_listener(run, listener);
 }
 
 static void on_failed(void *arg, const struct err *why)
 {
     struct run *run = arg;
     run_fail_err(run, why);
-    confine_interrupt(run);
+    sandbox_session_interrupt(run);
 }
 
 static void on_lost(void *arg, const struct err *why)
@@ -166,7 +166,7 @@ static void on_lost(void *arg, const struct err *why)
 
 static void on_closed(void *arg)
 {
-    confine_container_closed(arg);
+    sandbox_session_container_closed(arg);
 }
 
 static int check(const struct run *run, struct err *e)
@@ -183,7 +183,7 @@ static int check(const struct run *run, struct err *e)
 
 int image_start(struct run *run, struct err *e)
 {
-    struct confinement *c = &run->confine;
+    struct sandbox_session *c = &run->confine;
     int r = check(run, e);
     r = r < 0 ? r : file_mkdirs(AT_FDCWD, run->paths.artifacts, 0700, e);
     if (r < 0) {

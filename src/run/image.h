@@ -4,11 +4,11 @@
  * (sandbox/container.h), not in our own sandbox; programs that cinch starts itself, tools and
  * checks, stay in ours. Both see the same private copy of the workspace.
  *
- *   prepare    image_start(run)     called by confine_start(); the container comes up
+ *   prepare    image_start(run)     called by sandbox_session_start(); the container comes up
  *   execute    image_place(run)     where the agent is started; image_entry(run): as what
  *   finish     image_report(run)    what the container holds, for the manifest
  *
- * Its end is part of confine_close().
+ * Its end is part of sandbox_session_close().
  */
 #pragma once
 

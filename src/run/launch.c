@@ -338,7 +338,7 @@ int launch_environment(struct run *run, const struct json *adapter_env, struct e
         .output_dir = run->record.dir.path,
         .config_file = run->paths.config_file,
         .artifacts_dir = run->paths.artifacts,
-        .user = foreign ? NULL : confine_user(run),
+        .user = foreign ? NULL : sandbox_session_user(run),
         .skills_dir = run->paths.skills,
         .schema_file = run->paths.schema_file,
     };

@@ -25,7 +25,7 @@ static double mib(int64_t bytes)
 void memory_begin(struct run *run)
 {
     struct run_memory *m = &run->memory;
-    const struct sandbox *box = confine_sandbox(run);
+    const struct sandbox *box = sandbox_session_sandbox(run);
     uint64_t bound = box == NULL ? 0 : sandbox_report(box)->memory;
     bool kept = bound > 0;
     m->limit = kept ? (int64_t)bound : run->settings.sandbox.memory;

@@ -185,7 +185,7 @@ int phase_admit(struct run *run, struct err *e)
         r = tools_admit(run, e);
     }
     if (r == 0) {
-        r = confine_admit(run, e);
+        r = sandbox_session_admit(run, e);
     }
     return r < 0 ? r : find_program(run, e);
 }

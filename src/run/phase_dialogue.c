@@ -155,7 +155,7 @@ static void judge(void *arg)
     d->stage = STAGE_JUDGING;
     run->driver->end(run->session, &report);
     note_words(d, report.text);
-    rounds_judge(run, &report, next_turn);
+    continuation_judge(run, &report, next_turn);
 }
 
 static void tell_turn(struct run *run)

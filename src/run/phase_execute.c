@@ -337,13 +337,13 @@ static void on_done(void *arg, const struct proc_result *r)
     }
     x->proc = proc_free(x->proc);
     dialogue_over(run);
-    rounds_after_exit(run);
+    continuation_after_exit(run);
 }
 
 void execute_interrupt(struct run *run, bool at_once)
 {
     runtime_probe_interrupt(run);
-    confine_interrupt(run);
+    sandbox_session_interrupt(run);
     if (at_once) {
         tools_hurry(run);
     }
@@ -391,7 +391,7 @@ static int launch(struct run *run, struct err *e)
         .argv = (const char *const *)run->launch.argv,
         .envp = (const char *const *)run->environment.envp,
         .cwd = image_workspace(run),
-        .place = image_wanted(run) ? image_place(run) : confine_place(run),
+        .place = image_wanted(run) ? image_place(run) : sandbox_session_place(run),
         .orphans = run->opts->orphans,
         .stdin_mode = converses ? PROC_STDIN_PIPE
                       : fed     ? PROC_STDIN_BYTES
@@ -441,7 +441,7 @@ static void start(struct run *run)
 static void end_turns(struct run *run)
 {
     memory_end(run);
-    turns_close(run);
+    run_savepoints_close(run);
     run_phase_done(run);
 }
 
@@ -460,7 +460,7 @@ int execute_again(struct run *run, struct str prompt, struct err *e)
     struct agent_report report;
     launch_take_files(run);
     run->driver->end(run->session, &report);
-    rounds_add_usage(&x->past, &report.usage);
+    continuation_add_usage(&x->past, &report.usage);
     run->session = (run->driver->close(run->session), NULL);
     run->prompt = arena_str(run->arena, prompt);
     int r = context_write_prompt(run, e);
@@ -518,7 +518,7 @@ int phase_execute(struct run *run, struct err *e)
         return r;
     }
     /* Programs that we start on demand must find the view; the agent's may wait for it inside. */
-    bool at_work = tools_wanted(run) || turns_wanted(run) || project_hides(run);
-    confine_await(run, at_work ? CONFINE_STANDS : CONFINE_ENTER, go_on);
+    bool at_work = tools_wanted(run) || run_savepoints_wanted(run) || project_hides(run);
+    sandbox_session_await(run, at_work ? SANDBOX_SESSION_MOUNTED : SANDBOX_SESSION_ENTER, go_on);
     return 1;
 }

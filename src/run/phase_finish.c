@@ -125,7 +125,7 @@ int phase_parse(struct run *run, struct err *e)
     logfile_flush(&run->record.err);
     launch_take_files(run);
     run->driver->end(run->session, &run->report);
-    rounds_add_usage(&run->report.usage, &run->exec.past);
+    continuation_add_usage(&run->report.usage, &run->exec.past);
     make_text_safe(run);
     if (run->exec.launched) {
         output_parse(run);
@@ -279,7 +279,7 @@ int phase_finish(struct run *run, struct err *e)
     (void)exit_profile_find(run->settings.exit_profile, &s.exit_profile);
     fill_usage(run, &s);
     gateway_fill(run, &s);
-    confine_report(run, &s);
+    sandbox_session_report(run, &s);
     struct err why;
     if (record_finish(&run->record, &s, &why) < 0) {
         tell_damage(run, &why);

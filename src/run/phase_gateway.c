@@ -194,7 +194,7 @@ int gateway_start(struct run *run, struct err *e)
     }
     int r = open_model(run, e);
     r = r < 0 ? r : open_egress(run, e);
-    r = r < 0 ? r : confine_listen(run, take_listeners, &port, e);
+    r = r < 0 ? r : sandbox_session_listen(run, take_listeners, &port, e);
     bool inside = r > 0;
     if (r == 0) {
         r = listener_bind_tcp("127.0.0.1", 0, &fd, &port, e);

@@ -140,7 +140,7 @@ int phase_prepare(struct run *run, struct err *e)
     r = r < 0 ? r : project_prose(run, e);
     r = r < 0 ? r : holon_prepare(run, e);
     r = r < 0 ? r : runtime_probe_start(run);
-    return r != 0 ? r : confine_start(run, e);
+    return r != 0 ? r : sandbox_session_start(run, e);
 }
 
 static void tell(struct run *run)

@@ -201,7 +201,7 @@ static void step(void *arg)
         return;
     }
     run->driver->end(run->session, &report);
-    rounds_judge(run, &report, next_turn);
+    continuation_judge(run, &report, next_turn);
 }
 
 int talk_start(struct run *run, struct err *e)

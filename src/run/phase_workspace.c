@@ -276,7 +276,7 @@ static int open_inside(struct run *run, struct sandbox *box, struct txns **ret, 
 
 int run_txns_open(struct run *run, struct txns **ret, struct err *e)
 {
-    struct sandbox *box = confine_sandbox(run);
+    struct sandbox *box = sandbox_session_sandbox(run);
     if (run->workspace == NULL) {
         return ERR(e, ERR_BUG, "transactions without a workspace");
     }
@@ -294,7 +294,7 @@ int run_txns_open(struct run *run, struct txns **ret, struct err *e)
 const char *run_txn_layer(struct run *run, struct arena *a, const struct txn *x)
 {
     const char *layer = txn_layer(x);
-    if (layer != NULL || confine_sandbox(run) == NULL) {
+    if (layer != NULL || sandbox_session_sandbox(run) == NULL) {
         return layer;
     }
     return arena_printf(a, "%sdisk/%s/%s", SANDBOX_LAYER_BIND, COPIES_NAME, txn_copy_name(x));

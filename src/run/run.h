@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "config/settings.h"
-#include "guard/completion.h"
+#include "guard/completion_check.h"
 #include "guard/feedback.h"
 #include "guard/guard.h"
 #include "record/reason.h"

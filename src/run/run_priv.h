@@ -11,17 +11,17 @@
 #include "gateway/budget.h"
 #include "prompt/structured.h"
 #include "record/record.h"
-#include "run/confine.h"
 #include "run/disk.h"
 #include "run/environment.h"
 #include "run/memory.h"
 #include "run/run.h"
 #include "run/run_tools.h"
+#include "run/sandbox_session.h"
 
 struct dialogue;
 struct diff_result;
 struct run_tools;
-struct session;
+struct state_store;
 struct talk;
 struct loop;
 struct proc;
@@ -30,7 +30,7 @@ struct run_gateway;
 struct run_session;
 struct run_turns;
 struct runtime_probe;
-struct session;
+struct state_store;
 struct sigwatch;
 struct timer;
 struct trust_entry;
@@ -159,19 +159,19 @@ struct run {
     struct str prompt;
     struct str spec_text; /* that the adapter was given, run/holon.h; ptr NULL: none */
     const struct driver *driver;
-    void *session;            /* of the driver */
-    struct session *state;    /* what tools remember; run_session.h */
-    struct run_session *kept; /* its files */
-    struct run_tools *tools;  /* NULL: none, and no guards either */
-    struct run_turns *turns;  /* NULL: no savepoints (yet) */
-    int files_fd;             /* of agent_files.c; 0: not open */
-    struct json *hidden;      /* paths in the view: whether for the whole run; project_hide() */
-    char render_id[ID_LEN];   /* of the event that told the prompt */
+    void *session;             /* of the driver */
+    struct state_store *state; /* what tools remember; run_session.h */
+    struct run_session *kept;  /* its files */
+    struct run_tools *tools;   /* NULL: none, and no guards either */
+    struct run_turns *turns;   /* NULL: no savepoints (yet) */
+    int files_fd;              /* of agent_files.c; 0: not open */
+    struct json *hidden;       /* paths in the view: whether for the whole run; project_hide() */
+    char render_id[ID_LEN];    /* of the event that told the prompt */
     struct launch launch;
     struct environment environment;
     struct trust_entry *trust;   /* registered; NULL: nothing to remove */
     struct run_gateway *gateway; /* never NULL once there is a record */
-    struct confinement confine;
+    struct sandbox_session confine;
     struct workspace *workspace; /* NULL: none yet, or over */
     enum answer_flag no_changes;
     struct execution exec;
@@ -371,22 +371,22 @@ void dialogue_over(struct run *run); /* the program is gone */
 /* --- rounds.c: further turns --- */
 
 /* next() gets what the agent is to do now; an empty text: nothing, it is over. */
-void rounds_judge(struct run *run, const struct agent_report *report,
-                  void (*next)(struct run *run, struct str text));
+void continuation_judge(struct run *run, const struct agent_report *report,
+                        void (*next)(struct run *run, struct str text));
 /* The same for programs that end with their turn. */
-void rounds_after_exit(struct run *run);
+void continuation_after_exit(struct run *run);
 /* What is being checked does not matter any more: whoever waits is told that it is over. */
-void rounds_stop(struct run *run);
-void rounds_add_usage(struct agent_usage *sum, const struct agent_usage *u);
+void continuation_stop(struct run *run);
+void continuation_add_usage(struct agent_usage *sum, const struct agent_usage *u);
 
 /* --- turns.c: savepoints --- */
 
-bool turns_wanted(const struct run *run);
+bool run_savepoints_wanted(const struct run *run);
 /* Before the agent is told what to do next; the turn before is over. */
 int turn_begin(struct run *run, struct err *e) MUST_USE;
 void turn_well(struct run *run); /* it came to its end by itself */
 /* No program of the run works in the view any more. Idempotent. */
-void turns_close(struct run *run);
+void run_savepoints_close(struct run *run);
 
 /* --- phase_talk.c: drivers that talk to a model themselves --- */
 
@@ -410,7 +410,7 @@ int run_make_patch(struct run *run, const char *name, const char *nested_dir,
                    struct diff_result *ret, struct err *e) MUST_USE;
 
 /* Transactions on the workspace, for programs that we start for the agent. Not before the sandbox
- * stands (CONFINE_STANDS), if there is one; to be closed before phase execute ends. */
+ * stands (SANDBOX_SESSION_MOUNTED), if there is one; to be closed before phase execute ends. */
 int run_txns_open(struct run *run, struct txns **ret, struct err *e) MUST_USE;
 /* The layer of a transaction, for sandbox_place(); its program works in settings.workspace then, as
  * the agent does. NULL: there is no sandbox, and it works in txn_copy(). */

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "record/redact.h"
-#include "record/session.h"
+#include "record/state_store.h"
 #include "run/run_priv.h"
 #include "workspace/savepoint.h"
 
@@ -48,7 +48,7 @@ static int open_dir(int dir_fd, struct err *e)
     return fd < 0 ? ERR_SYS_AS(e, ERR_OUTPUT, "open 'session'") : fd;
 }
 
-static int write_snapshot(int dir_fd, const char *name, const struct session *s,
+static int write_snapshot(int dir_fd, const char *name, const struct state_store *s,
                           const struct redactor *r, struct err *e)
 {
     CLEANUP(arena) struct arena *a = arena_new();
@@ -58,7 +58,7 @@ static int write_snapshot(int dir_fd, const char *name, const struct session *s,
     if (dir < 0) {
         return dir;
     }
-    struct json *saved = session_save(s, a, str_of(clock_iso(clock_wall(), now)), true);
+    struct json *saved = store_save(s, a, str_of(clock_iso(clock_wall(), now)), true);
     int rc = json_write(redact_json(r, a, saved), JSON_COMPACT, &line, e);
     rc = rc < 0 ? rc : buf_append_c(&line, '\n', e);
     return rc < 0 ? rc : file_write_atomic(dir, name, buf_str(&line), 0600, e);
@@ -85,49 +85,49 @@ static int refuse(struct err *e, enum err_code code, const char *what)
     return -(int)code;
 }
 
-static int declare_history(struct session *s, struct err *e)
+static int declare_history(struct state_store *s, struct err *e)
 {
-    int r = session_declare(s, STR("Feedback"), SLICE_LOG, e);
+    int r = store_declare(s, STR("Feedback"), SLICE_LOG, e);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(history); i++) {
         struct str name = str_of(event_kind_info(history[i])->name);
-        struct session_rule rule = { .event = name, .slice = name, .reducer = REDUCE_APPEND_ALL };
-        r = session_declare(s, name, SLICE_LOG, e);
-        r = r < 0 ? r : session_reduce(s, &rule, e);
+        struct store_rule rule = { .event = name, .slice = name, .reducer = REDUCE_APPEND_ALL };
+        r = store_declare(s, name, SLICE_LOG, e);
+        r = r < 0 ? r : store_reduce(s, &rule, e);
     }
     return r;
 }
 
-static int declare_slices(struct session *s, const struct json *list, struct err *e)
+static int declare_slices(struct state_store *s, const struct json *list, struct err *e)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(list); i++) {
         const struct json *item = json_item(list, i);
         bool log = str_eqc(json_str(json_get(item, "policy"), STR_EMPTY), "log");
-        r = session_declare(s, json_str(json_get(item, "name"), STR_EMPTY),
-                            log ? SLICE_LOG : SLICE_STATE, e);
+        r = store_declare(s, json_str(json_get(item, "name"), STR_EMPTY),
+                          log ? SLICE_LOG : SLICE_STATE, e);
     }
     return r;
 }
 
-static int declare_rules(struct session *s, const struct json *list, struct err *e)
+static int declare_rules(struct state_store *s, const struct json *list, struct err *e)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(list); i++) {
         const struct json *item = json_item(list, i);
-        struct session_rule rule = {
+        struct store_rule rule = {
             .event = json_str(json_get(item, "event"), STR_EMPTY),
             .slice = json_str(json_get(item, "slice"), STR_EMPTY),
             .key = json_str(json_get(item, "key"), STR_EMPTY),
         };
         struct str reducer = json_str(json_get(item, "reducer"), STR_EMPTY);
-        r = session_reducer_parse(reducer, &rule.reducer)
-                ? session_reduce(s, &rule, e)
+        r = store_reducer_parse(reducer, &rule.reducer)
+                ? store_reduce(s, &rule, e)
                 : ERR(e, ERR_CONFIG, "no reducer '%.*s'", STR_ARG(reducer));
     }
     return r;
 }
 
-static int declare(struct session *s, const struct json *session, struct err *e)
+static int declare(struct state_store *s, const struct json *session, struct err *e)
 {
     int r = declare_history(s, e);
     r = r < 0 ? r : declare_slices(s, json_get(session, "slices"), e);
@@ -138,15 +138,15 @@ static int declare(struct session *s, const struct json *session, struct err *e)
 /* --- a snapshot of another run --- */
 
 /* History of that run is not ours, and memory of policies is known by its name alone. */
-static int keep_slice(struct session *s, const struct json *saved, struct str name, bool *ret,
+static int keep_slice(struct state_store *s, const struct json *saved, struct str name, bool *ret,
                       struct err *e)
 {
     enum slice_policy policy;
     if (str_starts(name, STR("policy:"))) {
         *ret = true;
-        return session_declare(s, name, SLICE_STATE, e);
+        return store_declare(s, name, SLICE_STATE, e);
     }
-    if (session_policy(s, name, &policy)) {
+    if (store_policy(s, name, &policy)) {
         *ret = policy == SLICE_STATE;
         return 0;
     }
@@ -155,7 +155,7 @@ static int keep_slice(struct session *s, const struct json *saved, struct str na
     return 0;
 }
 
-static int load(struct session *s, struct arena *a, struct json *saved, struct err *e)
+static int load(struct state_store *s, struct arena *a, struct json *saved, struct err *e)
 {
     const struct json *slices = json_get(saved, "slices");
     struct json *kept = json_array(a);
@@ -173,10 +173,10 @@ static int load(struct session *s, struct arena *a, struct json *saved, struct e
     if (json_is(slices, JSON_ARRAY)) {
         json_setc(a, saved, "slices", kept);
     }
-    return session_load(s, saved, e);
+    return store_load(s, saved, e);
 }
 
-static int restore(struct session *s, const char *path, struct err *e)
+static int restore(struct state_store *s, const char *path, struct err *e)
 {
     CLEANUP(arena) struct arena *a = arena_new();
     CLEANUP(buf) struct buf text = BUF_INIT(SNAPSHOT_MAX);
@@ -203,7 +203,7 @@ static int dispatch_asked(struct run *run, struct str event, const struct json *
     const struct json *rules = json_get(run->settings.session, "reducers");
     for (size_t i = 0; value != NULL && i < json_len(rules); i++) {
         if (str_eq(json_str(json_get(json_item(rules, i), "event"), STR_EMPTY), event)) {
-            return session_dispatch(run->state, event, value, e);
+            return store_dispatch(run->state, event, value, e);
         }
     }
     return 0;
@@ -231,7 +231,7 @@ static bool is_remembered(const struct run *run, enum event_kind kind, const str
 {
     const struct json *id = json_get(context, "call_id");
     const struct json *last =
-        kind != EVENT_TOOL_INVOKED ? NULL : session_latest(run->state, NULL, STR("ToolInvoked"));
+        kind != EVENT_TOOL_INVOKED ? NULL : store_latest(run->state, NULL, STR("ToolInvoked"));
     return last != NULL && json_is(id, JSON_STRING) && json_equal(json_get(last, "call_id"), id);
 }
 
@@ -246,7 +246,7 @@ static void on_event(void *arg, enum event_kind kind, const struct json *context
         struct err e = { .code = ERR_OK };
         struct str name = str_of(event_kind_info(kind)->name);
         int r =
-            is_remembered(run, kind, context) ? 0 : session_dispatch(run->state, name, context, &e);
+            is_remembered(run, kind, context) ? 0 : store_dispatch(run->state, name, context, &e);
         r = r < 0 ? r : dispatch_content(run, kind, context, &e);
         if (r < 0 && run->kept->trouble.code == ERR_OK) {
             run->kept->trouble = e;
@@ -274,10 +274,10 @@ int run_session_open(struct run *run, struct err *e)
     bool files = wants_files(s);
     int r = files ? open_files(run, k, e) : 0;
     run->state =
-        session_new(&(struct session_opts) { .id = str_of(run->record.state.run_id),
-                                             .created_at = str_of(clock_iso(clock_wall(), now)),
-                                             .journal_fd = k->journal_fd,
-                                             .redactor = run->redactor });
+        store_new(&(struct store_opts) { .id = str_of(run->record.state.run_id),
+                                         .created_at = str_of(clock_iso(clock_wall(), now)),
+                                         .journal_fd = k->journal_fd,
+                                         .redactor = run->redactor });
     const char *from = json_cstring(json_get(s->session, "restore"), NULL);
     r = r < 0 ? r : declare(run->state, s->session, e);
     r = r < 0 || from == NULL ? r : restore(run->state, from, e);
@@ -318,14 +318,14 @@ void run_session_close(struct run *run)
         events_watch(&run->record.events, NULL, NULL);
         cleanup_fd(&run->kept->journal_fd);
     }
-    run->state = session_free(run->state);
+    run->state = store_free(run->state);
     run->kept = NULL;
 }
 
 /* --- of a dead run --- */
 
 /* Id, time and policies stand in the snapshot that the run began with. */
-static struct session *session_of(struct arena *a, const struct rundir *d)
+static struct state_store *session_of(struct arena *a, const struct rundir *d)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(SNAPSHOT_MAX);
     struct json *before = NULL;
@@ -334,16 +334,16 @@ static struct session *session_of(struct arena *a, const struct rundir *d)
         before = NULL;
     }
     struct str id = json_str(json_get(json_get(before, "tags"), "session_id"), STR_EMPTY);
-    struct session *s = session_new(
-        &(struct session_opts) { .id = id,
-                                 .created_at = json_str(json_get(before, "created_at"), STR_EMPTY),
-                                 .journal_fd = -1 });
+    struct state_store *s = store_new(
+        &(struct store_opts) { .id = id,
+                               .created_at = json_str(json_get(before, "created_at"), STR_EMPTY),
+                               .journal_fd = -1 });
     (void)!declare_history(s, NULL);
     const struct json *policies = json_get(before, "policies");
     for (size_t i = 0; i < json_len(policies) && json_is(policies, JSON_OBJECT); i++) {
         const struct json_member *m = &policies->object.members[i];
         bool log = str_eqc(json_str(m->value, STR_EMPTY), "log");
-        (void)!session_declare(s, m->key, log ? SLICE_LOG : SLICE_STATE, NULL);
+        (void)!store_declare(s, m->key, log ? SLICE_LOG : SLICE_STATE, NULL);
     }
     return s;
 }
@@ -362,18 +362,19 @@ static void cut_torn_line(int dir, struct str journal)
 
 /* A turn that was being taken back takes what it remembered with it, whether the journal says so
  * already or not. */
-static int replay(struct session *s, const struct rundir *d, struct arena *a, struct str journal)
+static int replay(struct state_store *s, const struct rundir *d, struct arena *a,
+                  struct str journal)
 {
     enum { NOTE_MAX = 4096 };
     const struct json *note = rundir_read_object(d, "work/savepoint/" SAVEPOINT_NOTE, NOTE_MAX, a);
     int64_t begin = json_int(json_get(note, "journal"), -1);
     if (begin < 0 || (size_t)begin > journal.len) {
-        return session_replay(s, journal, NULL);
+        return store_replay(s, journal, NULL);
     }
-    int r = session_replay(s, str_slice(journal, 0, (size_t)begin), NULL);
-    struct session_moment before = session_snapshot(s);
-    r = r < 0 ? r : session_replay(s, str_slice(journal, (size_t)begin, journal.len), NULL);
-    return r < 0 ? r : session_restore(s, before, true, NULL);
+    int r = store_replay(s, str_slice(journal, 0, (size_t)begin), NULL);
+    struct store_moment before = store_snapshot(s);
+    r = r < 0 ? r : store_replay(s, str_slice(journal, (size_t)begin, journal.len), NULL);
+    return r < 0 ? r : store_restore(s, before, true, NULL);
 }
 
 void run_session_recover(const struct rundir *d)
@@ -385,7 +386,7 @@ void run_session_recover(const struct rundir *d)
     }
     CLEANUP(arena) struct arena *a = arena_new();
     CLEANUP(buf) struct buf text = BUF_INIT(JOURNAL_MAX);
-    struct session *s = session_of(a, d);
+    struct state_store *s = session_of(a, d);
     bool whole = rundir_read(d, "session/journal.jsonl", JOURNAL_MAX, &text, NULL) == 0 &&
                  replay(s, d, a, buf_str(&text)) == 0;
     (void)!write_snapshot(d->dir_fd, "after.jsonl", s, NULL, NULL);
@@ -394,5 +395,5 @@ void run_session_recover(const struct rundir *d)
     } else {
         rundir_move_aside(d, "session/journal.jsonl");
     }
-    (void)session_free(s);
+    (void)store_free(s);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The session of a run (record/session.h) and its files in the run directory:
+ * The session of a run (record/state_store.h) and its files in the run directory:
  *
  *   session/before.jsonl   snapshot at the begin, one line: empty, or what session.restore gave
  *   session/journal.jsonl  every commit as it happens

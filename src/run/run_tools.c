@@ -5,7 +5,7 @@
  */
 #include "run/run_tools.h"
 
-#include "guard/completion.h"
+#include "guard/completion_check.h"
 #include "guard/feedback.h"
 #include "guard/guard.h"
 #include "io/loop.h"
@@ -68,7 +68,7 @@ static bool asks(const struct run *run)
 static bool agent_place(void *arg, const char *layer, struct proc_place *ret)
 {
     struct run *run = arg;
-    struct sandbox *box = confine_sandbox(run);
+    struct sandbox *box = sandbox_session_sandbox(run);
     if (box == NULL) {
         return false;
     }
@@ -79,7 +79,7 @@ static bool agent_place(void *arg, const char *layer, struct proc_place *ret)
 static bool helper_place(void *arg, const char *layer, struct proc_place *ret)
 {
     struct run *run = arg;
-    struct sandbox *box = confine_sandbox(run);
+    struct sandbox *box = sandbox_session_sandbox(run);
     if (box == NULL) {
         return false;
     }
@@ -89,16 +89,16 @@ static bool helper_place(void *arg, const char *layer, struct proc_place *ret)
 
 static void look_for_end(struct run *run);
 
-static void errand_began(void *arg)
+static void helper_began(void *arg)
 {
     struct run *run = arg;
-    run->tools->errands++;
+    run->tools->helpers++;
 }
 
-static void errand_over(void *arg)
+static void helper_over(void *arg)
 {
     struct run *run = arg;
-    run->tools->errands--;
+    run->tools->helpers--;
     look_for_end(run);
 }
 
@@ -361,14 +361,14 @@ int tools_admit(struct run *run, struct err *e)
         return r;
     }
     struct run_tools *t = run->tools = ARENA_NEW(run->arena, struct run_tools);
-    t->host = (struct errand_host) {
+    t->host = (struct helper_host) {
         .loop = run->loop,
         .orphans = run->opts->orphans,
         .place = helper_place,
         .arg = run,
         .cwd = run->settings.workspace,
-        .began = errand_began,
-        .over = errand_over,
+        .began = helper_began,
+        .over = helper_over,
     };
     r = make_guards(run, e);
     if (r == 0 && offers(run)) {
@@ -419,7 +419,7 @@ static int make_hosts(struct run *run, struct err *e)
 {
     struct run_tools *t = run->tools;
     struct helper_environment env;
-    bool confined = confine_sandbox(run) != NULL;
+    bool confined = sandbox_session_sandbox(run) != NULL;
     int r = helper_environment_make(run, &env, e);
     if (r < 0) {
         return r;
@@ -485,7 +485,7 @@ void tools_stop(struct run *run)
     if (t == NULL) {
         return;
     }
-    rounds_stop(run);
+    continuation_stop(run);
     agent_terminals_stop(run);
     if (t->bridge != NULL) {
         bridge_stop(t->bridge);
@@ -517,7 +517,7 @@ void tools_finish_close(void *arg)
 static void look_for_end(struct run *run)
 {
     struct run_tools *t = run->tools;
-    bool busy = t->errands > 0 || (t->bridge != NULL && bridge_busy(t->bridge));
+    bool busy = t->helpers > 0 || (t->bridge != NULL && bridge_busy(t->bridge));
     if (t->closed != NULL && !busy) {
         servers_stop(run);
     }

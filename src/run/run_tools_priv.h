@@ -7,7 +7,7 @@
 #pragma once
 
 #include "gateway/gateway.h"
-#include "proc/errand.h"
+#include "proc/helper_program.h"
 #include "run/run_priv.h"
 #include "tools/bridge.h"
 
@@ -23,9 +23,9 @@ struct toolserver;
 
 struct run_tools {
     struct section_rendering at_start; /* what the agent knew before it opened sections */
-    struct errand_host host;           /* of programs beside the agent */
+    struct helper_host host;           /* of programs beside the agent */
     /* Of programs that the agent has us start: in its own home. Neither has the agent's token. */
-    struct errand_host agent_host;
+    struct helper_host agent_host;
     struct environment agent_environment;
     struct guard *guard;       /* NULL: no policies */
     struct feedback *feedback; /* NULL: none */
@@ -41,7 +41,7 @@ struct run_tools {
     struct toolserver **servers;
     size_t n_servers;
     size_t waiting; /* for servers that connect, or that end */
-    size_t errands; /* programs of ours that are not gone yet, whoever waits for them */
+    size_t helpers; /* programs of ours that are not gone yet, whoever waits for them */
 
     struct tool_sections *sections; /* NULL: nothing can be opened */
     struct tool_output *answer;     /* NULL: the answer does not come by a tool */

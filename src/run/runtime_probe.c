@@ -59,7 +59,7 @@ static void finish(struct run *run, bool works)
     }
     /* Only now it is known what will be started. */
     struct err e;
-    int r = run->cause.reason == REASON_NONE ? confine_start(run, &e) : 0;
+    int r = run->cause.reason == REASON_NONE ? sandbox_session_start(run, &e) : 0;
     if (r < 0) {
         run_fail_err(run, &e);
     }

@@ -24,7 +24,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/file.h"
-#include "sandbox/loss.h"
+#include "sandbox/degraded.h"
 
 #define V2_ROOT     "/sys/fs/cgroup"
 #define HYBRID_ROOT "/sys/fs/cgroup/unified"

@@ -20,8 +20,8 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "sandbox/compose_priv.h"
-#include "sandbox/filter.h"
-#include "sandbox/reach.h"
+#include "sandbox/seccomp_filter.h"
+#include "sandbox/toolchain_paths.h"
 
 /* As root shows itself inside. */
 #define SHOWN_ID   1000u
@@ -160,8 +160,8 @@ const char *compose_seen(const struct compose *c, const char *path)
     for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         struct stat st;
         const char *above = arena_dup(c->arena, str_n(path, (size_t)(slash - path)));
-        bool stays = reach_is_system(above) || (c->view != NULL && c->view->path != NULL &&
-                                                compose_below(above, c->view->path));
+        bool stays = toolchain_is_system(above) || (c->view != NULL && c->view->path != NULL &&
+                                                    compose_below(above, c->view->path));
         if (!stays || lstat(above, &st) != 0 || !S_ISLNK(st.st_mode)) {
             continue;
         }
@@ -186,7 +186,7 @@ static int add_own_read(struct compose *c, struct err *e)
 {
     int rc = 0;
     for (const char *const *p = c->opts->own_read; rc == 0 && p != NULL && *p != NULL; p++) {
-        rc = reach_is_system(*p) ? 0 : add_grant(c, *p, GRANT_READ, false, e);
+        rc = toolchain_is_system(*p) ? 0 : add_grant(c, *p, GRANT_READ, false, e);
     }
     return rc;
 }
@@ -199,11 +199,11 @@ bool compose_below(const char *path, const char *dir)
 
 static int add_reach(struct compose *c, struct err *e)
 {
-    struct reach r = { .n = 0 };
+    struct toolchain_paths r = { .n = 0 };
     const char *home = getenv("HOME");
     int rc = 0;
-    reach_path(&r, c->arena, c->policy->path, home);
-    reach_program(&r, c->arena, c->opts->program, home);
+    toolchain_path(&r, c->arena, c->policy->path, home);
+    toolchain_program(&r, c->arena, c->opts->program, home);
     for (size_t i = 0; rc == 0 && i < r.n + r.n_links; i++) {
         bool link = i >= r.n;
         const char *path = link ? r.links[i - r.n] : r.paths[i];

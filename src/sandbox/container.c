@@ -22,7 +22,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "init/control.h"
-#include "init/door.h"
+#include "init/inner_listener.h"
 #include "init/plan.h"
 #include "io/child.h"
 #include "io/loop.h"
@@ -30,7 +30,7 @@
 #include "io/watch.h"
 #include "proc/locate.h"
 #include "sandbox/container_priv.h"
-#include "sandbox/filter.h"
+#include "sandbox/seccomp_filter.h"
 
 /* An engine takes a fifth of a second; with a cold disk and a large image much longer. */
 #define OPEN_DEADLINE (120 * NSEC_PER_SEC)

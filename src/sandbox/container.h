@@ -5,7 +5,7 @@
  *
  *  1. container_open(loop, &(struct container_opts){ .engine = "/usr/bin/podman", .image = "…" },
  *     &c, e): looks at the image, starts the container. Its first process is cinch-init
- *     (init/door.h), mounted into it.
+ *     (init/inner_listener.h), mounted into it.
  *  2. on_ready(listener): the container stands. `listener` (if a port was asked for) is a socket
  *     listening on 127.0.0.1 inside. on_failed(why): there is no such image, or the engine refuses.
  *  3. struct proc_place in = container_place(c); proc_start() with .place = &in, the path of

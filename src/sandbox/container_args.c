@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "init/door.h"
+#include "init/inner_listener.h"
 #include "sandbox/container_priv.h"
 
 /* Words of one command: two for each mount, and far fewer than these for the rest. */

@@ -29,7 +29,7 @@
 #include "proc/locate.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/compose.h"
-#include "sandbox/loss.h"
+#include "sandbox/degraded.h"
 #include "sandbox/sandbox_priv.h"
 
 /* Programs in a sandbox at a time; as many as the holder takes. */
@@ -625,7 +625,9 @@ int64_t sandbox_strays(const struct sandbox *s)
     if (s->opts.policy->net == SANDBOX_NET_OPEN) {
         return 0;
     }
-    return s->holder == NULL || child_exited(s->holder) ? -1 : strays_count(child_pid(s->holder));
+    return s->holder == NULL || child_exited(s->holder)
+               ? -1
+               : blocked_egress_count(child_pid(s->holder));
 }
 
 int64_t sandbox_oom_kills(const struct sandbox *s)

@@ -9,4 +9,4 @@
 
 /* Connections and datagrams that nobody could take, in the network namespace of a process; -1: not
  * known. */
-int64_t strays_count(pid_t inside);
+int64_t blocked_egress_count(pid_t inside);

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "io/loop.h"
 #include "io/timer.h"
-#include "record/session.h"
+#include "record/state_store.h"
 #include "tools/bridge_priv.h"
 
 struct bridge *bridge_new(const struct bridge_opts *o)
@@ -20,7 +20,7 @@ struct bridge *bridge_new(const struct bridge_opts *o)
     b->arena = arena_new();
     b->version = 1;
     /* Fails only when the task has one of that name with another policy: then it is the task's. */
-    (void)!session_declare(o->session, STR("ToolInvoked"), SLICE_LOG, NULL);
+    (void)!store_declare(o->session, STR("ToolInvoked"), SLICE_LOG, NULL);
     return b;
 }
 

@@ -36,11 +36,11 @@
 
 struct bridge;
 struct bridge_call;
-struct errand_host;
+struct helper_host;
 struct feedback;
 struct guard;
 struct loop;
-struct session;
+struct state_store;
 struct txn;
 struct txns;
 
@@ -67,8 +67,8 @@ struct bridge_record {
 
 struct bridge_opts {
     struct loop *loop;
-    const struct errand_host *host;
-    struct session *session;
+    const struct helper_host *host;
+    struct state_store *session;
     struct txns *txns;                 /* NULL: files are not part of the transaction */
     struct guard *guard;               /* NULL: no policies */
     struct feedback *feedback;         /* NULL: none */
@@ -77,7 +77,7 @@ struct bridge_opts {
     /* Deadline and budget: ERR_TIMEOUT or ERR_BUDGET when nothing is left; else `ret_left` is the
      * time until the deadline (INT64_MAX: none). */
     int (*admit)(void *arg, nsec *ret_left, struct err *e);
-    /* The layer by which errand_host.place() shows the transaction to programs, made in `a`. NULL:
+    /* The layer by which helper_host.place() shows the transaction to programs, made in `a`. NULL:
      * that of its overlay; without one, programs run in its private copy. */
     const char *(*layer)(void *arg, struct arena *a, const struct txn *x);
     void (*began)(void *arg, struct str name, struct str call_id); /* may be NULL */
@@ -113,7 +113,7 @@ struct bridge *bridge_new(const struct bridge_opts *o);
 /* Before the first call: where a view of the workspace stands only later. */
 void bridge_set_txns(struct bridge *b, struct txns *txns);
 /* Accepts NULL, returns NULL. A call whose handler has still not ended is forgotten: it must not
- * say anything any more. Before txns_close() and session_free(). */
+ * say anything any more. Before txns_close() and store_free(). */
 struct bridge *bridge_free(struct bridge *b);
 /* Copied; the handler and the compiled schemas become the bridge's, unless it fails. ERR_EXISTS for
  * a name that is there, ERR_LIMIT beyond MCP_TOOLS_MAX. */

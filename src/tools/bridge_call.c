@@ -15,7 +15,7 @@
 #include "guard/guard.h"
 #include "io/loop.h"
 #include "io/timer.h"
-#include "record/session.h"
+#include "record/state_store.h"
 #include "tools/bridge_priv.h"
 #include "tools/tool_state.h"
 #include "workspace/txn.h"
@@ -114,7 +114,7 @@ static int remember(struct bridge_call *c, struct err *e)
 {
     const struct bridge_opts *o = &c->b->opts;
     CLEANUP(arena) struct arena *a = arena_new();
-    struct session_txn *t = TAKE_PTR(c->session);
+    struct store_txn *t = TAKE_PTR(c->session);
     struct json *v = bridge_record_json(a, &c->record);
     if (o->prompt_name != NULL) {
         json_setc(a, v, "prompt_name", json_cstr(a, o->prompt_name));
@@ -123,13 +123,13 @@ static int remember(struct bridge_call *c, struct err *e)
         json_setc(a, v, "adapter", json_cstr(a, o->adapter));
     }
     if (t == NULL) {
-        return session_dispatch(o->session, STR("ToolInvoked"), v, e);
+        return store_dispatch(o->session, STR("ToolInvoked"), v, e);
     }
-    int r = session_txn_dispatch(t, STR("ToolInvoked"), v, e);
+    int r = store_txn_dispatch(t, STR("ToolInvoked"), v, e);
     if (r == 0 && c->record.failure == TOOL_OK) {
-        return session_commit(t, e);
+        return store_commit(t, e);
     }
-    int aborted = session_abort(t, r < 0 ? NULL : e);
+    int aborted = store_abort(t, r < 0 ? NULL : e);
     return r < 0 ? r : aborted;
 }
 
@@ -453,7 +453,7 @@ static void start(struct bridge_call *c, nsec left)
         fail(c, TOOL_INTERNAL, "the call could not begin: %s", e.msg);
         return;
     }
-    c->session = session_begin(o->session);
+    c->session = store_begin(o->session);
     c->run = (struct tool_run) {
         .tool = t,
         .call_id = c->record.call_id,

@@ -37,7 +37,7 @@ struct bridge_call {
     struct guard_check *check;
     struct feedback_round *round;
     struct txn *txn;
-    struct session_txn *session;
+    struct store_txn *session;
     enum tool_failure cause; /* why it is ending */
     nsec began;
     struct bridge_record record;

@@ -19,9 +19,9 @@
 #include "base/json.h"
 #include "base/str.h"
 
-struct errand_host;
+struct helper_host;
 struct schema;
-struct session_txn;
+struct store_txn;
 struct tool_handler;
 
 #define TOOL_NAME_MAX        64  /* a-z, 0-9, _ and - */
@@ -82,10 +82,10 @@ struct tool_run {
     struct str call_id;
     const struct json *arguments; /* an object that fits the schema */
     const struct json *meta;      /* `_meta` of the request (trace context); or NULL */
-    const struct errand_host *host;
-    const char *layer; /* of the transaction, for errands; NULL: none */
+    const struct helper_host *host;
+    const char *layer; /* of the transaction, for helpers; NULL: none */
     const char *cwd;   /* where the workspace is for this call; NULL: the host's */
-    struct session_txn *session;
+    struct store_txn *session;
     nsec timeout;        /* what this call may take: the tool's, or what is left of the run's */
     struct arena *arena; /* lives as long as the call */
     void *user;          /* the handler's */

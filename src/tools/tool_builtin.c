@@ -12,7 +12,7 @@
 #include "llm/schema_convert.h"
 #include "prompt/section.h"
 #include "prompt/structured.h"
-#include "record/session.h"
+#include "record/state_store.h"
 
 #define VISIBILITY_SLICE "VisibilityOverrides"
 
@@ -263,10 +263,10 @@ static int remember(const struct tool_run *run, struct json *after, struct err *
 {
     struct json *items = json_array(run->arena);
     json_push(run->arena, items, after);
-    struct session_change c = { .kind = CHANGE_REPLACE,
-                                .slice = STR(VISIBILITY_SLICE),
-                                .value = items };
-    return run->session == NULL ? 0 : session_txn_apply(run->session, &c, e);
+    struct store_change c = { .kind = CHANGE_REPLACE,
+                              .slice = STR(VISIBILITY_SLICE),
+                              .value = items };
+    return run->session == NULL ? 0 : store_txn_apply(run->session, &c, e);
 }
 
 static void start_open(void *self, struct tool_run *run)

@@ -13,7 +13,7 @@
 #include "io/loop.h"
 #include "io/timer.h"
 #include "mcp/mcp_stdio.h"
-#include "proc/errand.h"
+#include "proc/helper_program.h"
 #include "tools/tool_mcp_priv.h"
 
 enum state {
@@ -37,7 +37,7 @@ struct call {
 struct toolserver {
     struct arena *arena;
     struct loop *loop;
-    struct errand_host host;
+    struct helper_host host;
     struct toolserver_opts opts;
     struct toolserver_plan plan;
     enum state state;

@@ -58,7 +58,7 @@
 #include "mcp/mcp_transport.h"
 #include "tools/tool.h"
 
-struct errand_host;
+struct helper_host;
 struct loop;
 struct toolserver;
 
@@ -79,7 +79,7 @@ enum toolserver_event {
 const char *toolserver_event_word(enum toolserver_event ev); /* "refused", "missing", … */
 
 struct toolserver_opts {
-    const struct errand_host *host; /* loop, place, environment and directory of the program */
+    const struct helper_host *host; /* loop, place, environment and directory of the program */
     const struct json *definition;  /* of the task, see above */
     mcp_http_open *http;            /* NULL: a `url` is refused */
     /* Value of a secret, or NULL when there is none of that name. NULL: no secrets at all. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tool call as an errand, and what its output means.
+ * A tool call as an helper, and what its output means.
  */
 #include "tools/tool_program.h"
 
 #include <string.h>
 
 #include "base/buf.h"
-#include "proc/errand.h"
-#include "proc/errand_spec.h"
+#include "proc/helper_program.h"
+#include "proc/helper_spec.h"
 
 struct program {
     const char *const *argv;
@@ -19,7 +19,7 @@ struct program {
 /* One call, in its arena. */
 struct call {
     struct tool_run *run;
-    struct errand *errand;
+    struct helper *helper;
 };
 
 /* --- what it said --- */
@@ -136,7 +136,7 @@ static void read_output(const struct tool *t, struct arena *a, struct str out,
 }
 
 /* Why a program gave up stands in its output, or at the end of its standard error. */
-static void read_failure(const struct tool *t, struct arena *a, const struct errand_result *r,
+static void read_failure(const struct tool *t, struct arena *a, const struct helper_result *r,
                          struct tool_result *ret)
 {
     read_output(t, a, r->out, ret);
@@ -155,7 +155,7 @@ static void read_failure(const struct tool *t, struct arena *a, const struct err
     }
 }
 
-static void read_end(struct arena *a, const struct errand_result *r, enum tool_failure failure,
+static void read_end(struct arena *a, const struct helper_result *r, enum tool_failure failure,
                      struct tool_result *ret)
 {
     struct str err = without_newlines(r->err);
@@ -165,16 +165,16 @@ static void read_end(struct arena *a, const struct errand_result *r, enum tool_f
                             : arena_printf(a, "The tool failed: %s.\n%.*s", r->why, STR_ARG(err)));
 }
 
-void tool_program_read(const struct tool *t, struct arena *a, const struct errand_result *r,
+void tool_program_read(const struct tool *t, struct arena *a, const struct helper_result *r,
                        struct tool_result *ret)
 {
     static const enum tool_failure failures[] = {
-        [ERRAND_SIGNALLED] = TOOL_CRASHED,    [ERRAND_TIMEOUT] = TOOL_TIMEOUT,
-        [ERRAND_FLOOD] = TOOL_FLOOD,          [ERRAND_CANCELLED] = TOOL_CANCELLED,
-        [ERRAND_NOT_STARTED] = TOOL_INTERNAL,
+        [HELPER_SIGNALLED] = TOOL_CRASHED,    [HELPER_TIMEOUT] = TOOL_TIMEOUT,
+        [HELPER_FLOOD] = TOOL_FLOOD,          [HELPER_CANCELLED] = TOOL_CANCELLED,
+        [HELPER_NOT_STARTED] = TOOL_INTERNAL,
     };
     *ret = (struct tool_result) { .failure = TOOL_OK, .leaked = r->leaked };
-    if (r->end != ERRAND_EXITED) {
+    if (r->end != HELPER_EXITED) {
         read_end(a, r, failures[r->end], ret);
     } else if (r->value != 0) {
         read_failure(t, a, r, ret);
@@ -217,7 +217,7 @@ static struct json *environment(const struct program *p, const struct tool_run *
     return env;
 }
 
-static void on_done(void *arg, const struct errand_result *r)
+static void on_done(void *arg, const struct helper_result *r)
 {
     struct call *c = arg;
     struct tool_result result;
@@ -242,7 +242,7 @@ static void program_start(void *self, struct tool_run *run)
     struct err why;
     c->run = run;
     run->user = c;
-    struct errand_opts o = {
+    struct helper_opts o = {
         .host = run->host,
         .argv = p->argv,
         .env = environment(p, run),
@@ -257,7 +257,7 @@ static void program_start(void *self, struct tool_run *run)
     int rc = json_write(run->arguments, JSON_COMPACT, &input, &why);
     rc = rc < 0 ? rc : buf_append_c(&input, '\n', &why);
     o.input = buf_str(&input);
-    rc = rc < 0 ? rc : errand_start(&o, &c->errand, &why);
+    rc = rc < 0 ? rc : helper_start(&o, &c->helper, &why);
     if (rc < 0) {
         not_started(run, &why);
     }
@@ -267,7 +267,7 @@ static void program_cancel(void *self, struct tool_run *run)
 {
     struct call *c = run->user;
     (void)self;
-    errand_cancel(c->errand);
+    helper_cancel(c->helper);
 }
 
 static const struct tool_handler handler = {
@@ -294,7 +294,7 @@ int tool_program_bind(struct arena *a, const struct json *definition, struct too
         argv[i] = arena_dup(a, arg);
     }
     argv[n] = NULL;
-    if (errand_spec_check(argv[0], e) < 0) {
+    if (helper_spec_check(argv[0], e) < 0) {
         return err_wrap(e, "tool '%.*s'", STR_ARG(t->name));
     }
     const struct json *env = json_get(definition, "env");

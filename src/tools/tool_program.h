@@ -28,7 +28,7 @@
 #include "base/err.h"
 #include "tools/tool.h"
 
-struct errand_result;
+struct helper_result;
 
 #define TOOL_VALUE_DEPTH 64 /* of what a program prints; deeper is no answer */
 
@@ -41,5 +41,5 @@ int tool_program_bind(struct arena *a, const struct json *definition, struct too
 bool tool_program_answer(const struct json *v, struct arena *a, struct tool_result *ret);
 
 /* What an ended program has said; texts and trees are in `a` or in `r`. */
-void tool_program_read(const struct tool *t, struct arena *a, const struct errand_result *r,
+void tool_program_read(const struct tool *t, struct arena *a, const struct helper_result *r,
                        struct tool_result *ret);

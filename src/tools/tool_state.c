@@ -5,7 +5,7 @@
 #include "tools/tool_state.h"
 
 #include "base/macro.h"
-#include "record/session.h"
+#include "record/state_store.h"
 
 enum need { NEVER, MAYBE, ALWAYS, LIST };
 
@@ -13,7 +13,7 @@ static const struct op {
     const char *name;
     const char *target; /* the member that names the slice or the event */
     enum need value, key;
-    enum session_change_kind kind; /* unless it is a dispatch */
+    enum store_change_kind kind; /* unless it is a dispatch */
     bool dispatch;
 } ops[] = {
     { "append", "slice", ALWAYS, NEVER, CHANGE_APPEND, false },
@@ -133,24 +133,24 @@ int tool_state_check(const struct json *state, struct err *e)
     return 0;
 }
 
-static int apply(struct session_txn *t, const struct json *change, struct err *e)
+static int apply(struct store_txn *t, const struct json *change, struct err *e)
 {
     const struct op *op = find_op(json_str(json_get(change, "op"), STR_EMPTY));
     struct str target = json_str(json_get(change, op->target), STR_EMPTY);
     const struct json *value = json_get(change, "value");
     if (op->dispatch) {
-        return session_txn_dispatch(t, target, value, e);
+        return store_txn_dispatch(t, target, value, e);
     }
-    struct session_change c = {
+    struct store_change c = {
         .kind = op->kind,
         .slice = target,
         .value = value,
         .key = json_str(json_get(change, "key"), STR_EMPTY),
     };
-    return session_txn_apply(t, &c, e);
+    return store_txn_apply(t, &c, e);
 }
 
-int tool_state_apply(struct session_txn *t, const struct json *state, struct err *e)
+int tool_state_apply(struct store_txn *t, const struct json *state, struct err *e)
 {
     int r = tool_state_check(state, e);
     for (size_t i = 0; r == 0 && i < json_len(state); i++) {

@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "base/json.h"
 
-struct session_txn;
+struct store_txn;
 
 #define TOOL_STATE_OPS_MAX   1024
 #define TOOL_STATE_ITEMS_MAX 65536 /* of all lists together */
@@ -32,6 +32,6 @@ struct session_txn;
 int tool_state_check(const struct json *state, struct err *e) MUST_USE;
 /* Checks, then applies; NULL or JSON null: nothing. What was applied before an error (a reducer
  * that misses its key, too many slices) goes with the transaction. */
-int tool_state_apply(struct session_txn *t, const struct json *state, struct err *e) MUST_USE;
+int tool_state_apply(struct store_txn *t, const struct json *state, struct err *e) MUST_USE;
 /* Kept by cinch: "policy:…", ToolInvoked, … */
 bool tool_state_reserved(struct str slice);

@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "llm/codec.h"
-#include "llm/loss.h"
+#include "llm/dropped.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "llm/codec.h"
-#include "llm/loss.h"
+#include "llm/dropped.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

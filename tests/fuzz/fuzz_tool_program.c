@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "proc/errand.h"
+#include "proc/helper_program.h"
 #include "tools/tool_program.h"
 
 /* The bridge is not part of this. */
@@ -27,15 +27,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct arena *a = arena_new();
     struct tool tool = { .name = STR("probe"),
                          .output = (data[0] & 1) != 0 ? (void *)&dummy : NULL };
-    struct errand_result r = {
-        .end = (data[0] & 2) != 0 ? ERRAND_SIGNALLED : ERRAND_EXITED,
+    struct helper_result r = {
+        .end = (data[0] & 2) != 0 ? HELPER_SIGNALLED : HELPER_EXITED,
         .value = (data[0] & 4) != 0,
         .out = str_n(data + 1, size - 1),
         .why = "it ended",
     };
     struct tool_result ret;
     tool_program_read(&tool, a, &r, &ret);
-    bool bad = r.end != ERRAND_EXITED || r.value != 0;
+    bool bad = r.end != HELPER_EXITED || r.value != 0;
     if ((bad && ret.failure == TOOL_OK) ||
         (ret.failure != TOOL_OK && ret.failure != TOOL_FAILED && ret.message.len == 0) ||
         (ret.failure == TOOL_BAD_OUTPUT && (ret.value != NULL || ret.state != NULL))) {

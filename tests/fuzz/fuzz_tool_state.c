@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "record/session.h"
+#include "record/state_store.h"
 #include "tools/tool_state.h"
 
 static void must(int r)
@@ -17,9 +17,9 @@ static void must(int r)
     }
 }
 
-static size_t items(const struct session *s)
+static size_t items(const struct state_store *s)
 {
-    return session_len(s, NULL, STR("plan")) + session_len(s, NULL, STR("steps"));
+    return store_len(s, NULL, STR("plan")) + store_len(s, NULL, STR("steps"));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -27,24 +27,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct json *state;
     struct arena *a = arena_new();
     struct json_limits limits = { .max_bytes = 1 << 16, .max_depth = 64 };
-    struct session *s = session_new(&(struct session_opts) { .id = STR("s"), .journal_fd = -1 });
-    struct session_rule rule = { STR("StepDone"), STR("steps"), REDUCE_UPSERT_BY, STR("/id") };
-    must(session_reduce(s, &rule, NULL));
-    must(session_dispatch(s, STR("plan"), json_integer(a, 1), NULL));
+    struct state_store *s = store_new(&(struct store_opts) { .id = STR("s"), .journal_fd = -1 });
+    struct store_rule rule = { STR("StepDone"), STR("steps"), REDUCE_UPSERT_BY, STR("/id") };
+    must(store_reduce(s, &rule, NULL));
+    must(store_dispatch(s, STR("plan"), json_integer(a, 1), NULL));
     if (json_parse(a, str_n(data, size), &limits, &state, NULL) == 0) {
-        struct session_txn *t = session_begin(s);
+        struct store_txn *t = store_begin(s);
         bool good = tool_state_check(state, NULL) == 0;
         bool done = tool_state_apply(t, state, NULL) == 0;
-        bool changed = session_len(s, t, STR("plan")) != 1 || session_len(s, t, STR("steps")) != 0;
-        if ((done && !good) || (changed && !good) || session_len(s, t, STR("ToolInvoked")) != 0) {
+        bool changed = store_len(s, t, STR("plan")) != 1 || store_len(s, t, STR("steps")) != 0;
+        if ((done && !good) || (changed && !good) || store_len(s, t, STR("ToolInvoked")) != 0) {
             abort();
         }
-        must(session_abort(t, NULL));
+        must(store_abort(t, NULL));
         if (items(s) != 1) {
             abort();
         }
     }
-    session_free(s);
+    store_free(s);
     arena_free(a);
     return 0;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "init/tree.h"
+#include "init/process_tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

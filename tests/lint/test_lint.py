@@ -168,9 +168,9 @@ class Layers(Tree):
 
     def test_helper_program_knows_base_only(self):
         self.write("src/proc/spawn.h", HEAD + "#pragma once\n")
-        self.write("src/init/main.c", HEAD + '#include "base/num.h"\n')
+        self.write("src/init/init_main.c", HEAD + '#include "base/num.h"\n')
         self.assert_silent("layers")
-        self.write("src/init/main.c", HEAD + '#include "proc/spawn.h"\n')
+        self.write("src/init/init_main.c", HEAD + '#include "proc/spawn.h"\n')
         self.assert_complains("layers", "init may not include proc/spawn.h")
 
     def test_include_in_a_comment_is_none(self):
@@ -193,7 +193,7 @@ class Link(Tree):
 
     def test_helper_program_with_a_library(self):
         self.build()
-        self.write("src/init/main.c", HEAD + "#include <math.h>\nint main(int c, char **v)\n{\n    return (int)cos(c);\n}\n")
+        self.write("src/init/init_main.c", HEAD + "#include <math.h>\nint main(int c, char **v)\n{\n    return (int)cos(c);\n}\n")
         out = os.path.join(self.root, "build", "src", "init")
         os.makedirs(out)
         source = os.path.join(self.root, "src", "init", "main.c")
@@ -319,7 +319,7 @@ class Source(Tree):
         self.append("src/io/clock.c", "int f(void)\n{\n    return fork();\n}\n")
         self.assert_complains("source", "fork() has no place in io")
         self.write("src/io/clock.c", GOOD["src/io/clock.c"])
-        self.write("src/init/main.c", HEAD + "int f(void)\n{\n    return fork();\n}\n")
+        self.write("src/init/init_main.c", HEAD + "int f(void)\n{\n    return fork();\n}\n")
         self.assert_silent("source")
 
     def test_exit_and_print_below_cli(self):

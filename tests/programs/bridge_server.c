@@ -23,8 +23,8 @@
 #include "io/loop.h"
 #include "io/sigwatch.h"
 #include "mcp/mcp_mount.h"
-#include "proc/errand.h"
-#include "record/session.h"
+#include "proc/helper_program.h"
+#include "record/state_store.h"
 #include "sandbox/sandbox.h"
 #include "tools/bridge.h"
 #include "tools/tool_program.h"
@@ -41,9 +41,9 @@ struct server {
     struct workspace *workspace;
     struct sandbox *box;
     struct sandbox_policy policy;
-    struct errand_host host;
+    struct helper_host host;
     struct txns *txns;
-    struct session *session;
+    struct state_store *session;
     struct bridge *bridge;
     struct upstream *mount;
     struct gateway_mount door;
@@ -115,11 +115,11 @@ static void release(struct server *s)
     if (s->txns != NULL) {
         struct json *o = json_object(s->arena);
         json_setc(s->arena, o, "active", json_integer(s->arena, (int64_t)txns_active(s->txns)));
-        json_setc(s->arena, o, "session", session_save(s->session, s->arena, STR("now"), true));
+        json_setc(s->arena, o, "session", store_save(s->session, s->arena, STR("now"), true));
         print(o);
     }
     s->txns = txns_close(s->txns);
-    s->session = session_free(s->session);
+    s->session = store_free(s->session);
     s->box = sandbox_free(s->box);
     s->watch = sigwatch_free(s->watch);
     s->workspace = workspace_close(s->workspace, true);
@@ -220,7 +220,7 @@ static void on_lost(void *arg, const struct err *why)
 static int open_all(struct server *s, struct err *e)
 {
     s->arena = arena_new();
-    s->session = session_new(&(struct session_opts) { .id = STR("s"), .journal_fd = -1 });
+    s->session = store_new(&(struct store_opts) { .id = STR("s"), .journal_fd = -1 });
     struct workspace_opts w = {
         .source = s->source,
         .kind = s->bare ? WORKSPACE_COPY : WORKSPACE_OVERLAY,
@@ -233,7 +233,7 @@ static int open_all(struct server *s, struct err *e)
     if (r < 0) {
         return r;
     }
-    s->host = (struct errand_host) {
+    s->host = (struct helper_host) {
         .loop = s->loop,
         .place = place,
         .arg = s,

@@ -16,7 +16,7 @@
 #include "io/loop.h"
 #include "io/reader.h"
 #include "mcp/mcp_link.h"
-#include "proc/errand.h"
+#include "proc/helper_program.h"
 #include "tools/tool_mcp.h"
 #include "wire/lines.h"
 
@@ -28,7 +28,7 @@ extern char **environ;
 struct probe {
     struct arena *arena;
     struct loop *loop;
-    struct errand_host host;
+    struct helper_host host;
     struct toolserver *server;
     struct reader *reader;
     struct lines lines;
@@ -219,7 +219,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "toolserver_run DEFINITION: %s\n", e.msg);
         return 64;
     }
-    p->host = (struct errand_host) { .loop = p->loop, .envp = (const char *const *)environ };
+    p->host = (struct helper_host) { .loop = p->loop, .envp = (const char *const *)environ };
     const struct toolserver_opts o = { .host = &p->host,
                                        .definition = definition,
                                        .http = mcp_link_new,

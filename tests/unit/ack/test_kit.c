@@ -31,24 +31,24 @@ struct counts {
     int raise_at;   /* SIGINT when so many have started; 0: never */
 };
 
-struct trial {
-    struct trial_opts opts;
+struct scenario_run {
+    struct scenario_run_opts opts;
     struct timer *timer;
 };
 
-static struct counts *counts_of(const struct trial_opts *o)
+static struct counts *counts_of(const struct scenario_run_opts *o)
 {
     return (struct counts *)(uintptr_t)strtoull(o->environ[0] + strlen("COUNTS="), NULL, 16);
 }
 
-static bool has(const struct trial_opts *o, const char *word)
+static bool has(const struct scenario_run_opts *o, const char *word)
 {
     return strstr(o->scenario->name, word) != NULL;
 }
 
 static void on_timer(void *arg)
 {
-    struct trial *t = arg;
+    struct scenario_run *t = arg;
     char why[64] = "";
     bool again = str_ends(str_of(t->opts.dir), STR(".again"));
     bool failed = has(&t->opts, "fail") || (has(&t->opts, "first") && !again);
@@ -63,13 +63,14 @@ static void on_timer(void *arg)
     memset(why, 'x', sizeof why - 1); /* the kit must have its own copy */
 }
 
-static int fake_start(struct loop *l, const struct trial_opts *o, struct trial **ret, struct err *e)
+static int fake_start(struct loop *l, const struct scenario_run_opts *o, struct scenario_run **ret,
+                      struct err *e)
 {
     struct counts *c = counts_of(o);
     if (has(o, "refuse")) {
         return ERR(e, ERR_SYS, "no room");
     }
-    struct trial *t = xcalloc(1, sizeof *t);
+    struct scenario_run *t = xcalloc(1, sizeof *t);
     t->opts = *o;
     c->seen_dirs += file_is_dir(AT_FDCWD, o->dir);
     assert_true(c->started < sizeof c->order - 1);
@@ -90,7 +91,7 @@ static int fake_start(struct loop *l, const struct trial_opts *o, struct trial *
     return 0;
 }
 
-static struct trial *fake_free(struct trial *t)
+static struct scenario_run *fake_free(struct scenario_run *t)
 {
     counts_of(&t->opts)->freed++;
     timer_free(t->timer);

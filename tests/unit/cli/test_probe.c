@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "cli/check.h"
+#include "cli/doctor_check.h"
 #include "proc/probe.h"
 
 static int ask(const char *script, nsec timeout, struct buf *out, struct err *e)

@@ -6,20 +6,20 @@
 
 #include "../values.h"
 
-#include "fake_errand.h"
+#include "fake_helper.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "guard/guard.h"
-#include "record/session.h"
+#include "record/state_store.h"
 
-static struct session *session;
+static struct state_store *session;
 static struct guard *guard;
 static nsec now;
 static const char *existing; /* "a|b": what is in the workspace */
 
-static struct errand_host host = { .cwd = "/srv/ws" };
+static struct helper_host host = { .cwd = "/srv/ws" };
 
 static inline bool file_is_there(void *arg, struct str path)
 {
@@ -81,14 +81,14 @@ static inline int setup(void **state)
     now = 1000 * NSEC_PER_SEC;
     existing = "";
     problem = NULL;
-    session = session_new(&(struct session_opts) { .id = STR("s"), .journal_fd = -1 });
+    session = store_new(&(struct store_opts) { .id = STR("s"), .journal_fd = -1 });
     return arena_setup(state);
 }
 
 static inline int teardown(void **state)
 {
     guard = guard_free(guard);
-    session = session_free(session);
+    session = store_free(session);
     errands_reset();
     return arena_teardown(state);
 }
@@ -154,9 +154,9 @@ static inline void denies(const char *tool, const char *arguments, const char *r
 static inline void succeeded(const char *tool, const char *arguments)
 {
     struct guard_call call = call_of(tool, arguments);
-    struct session_txn *t = session_begin(session);
+    struct store_txn *t = store_begin(session);
     assert_int_equal(guard_note(guard, &call, t, NULL), 0);
-    assert_int_equal(session_commit(t, NULL), 0);
+    assert_int_equal(store_commit(t, NULL), 0);
 }
 
 static inline void refused(const char *text, const char *why)

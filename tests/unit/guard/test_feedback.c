@@ -4,23 +4,23 @@
  */
 #include "../values.h"
 
-#include "fake_errand.h"
+#include "fake_helper.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "data/schema.h"
 #include "guard/feedback.h"
-#include "record/session.h"
+#include "record/state_store.h"
 
-static struct session *session;
+static struct state_store *session;
 static struct feedback *feedback;
 static nsec now;
 static struct feedback_left left;
 static const char *existing;
 static const char *problems; /* joined by newlines */
 
-static struct errand_host host = { .cwd = "/srv/ws" };
+static struct helper_host host = { .cwd = "/srv/ws" };
 
 static bool file_is_there(void *arg, struct str path)
 {
@@ -76,14 +76,14 @@ static int setup(void **state)
     left = (struct feedback_left) { .time = INT64_MAX, .budget = -1 };
     existing = "";
     problems = "";
-    session = session_new(&(struct session_opts) { .id = STR("s"), .journal_fd = -1 });
+    session = store_new(&(struct store_opts) { .id = STR("s"), .journal_fd = -1 });
     return arena_setup(state);
 }
 
 static int teardown(void **state)
 {
     feedback = feedback_free(feedback);
-    session = session_free(session);
+    session = store_free(session);
     errands_reset();
     return arena_teardown(state);
 }
@@ -125,7 +125,7 @@ static struct feedback_round *begin(struct told *t)
 
 static const struct json *said(size_t i)
 {
-    return session_item(session, NULL, STR("Feedback"), i);
+    return store_item(session, NULL, STR("Feedback"), i);
 }
 
 #define X "<feedback provider='Static'>\nx\n</feedback>"
@@ -141,7 +141,7 @@ static void every_n_calls(void **state)
         assert_string_equal(after(), "");
         assert_string_equal(after(), X);
     }
-    assert_int_equal(session_len(session, NULL, STR("Feedback")), 3);
+    assert_int_equal(store_len(session, NULL, STR("Feedback")), 3);
     assert_int_equal(json_int(json_get(said(2), "call_index"), 0), 9);
 }
 
@@ -222,10 +222,10 @@ static void a_session_that_is_taken_up_goes_on(void **state)
 static void what_was_said_is_history(void **state)
 {
     providers("[{type: static, text: x, name: n, every_n_calls: 1}]");
-    struct session_moment before = session_snapshot(session);
+    struct store_moment before = store_snapshot(session);
     assert_true(strlen(after()) > 0);
-    assert_int_equal(session_restore(session, before, true, NULL), 0);
-    assert_int_equal(session_len(session, NULL, STR("Feedback")), 1);
+    assert_int_equal(store_restore(session, before, true, NULL), 0);
+    assert_int_equal(store_len(session, NULL, STR("Feedback")), 1);
     const struct json *item = said(0);
     assert_string_equal(json_cstring(json_get(item, "provider_name"), ""), "n");
     assert_string_equal(json_cstring(json_get(item, "summary"), ""), "x");
@@ -358,11 +358,11 @@ static void a_program_says(void **state)
                                     .elapsed = 10 * NSEC_PER_SEC,
                                     .budget = 0.5 };
     begin(&t);
-    assert_true(errands[0].opts.timeout == 2 * NSEC_PER_SEC);
+    assert_true(helpers[0].opts.timeout == 2 * NSEC_PER_SEC);
     assert_true(
-        json_equal(errand_input(0), tree("{tool: t, native: false, success: true, call_index: 1,"
+        json_equal(helper_input(0), tree("{tool: t, native: false, success: true, call_index: 1,"
                                          " elapsed_s: 10, time_left_s: 90, budget_left: 0.5}")));
-    errand_prints(0, "{\"summary\": \"S\", \"severity\": \"caution\", \"suggestions\": [\"do\"],"
+    helper_prints(0, "{\"summary\": \"S\", \"severity\": \"caution\", \"suggestions\": [\"do\"],"
                      " \"observations\": [{\"category\": \"c\", \"description\": \"d\","
                      " \"evidence\": \"e\"}, {\"category\": \"f\", \"description\": \"g\"}]}");
     assert_int_equal(t.times, 1);
@@ -374,13 +374,13 @@ static void a_program_says(void **state)
 
     left = (struct feedback_left) { .time = INT64_MAX, .budget = -1 };
     begin(&t);
-    assert_true(json_is(json_get(errand_input(1), "time_left_s"), JSON_NULL));
-    assert_true(json_is(json_get(errand_input(1), "budget_left"), JSON_NULL));
-    errand_prints(1, "  plain \xff text\n");
+    assert_true(json_is(json_get(helper_input(1), "time_left_s"), JSON_NULL));
+    assert_true(json_is(json_get(helper_input(1), "budget_left"), JSON_NULL));
+    helper_prints(1, "  plain \xff text\n");
     assert_string_equal(t.text, "<feedback provider='Program'>\nplain \xef\xbf\xbd text\n"
                                 "</feedback>");
     begin(&t);
-    errand_prints(2, " \n");
+    helper_prints(2, " \n");
     assert_string_equal(t.text, "");
     assert_string_equal(problems, "");
 }
@@ -388,22 +388,22 @@ static void a_program_says(void **state)
 static void a_program_that_fails_is_a_problem_and_no_more(void **state)
 {
     static const struct {
-        enum errand_end end;
+        enum helper_end end;
         int value;
         const char *out;
     } rows[] = {
-        { ERRAND_EXITED, 3, "text" },
-        { ERRAND_SIGNALLED, 11, "text" },
-        { ERRAND_TIMEOUT, 0, "text" },
-        { ERRAND_FLOOD, 0, "text" },
-        { ERRAND_NOT_STARTED, 0, "" },
-        { ERRAND_EXITED, 0, "{\"summary\": \"x\"" },
-        { ERRAND_EXITED, 0, "{}" },
-        { ERRAND_EXITED, 0, "{\"summary\": \" \"}" },
-        { ERRAND_EXITED, 0, "{\"summary\": \"x\", \"severity\": \"loud\"}" },
-        { ERRAND_EXITED, 0, "{\"summary\": \"x\", \"suggestions\": \"y\"}" },
-        { ERRAND_EXITED, 0, "{\"summary\": \"x\", \"suggestions\": [1]}" },
-        { ERRAND_EXITED, 0, "{\"summary\": \"x\", \"observations\": [{\"category\": \"c\"}]}" },
+        { HELPER_EXITED, 3, "text" },
+        { HELPER_SIGNALLED, 11, "text" },
+        { HELPER_TIMEOUT, 0, "text" },
+        { HELPER_FLOOD, 0, "text" },
+        { HELPER_NOT_STARTED, 0, "" },
+        { HELPER_EXITED, 0, "{\"summary\": \"x\"" },
+        { HELPER_EXITED, 0, "{}" },
+        { HELPER_EXITED, 0, "{\"summary\": \" \"}" },
+        { HELPER_EXITED, 0, "{\"summary\": \"x\", \"severity\": \"loud\"}" },
+        { HELPER_EXITED, 0, "{\"summary\": \"x\", \"suggestions\": \"y\"}" },
+        { HELPER_EXITED, 0, "{\"summary\": \"x\", \"suggestions\": [1]}" },
+        { HELPER_EXITED, 0, "{\"summary\": \"x\", \"observations\": [{\"category\": \"c\"}]}" },
     };
     providers("[{type: program, command: [p], every_n_calls: 1, name: P},"
               " {type: static, text: x, every_n_calls: 1}]");
@@ -411,7 +411,7 @@ static void a_program_that_fails_is_a_problem_and_no_more(void **state)
         struct told t;
         problems = "";
         begin(&t);
-        errand_ends(i, rows[i].end, rows[i].value, rows[i].out, "");
+        helper_ends(i, rows[i].end, rows[i].value, rows[i].out, "");
         assert_string_equal(t.text, X);
         assert_non_null(strstr(problems, "feedback 'P': "));
     }
@@ -428,7 +428,7 @@ static void a_program_that_fails_is_not_asked_at_once_again(void **state)
     struct told t;
     existing = "a";
     begin(&t);
-    errand_ends(0, ERRAND_EXITED, 1, "", "");
+    helper_ends(0, HELPER_EXITED, 1, "", "");
     assert_string_equal(after(), "");
 }
 
@@ -438,10 +438,10 @@ static void programs_run_side_by_side(void **state)
               " {type: program, command: [q], every_n_calls: 1, name: Q}]");
     struct told t;
     begin(&t);
-    assert_int_equal(n_errands, 2);
-    errand_prints(1, "second");
+    assert_int_equal(n_helpers, 2);
+    helper_prints(1, "second");
     assert_int_equal(t.times, 0);
-    errand_prints(0, "first");
+    helper_prints(0, "first");
     assert_string_equal(t.text, "<feedback provider='P'>\nfirst\n</feedback>\n\n"
                                 "<feedback provider='Q'>\nsecond\n</feedback>");
 }
@@ -454,14 +454,14 @@ static void a_cancelled_round_is_silent(void **state)
     struct told two;
     struct feedback_round *x = begin(&one);
     begin(&two);
-    errand_prints(0, "a");
+    helper_prints(0, "a");
     feedback_cancel(x);
-    assert_true(errands[1].cancelled && !errands[2].cancelled);
-    errand_ends(1, ERRAND_CANCELLED, 0, "", "");
+    assert_true(helpers[1].cancelled && !helpers[2].cancelled);
+    helper_ends(1, HELPER_CANCELLED, 0, "", "");
     feedback = feedback_free(feedback);
-    assert_true(errands[2].cancelled && errands[3].cancelled);
-    errand_prints(3, "b");
-    errand_prints(2, "c");
+    assert_true(helpers[2].cancelled && helpers[3].cancelled);
+    helper_prints(3, "b");
+    helper_prints(2, "c");
     assert_true(one.times == 0 && two.times == 0);
 }
 

@@ -169,23 +169,23 @@ static void what_depends_waits(void **state)
     succeeded("test", NULL);
     allows("deploy", NULL);
     /* Only what somebody waits for is remembered, and once. */
-    assert_int_equal(session_len(session, NULL, STR("policy:sequential_dependency")), 2);
+    assert_int_equal(store_len(session, NULL, STR("policy:sequential_dependency")), 2);
 }
 
 static void what_was_rolled_back_did_not_happen(void **state)
 {
     policies("[{type: sequential_dependency, depends: {deploy: [build]}}]");
     struct guard_call build = call_of("build", NULL);
-    struct session_txn *t = session_begin(session);
+    struct store_txn *t = store_begin(session);
     assert_int_equal(guard_note(guard, &build, t, NULL), 0);
     denies("deploy", NULL, "Tool 'deploy' requires: build"); /* not committed */
-    assert_int_equal(session_abort(t, NULL), 0);
+    assert_int_equal(store_abort(t, NULL), 0);
     denies("deploy", NULL, "Tool 'deploy' requires: build");
 
-    struct session_moment before = session_snapshot(session);
+    struct store_moment before = store_snapshot(session);
     succeeded("build", NULL);
     allows("deploy", NULL);
-    assert_int_equal(session_restore(session, before, true, NULL), 0);
+    assert_int_equal(store_restore(session, before, true, NULL), 0);
     denies("deploy", NULL, "Tool 'deploy' requires: build");
     succeeded("build", NULL);
     allows("deploy", NULL);
@@ -197,9 +197,9 @@ static void the_state_of_a_policy_is_its_own(void **state)
              " {type: sequential_dependency, depends: {c: [d]}},"
              " {type: sequential_dependency, depends: {c: [b]}}]");
     succeeded("b", NULL);
-    assert_int_equal(session_len(session, NULL, STR("policy:one")), 1);
-    assert_int_equal(session_len(session, NULL, STR("policy:sequential_dependency")), 0);
-    assert_int_equal(session_len(session, NULL, STR("policy:sequential_dependency-2")), 1);
+    assert_int_equal(store_len(session, NULL, STR("policy:one")), 1);
+    assert_int_equal(store_len(session, NULL, STR("policy:sequential_dependency")), 0);
+    assert_int_equal(store_len(session, NULL, STR("policy:sequential_dependency-2")), 1);
     allows("a", NULL);
     denies("c", NULL, "Tool 'c' requires: d");
 }
@@ -228,14 +228,14 @@ static void a_restored_session_is_believed(void **state)
 {
     policies("[{type: sequential_dependency, depends: {deploy: [build]}}]");
     succeeded("build", NULL);
-    struct json *saved = session_save(session, arena, STR("2026-01-01T00:00:00Z"), true);
+    struct json *saved = store_save(session, arena, STR("2026-01-01T00:00:00Z"), true);
     saved = json_copy(arena, saved);
     guard = guard_free(guard);
-    session_free(session);
-    session = session_new(&(struct session_opts) { .id = STR("s2"), .journal_fd = -1 });
+    store_free(session);
+    session = store_new(&(struct store_opts) { .id = STR("s2"), .journal_fd = -1 });
     policies("[{type: sequential_dependency, depends: {deploy: [build]}}]");
     denies("deploy", NULL, "Tool 'deploy' requires: build");
-    assert_int_equal(session_load(session, saved, NULL), 0);
+    assert_int_equal(store_load(session, saved, NULL), 0);
     allows("deploy", NULL);
 }
 
@@ -286,7 +286,7 @@ static void nothing_outside_is_written(void **state)
     allows("read_file", "{path: /etc/passwd}");
     succeeded("read_file", "{path: /etc/passwd}");
     succeeded("read_file", "{path: ../x}");
-    assert_int_equal(session_len(session, NULL, STR("policy:read_before_write")), 0);
+    assert_int_equal(store_len(session, NULL, STR("policy:read_before_write")), 0);
 }
 
 static void names_of_its_tools_can_be_given(void **state)
@@ -314,10 +314,10 @@ static void ten_thousand_reads_cost_as_one(void **state)
     allows("write_file", "{path: f9999}");
     denies("write_file", "{path: x}", "File 'x' must be read before overwriting.");
     /* It went back: all of it is learnt anew. */
-    struct session_moment before = session_snapshot(session);
+    struct store_moment before = store_snapshot(session);
     succeeded("read_file", "{path: x}");
     allows("write_file", "{path: x}");
-    assert_int_equal(session_restore(session, before, true, NULL), 0);
+    assert_int_equal(store_restore(session, before, true, NULL), 0);
     denies("write_file", "{path: x}", "File 'x' must be read before overwriting.");
     allows("write_file", "{path: f9999}");
 }
@@ -331,13 +331,13 @@ static void nonsense_in_the_slice_grants_nothing(void **state)
                                           "policy:sequential_dependency" };
     existing = "a";
     for (size_t i = 0; i < ARRAY_LEN(slices); i++) {
-        struct session_change c = {
+        struct store_change c = {
             .kind = CHANGE_EXTEND,
             .slice = str_of(slices[i]),
             .value = tree("[null, 1, [], {path: 3, tool: [], at_ms: x}, {path: \"a\\0b\"},"
                           " {at_ms: -9223372036854775807, tool: \"\\0\"}]"),
         };
-        assert_int_equal(session_apply(session, &c, NULL), 0);
+        assert_int_equal(store_apply(session, &c, NULL), 0);
     }
     denies("write_file", "{path: a}", "File 'a' must be read before overwriting.");
     denies("a", NULL, "Tool 'a' requires: b");
@@ -391,10 +391,10 @@ static void only_what_happens_is_counted(void **state)
 static void going_back_gives_no_calls_back(void **state)
 {
     policies("[{type: rate, calls: 1}]");
-    struct session_moment before = session_snapshot(session);
+    struct store_moment before = store_snapshot(session);
     allows("t", NULL);
     succeeded("t", NULL);
-    assert_int_equal(session_restore(session, before, true, NULL), 0);
+    assert_int_equal(store_restore(session, before, true, NULL), 0);
     assert_false(ask("t", NULL).allowed);
     /* Another run that takes up the session counts what succeeded. */
     allows("u", NULL);
@@ -411,10 +411,10 @@ static void calls_of_another_run_are_counted_once(void **state)
     succeeded("u", NULL);
     policies("[{type: rate, calls: 2}]");
     allows("v", NULL);
-    struct session_moment before = session_snapshot(session);
+    struct store_moment before = store_snapshot(session);
     succeeded("v", NULL);
     allows("w", NULL);
-    assert_int_equal(session_restore(session, before, true, NULL), 0);
+    assert_int_equal(store_restore(session, before, true, NULL), 0);
     allows("u", NULL);
     assert_false(ask("u", NULL).allowed);
 }
@@ -460,7 +460,7 @@ static void senseless_policies_are_refused(void **state)
 
 static void a_slice_that_is_taken_is_an_error(void **state)
 {
-    assert_int_equal(session_declare(session, STR("policy:rate"), SLICE_LOG, NULL), 0);
+    assert_int_equal(store_declare(session, STR("policy:rate"), SLICE_LOG, NULL), 0);
     struct err e;
     assert_int_equal(make("[{type: rate, calls: 1}]", NULL, 0, &e), -ERR_EXISTS);
 }

@@ -23,20 +23,20 @@ static void a_program_decides(void **state)
     call.section = STR("guide");
     begin(&t, &call);
     call.arguments = NULL; /* it was copied */
-    assert_string_equal(errands[0].opts.argv[0], "/bin/decide");
-    assert_string_equal(errands[0].opts.argv[1], "-x");
-    assert_true(errands[0].opts.timeout == 3 * NSEC_PER_SEC && !errands[0].opts.outside);
-    assert_true(json_equal(errand_input(0), tree("{tool: w, arguments: {path: a}, call_id: c1,"
+    assert_string_equal(helpers[0].opts.argv[0], "/bin/decide");
+    assert_string_equal(helpers[0].opts.argv[1], "-x");
+    assert_true(helpers[0].opts.timeout == 3 * NSEC_PER_SEC && !helpers[0].opts.outside);
+    assert_true(json_equal(helper_input(0), tree("{tool: w, arguments: {path: a}, call_id: c1,"
                                                  " native: false, section: guide}")));
-    errand_prints(0, "{\"decision\": \"allow\", \"reason\": \"fine\"}\n");
+    helper_prints(0, "{\"decision\": \"allow\", \"reason\": \"fine\"}\n");
     assert_true(t.times == 1 && t.allowed);
     begin(&t, &call);
-    errand_prints(1, "{\"decision\": \"deny\", \"reason\": \"not today\"}");
+    helper_prints(1, "{\"decision\": \"deny\", \"reason\": \"not today\"}");
     assert_true(t.times == 1 && !t.allowed);
     assert_string_equal(t.reason, "not today");
     assert_string_equal(t.policy, "program");
     begin(&t, &call);
-    errand_prints(2, "{\"decision\": \"deny\"}");
+    helper_prints(2, "{\"decision\": \"deny\"}");
     assert_string_equal(t.reason, "R");
     assert_string_equal(t.detail, "");
     assert_null(problem); /* it said no, and that is no problem */
@@ -45,30 +45,30 @@ static void a_program_decides(void **state)
 static void whatever_a_program_does_wrong_is_a_denial(void **state)
 {
     static const struct {
-        enum errand_end end;
+        enum helper_end end;
         int value;
         const char *out;
     } rows[] = {
-        { ERRAND_EXITED, 1, "{\"decision\": \"allow\"}" },
-        { ERRAND_SIGNALLED, 11, "{\"decision\": \"allow\"}" },
-        { ERRAND_TIMEOUT, 0, "{\"decision\": \"allow\"}" },
-        { ERRAND_FLOOD, 0, "{\"decision\": \"allow\"}" },
-        { ERRAND_NOT_STARTED, 0, "" },
-        { ERRAND_EXITED, 0, "" },
-        { ERRAND_EXITED, 0, "allow" },
-        { ERRAND_EXITED, 0, "{\"decision\": \"allow\"" },
-        { ERRAND_EXITED, 0, "{\"decision\": \"allow\"} {}" },
-        { ERRAND_EXITED, 0, "{\"decision\": \"ALLOW\"}" },
-        { ERRAND_EXITED, 0, "{\"decision\": true}" },
-        { ERRAND_EXITED, 0, "[\"allow\"]" },
-        { ERRAND_EXITED, 0, "{\"decision\": \"allow\", \"reason\": 7}" },
+        { HELPER_EXITED, 1, "{\"decision\": \"allow\"}" },
+        { HELPER_SIGNALLED, 11, "{\"decision\": \"allow\"}" },
+        { HELPER_TIMEOUT, 0, "{\"decision\": \"allow\"}" },
+        { HELPER_FLOOD, 0, "{\"decision\": \"allow\"}" },
+        { HELPER_NOT_STARTED, 0, "" },
+        { HELPER_EXITED, 0, "" },
+        { HELPER_EXITED, 0, "allow" },
+        { HELPER_EXITED, 0, "{\"decision\": \"allow\"" },
+        { HELPER_EXITED, 0, "{\"decision\": \"allow\"} {}" },
+        { HELPER_EXITED, 0, "{\"decision\": \"ALLOW\"}" },
+        { HELPER_EXITED, 0, "{\"decision\": true}" },
+        { HELPER_EXITED, 0, "[\"allow\"]" },
+        { HELPER_EXITED, 0, "{\"decision\": \"allow\", \"reason\": 7}" },
     };
     policies("[{type: program, command: [p]}]");
     struct guard_call call = call_of("w", NULL);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct told t;
         begin(&t, &call);
-        errand_ends(i, rows[i].end, rows[i].value, rows[i].out, "");
+        helper_ends(i, rows[i].end, rows[i].value, rows[i].out, "");
         assert_int_equal(t.times, 1);
         assert_false(t.allowed);
         assert_string_equal(t.reason, "Denied by policy.");
@@ -102,7 +102,7 @@ static void a_long_reason_is_cut(void **state)
     }
     memcpy(out + at + 4000, "\"}", 3);
     begin(&t, &call);
-    errand_prints(0, out);
+    helper_prints(0, out);
     assert_true(strlen(t.reason) <= 2000 && strlen(t.reason) > 1900);
     assert_true(str_is_utf8(str_of(t.reason)));
 }
@@ -114,14 +114,14 @@ static void a_program_stands_in_its_place_of_the_order(void **state)
     struct guard_call call = call_of("w", NULL);
     struct told t;
     begin(&t, &call);
-    errand_prints(0, "{\"decision\": \"allow\"}");
-    assert_int_equal(n_errands, 1); /* the second was not asked */
+    helper_prints(0, "{\"decision\": \"allow\"}");
+    assert_int_equal(n_helpers, 1); /* the second was not asked */
     assert_string_equal(t.policy, "after");
     call.tool = STR("x");
     begin(&t, &call);
-    errand_prints(1, "{\"decision\": \"allow\"}");
+    helper_prints(1, "{\"decision\": \"allow\"}");
     assert_int_equal(t.times, 0);
-    errand_prints(2, "{\"decision\": \"allow\"}");
+    helper_prints(2, "{\"decision\": \"allow\"}");
     assert_true(t.times == 1 && t.allowed);
 }
 
@@ -134,8 +134,8 @@ static void what_was_taken_meanwhile_is_gone(void **state)
     struct told two;
     begin(&one, &call);
     begin(&two, &call);
-    errand_prints(1, "{\"decision\": \"allow\"}");
-    errand_prints(0, "{\"decision\": \"allow\"}");
+    helper_prints(1, "{\"decision\": \"allow\"}");
+    helper_prints(0, "{\"decision\": \"allow\"}");
     assert_true(two.allowed && one.times == 1 && !one.allowed);
     assert_string_equal(one.policy, "rate");
 }
@@ -151,13 +151,13 @@ static void a_cancelled_check_is_silent(void **state)
     begin(&two, &call);
     begin(&three, &call);
     guard_cancel(c);
-    assert_true(errands[0].cancelled && !errands[1].cancelled);
-    errand_ends(0, ERRAND_CANCELLED, 0, "", "");
-    errand_prints(1, "{\"decision\": \"allow\"}");
+    assert_true(helpers[0].cancelled && !helpers[1].cancelled);
+    helper_ends(0, HELPER_CANCELLED, 0, "", "");
+    helper_prints(1, "{\"decision\": \"allow\"}");
     assert_true(one.times == 0 && two.times == 1);
     guard = guard_free(guard);
-    assert_true(errands[2].cancelled);
-    errand_prints(2, "{\"decision\": \"allow\"}"); /* too late: nobody is left */
+    assert_true(helpers[2].cancelled);
+    helper_prints(2, "{\"decision\": \"allow\"}"); /* too late: nobody is left */
     assert_int_equal(three.times, 0);
 }
 

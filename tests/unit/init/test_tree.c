@@ -18,7 +18,7 @@
 #include <time.h>
 
 #include "base/macro.h"
-#include "init/tree.h"
+#include "init/process_tree.h"
 #include "isolated.h"
 
 /* Starts a test program in its own session and waits for its first output, if it says anything. */

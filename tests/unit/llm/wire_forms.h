@@ -15,7 +15,7 @@
 
 #include "base/json.h"
 #include "llm/codec.h"
-#include "llm/loss.h"
+#include "llm/dropped.h"
 
 static struct arena *arena;
 

@@ -20,7 +20,7 @@
 #include <time.h>
 
 #include "fixture.h"
-#include "init/tree.h"
+#include "init/process_tree.h"
 #include "io/timer.h"
 #include "isolated.h"
 

@@ -5,9 +5,9 @@
  */
 #include "record/events.h"
 
-#include "record/loss.h"
 #include "record/redact.h"
 #include "record/rundir.h"
+#include "record/write_errors.h"
 #include "scratch.h"
 
 static const char run_id[] = "01234567-89ab-7cde-8f01-23456789abcd";

@@ -9,8 +9,8 @@
 #include <sys/resource.h>
 
 #include "record/jsonl.h"
-#include "record/loss.h"
 #include "record/rundir.h"
+#include "record/write_errors.h"
 #include "scratch.h"
 
 /* Everything beyond `bytes` in one file fails with EFBIG, as on a full disk: part of a write is

@@ -5,9 +5,9 @@
 #include "record/transcript.h"
 
 #include "record/logfile.h"
-#include "record/loss.h"
 #include "record/redact.h"
 #include "record/rundir.h"
+#include "record/write_errors.h"
 #include "scratch.h"
 
 struct fixture {

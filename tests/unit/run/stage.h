@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "run/confine.h"
 #include "run/run_priv.h"
+#include "run/sandbox_session.h"
 
 #include "../workspace/scene.h"
 #include "io/loop.h"
@@ -64,9 +64,9 @@ static inline struct stage *open_stage(struct scene *s, enum settings_sandbox_mo
 static inline void prepare(struct stage *t)
 {
     struct err e = { 0 };
-    assert_ok(confine_admit(&t->run, &e), &e);
+    assert_ok(sandbox_session_admit(&t->run, &e), &e);
     assert_ok(run_open_workspace(&t->run, &e), &e);
-    int r = confine_start(&t->run, &e);
+    int r = sandbox_session_start(&t->run, &e);
     assert_ok(r, &e);
     assert_int_equal(r, 0);
 }
@@ -80,12 +80,12 @@ static inline void close_stage(struct stage *t)
 {
     struct run *run = &t->run;
     t->txns = txns_close(t->txns);
-    assert_false(confine_close(run, on_closed)); /* nobody is inside any more */
-    assert_null(confine_sandbox(run));
-    if (confine_wait(run, on_closed)) {
+    assert_false(sandbox_session_close(run, on_closed)); /* nobody is inside any more */
+    assert_null(sandbox_session_sandbox(run));
+    if (sandbox_session_wait(run, on_closed)) {
         loop_run(run->loop);
     }
-    assert_false(confine_wait(run, on_closed));
+    assert_false(sandbox_session_wait(run, on_closed));
     run->workspace = workspace_close(run->workspace, false);
     record_done(&run->record);
     run->loop = loop_free(run->loop);
@@ -114,7 +114,7 @@ static inline void begin(struct run *run)
     const char *layer = run_txn_layer(run, run->arena, t->txn);
     struct proc_place inside = { 0 };
     if (layer != NULL) {
-        inside = sandbox_place(confine_sandbox(run), layer);
+        inside = sandbox_place(sandbox_session_sandbox(run), layer);
     }
     const struct proc_place *place = layer != NULL ? &inside : NULL;
     struct proc_opts o = {
@@ -125,7 +125,7 @@ static inline void begin(struct run *run)
         .place = place,
         .port = { .on_done = on_done, .arg = t },
     };
-    assert_int_equal(place != NULL, confine_sandbox(run) != NULL);
+    assert_int_equal(place != NULL, sandbox_session_sandbox(run) != NULL);
     assert_ok(proc_start(run->loop, &o, &t->proc, &e), &e);
 }
 
@@ -134,7 +134,7 @@ static inline int work(struct stage *t, const char *script)
 {
     t->script = script;
     t->status = -1;
-    confine_await(&t->run, CONFINE_STANDS, begin);
+    sandbox_session_await(&t->run, SANDBOX_SESSION_MOUNTED, begin);
     loop_run(t->run.loop);
     assert_int_equal(t->run.cause.reason, REASON_NONE);
     return t->status;

@@ -3,7 +3,7 @@
  * cinch is killed in the middle of a commit, at each call that changes a file, and the run is
  * recovered: everything of the transaction is there then, or nothing.
  */
-#include "run/recover.h"
+#include "run/recover_run.h"
 
 #include <signal.h>
 #include <sys/wait.h>

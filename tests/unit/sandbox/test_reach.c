@@ -18,13 +18,13 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "sandbox/reach.h"
+#include "sandbox/toolchain_paths.h"
 
 struct place {
     char root[64];
     char home[96];
     struct arena *arena;
-    struct reach reach;
+    struct toolchain_paths reach;
 };
 
 static const char *at(struct place *p, const char *rest)
@@ -85,16 +85,16 @@ static bool has(struct place *p, const char *rest)
 static void the_system_needs_nothing(void **state)
 {
     struct place *p = *state;
-    reach_path(&p->reach, p->arena, "/usr/bin:/bin:/usr/local/bin:relative::/", p->home);
-    reach_program(&p->reach, p->arena, "/usr/bin/env", p->home);
-    reach_program(&p->reach, p->arena, NULL, p->home);
+    toolchain_path(&p->reach, p->arena, "/usr/bin:/bin:/usr/local/bin:relative::/", p->home);
+    toolchain_program(&p->reach, p->arena, "/usr/bin/env", p->home);
+    toolchain_program(&p->reach, p->arena, NULL, p->home);
     assert_int_equal(p->reach.n, 0);
 }
 
 static void a_tool_of_the_home_is_shown_as_a_whole(void **state)
 {
     struct place *p = *state;
-    reach_path(&p->reach, p->arena, at(p, "home/.nvm/versions/node/v22/bin"), p->home);
+    toolchain_path(&p->reach, p->arena, at(p, "home/.nvm/versions/node/v22/bin"), p->home);
     assert_int_equal(p->reach.n, 1);
     assert_true(has(p, "home/.nvm"));
 }
@@ -104,7 +104,7 @@ static void a_directory_with_credentials_is_not(void **state)
     struct place *p = *state;
     const char *path = arena_printf(p->arena, "%s:%s:%s", at(p, "home/.local/bin"),
                                     at(p, "home/.cargo/bin/"), at(p, "home/go/bin"));
-    reach_path(&p->reach, p->arena, path, p->home);
+    toolchain_path(&p->reach, p->arena, path, p->home);
     assert_true(has(p, "home/.local/bin"));
     assert_true(has(p, "home/.local/lib"));
     assert_true(has(p, "home/.cargo/bin"));
@@ -115,14 +115,14 @@ static void a_directory_with_credentials_is_not(void **state)
 static void the_home_itself_is_never_shown(void **state)
 {
     struct place *p = *state;
-    reach_path(&p->reach, p->arena, p->home, p->home);
+    toolchain_path(&p->reach, p->arena, p->home, p->home);
     assert_int_equal(p->reach.n, 0);
 }
 
 static void what_does_not_exist_is_passed_over(void **state)
 {
     struct place *p = *state;
-    reach_path(&p->reach, p->arena, at(p, "nowhere/bin"), p->home);
+    toolchain_path(&p->reach, p->arena, at(p, "nowhere/bin"), p->home);
     assert_int_equal(p->reach.n, 0);
 }
 
@@ -131,7 +131,7 @@ static void a_linked_program_brings_its_modules(void **state)
     struct place *p = *state;
     const char *link = at(p, "srv/tool/bin/agent");
     assert_int_equal(symlink("../lib/node_modules/agent/cli.js", link), 0);
-    reach_program(&p->reach, p->arena, link, p->home);
+    toolchain_program(&p->reach, p->arena, link, p->home);
     assert_true(has(p, "srv/tool/bin"));
     assert_true(has(p, "srv/tool/lib"));
     assert_true(has(p, "srv/tool/lib/node_modules"));

@@ -11,7 +11,7 @@
 #include "guard/guard.h"
 #include "io/loop.h"
 #include "io/timer.h"
-#include "record/session.h"
+#include "record/state_store.h"
 #include "tools/bridge.h"
 #include "workspace/txn.h"
 
@@ -29,7 +29,7 @@ struct seen {
 struct world {
     struct scene *s;
     struct loop *loop;
-    struct session *session;
+    struct state_store *session;
     struct txns *txns;
     struct bridge *b;
     int ws_fd;
@@ -86,7 +86,7 @@ void guard_cancel(struct guard_check *c)
     c->decided = NULL;
 }
 
-int guard_note(struct guard *g, const struct guard_call *call, struct session_txn *t, struct err *e)
+int guard_note(struct guard *g, const struct guard_call *call, struct store_txn *t, struct err *e)
 {
     (void)g;
     world->notes++;
@@ -94,7 +94,7 @@ int guard_note(struct guard *g, const struct guard_call *call, struct session_tx
         return ERR(e, ERR_CONFIG, "cannot remember");
     }
     CLEANUP(arena) struct arena *a = arena_new();
-    return session_txn_dispatch(t, STR("policy:test"), json_string(a, call->tool), e);
+    return store_txn_dispatch(t, STR("policy:test"), json_string(a, call->tool), e);
 }
 
 struct feedback_round {
@@ -276,7 +276,7 @@ static inline void open_world(struct world *w, struct scene *s, bool guarded)
     the_check = (struct guard_check) { 0 };
     the_round = (struct feedback_round) { 0 };
     assert_ok(loop_new(&w->loop, &w->e), &w->e);
-    w->session = session_new(&(struct session_opts) { .id = STR("s"), .journal_fd = -1 });
+    w->session = store_new(&(struct store_opts) { .id = STR("s"), .journal_fd = -1 });
     put(s, "ws/a", "1");
     w->ws_fd = open_dir(s, "ws");
     struct txns_opts o = { .workspace_fd = w->ws_fd, .dir = at(s, "private") };
@@ -305,7 +305,7 @@ static inline void close_world(struct world *w)
     w->b = bridge_free(w->b);
     assert_int_equal(txns_active(w->txns), 0);
     w->txns = txns_close(w->txns);
-    w->session = session_free(w->session);
+    w->session = store_free(w->session);
     (void)close(w->ws_fd);
     w->loop = loop_free(w->loop);
     bool empty = false;
@@ -368,5 +368,5 @@ static inline struct bridge_call *call(struct world *w, const char *name, const 
 
 static inline size_t remembered(struct world *w)
 {
-    return session_len(w->session, NULL, STR("ToolInvoked"));
+    return store_len(w->session, NULL, STR("ToolInvoked"));
 }

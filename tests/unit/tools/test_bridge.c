@@ -24,8 +24,8 @@ static void test_success(void **state)
     assert_int_equal(s.progress, 1);
     assert_string_equal(text_of(w.s, "ws/a"), "2");
     assert_string_equal(text_of(w.s, "ws/d/new"), "3");
-    assert_int_equal(session_len(w.session, NULL, STR("plan")), 1);
-    assert_int_equal(session_len(w.session, NULL, STR("policy:test")), 1);
+    assert_int_equal(store_len(w.session, NULL, STR("plan")), 1);
+    assert_int_equal(store_len(w.session, NULL, STR("policy:test")), 1);
     assert_int_equal(w.began, 1);
     assert_int_equal(w.checks, 1);
     assert_int_equal(w.notes, 1);
@@ -33,7 +33,7 @@ static void test_success(void **state)
     assert_int_equal(w.last.files, 2);
     assert_string_equal(w.last_message, "m");
     assert_int_equal(strlen(w.last_id), 36); /* made up */
-    const struct json *log = session_latest(w.session, NULL, STR("ToolInvoked"));
+    const struct json *log = store_latest(w.session, NULL, STR("ToolInvoked"));
     assert_true(str_eqc(json_str(json_get(log, "name"), STR_EMPTY), "now"));
     assert_true(str_eqc(json_str(json_get(log, "prompt_name"), STR_EMPTY), "demo"));
     assert_true(str_eqc(json_str(json_get(log, "call_id"), STR_EMPTY), w.last_id));
@@ -90,11 +90,11 @@ static void test_failures_leave_nothing(void **state)
         assert_int_equal(s.failure, cases[i].failure);
         assert_non_null(strstr(s.text, cases[i].says));
         assert_string_equal(text_of(w.s, "ws/a"), "1");
-        assert_int_equal(session_len(w.session, NULL, STR("plan")), 0);
-        assert_int_equal(session_len(w.session, NULL, STR("policy:test")), 0);
+        assert_int_equal(store_len(w.session, NULL, STR("plan")), 0);
+        assert_int_equal(store_len(w.session, NULL, STR("policy:test")), 0);
         assert_int_equal(w.last.files, 0);
         assert_int_equal(remembered(&w), i + 1);
-        const struct json *log = session_latest(w.session, NULL, STR("ToolInvoked"));
+        const struct json *log = store_latest(w.session, NULL, STR("ToolInvoked"));
         assert_false(json_bool(json_pointer(log, STR("/result/success")), true));
         assert_true(str_eqc(json_str(json_pointer(log, STR("/result/failure")), STR_EMPTY),
                             tool_failure_word(cases[i].failure)));
@@ -277,7 +277,7 @@ static void test_reads_only_and_quiet(void **state)
     assert_int_equal(s.failure, TOOL_OK);
     assert_int_equal(w.feedbacks, 0);
     assert_string_equal(s.feedback, "");
-    assert_int_equal(session_len(w.session, NULL, STR("plan")), 1);
+    assert_int_equal(store_len(w.session, NULL, STR("plan")), 1);
     close_world(&w);
 }
 
@@ -294,7 +294,7 @@ static void test_parallel_calls_are_apart(void **state)
     write_file(w.held[2], "x", "third");
     give(w.held[0], TOOL_OK, "", NULL, "[{\"op\":\"append\",\"slice\":\"plan\",\"value\":1}]");
     assert_false(there(w.s, arena_printf(w.s->arena, "%s/x", w.held[1]->cwd)));
-    assert_int_equal(session_len(w.session, w.held[1]->session, STR("plan")), 0);
+    assert_int_equal(store_len(w.session, w.held[1]->session, STR("plan")), 0);
     give(w.held[1], TOOL_FAILED, "no", NULL, NULL);
     assert_string_equal(text_of(w.s, "ws/x"), "first"); /* undoing one leaves the other alone */
     assert_false(there(w.s, "ws/y"));
@@ -303,7 +303,7 @@ static void test_parallel_calls_are_apart(void **state)
     assert_non_null(strstr(s[2].text, "'x' was changed by something else"));
     assert_non_null(strstr(s[2].text, "try again"));
     assert_string_equal(text_of(w.s, "ws/x"), "first");
-    assert_int_equal(session_len(w.session, NULL, STR("plan")), 1);
+    assert_int_equal(store_len(w.session, NULL, STR("plan")), 1);
     assert_int_equal(remembered(&w), 3);
     close_world(&w);
 }

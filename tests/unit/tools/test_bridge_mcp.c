@@ -18,7 +18,7 @@
 #include "guard/guard.h"
 #include "io/loop.h"
 #include "mcp/mcp.h"
-#include "record/session.h"
+#include "record/state_store.h"
 #include "tools/bridge.h"
 #include "tools/tool_callback.h"
 
@@ -36,7 +36,7 @@ void guard_cancel(struct guard_check *c)
     fail();
 }
 
-int guard_note(struct guard *g, const struct guard_call *call, struct session_txn *t, struct err *e)
+int guard_note(struct guard *g, const struct guard_call *call, struct store_txn *t, struct err *e)
 {
     fail();
     return 0;
@@ -66,7 +66,7 @@ struct seen {
 struct world {
     struct arena *a;
     struct loop *loop;
-    struct session *session;
+    struct state_store *session;
     struct bridge *b;
     struct mcp *m;
     char id[64];
@@ -199,7 +199,7 @@ static int open_world(void **state)
     *state = w;
     w->a = arena_new();
     assert_int_equal(loop_new(&w->loop, NULL), 0);
-    w->session = session_new(&(struct session_opts) { .journal_fd = -1 });
+    w->session = store_new(&(struct store_opts) { .journal_fd = -1 });
     w->b = bridge_new(&(struct bridge_opts) { .loop = w->loop,
                                               .session = w->session,
                                               .feedback = (struct feedback *)w,
@@ -235,7 +235,7 @@ static int close_world(void **state)
     bridge_stop(w->b);
     assert_false(bridge_busy(w->b));
     w->b = bridge_free(w->b);
-    w->session = session_free(w->session);
+    w->session = store_free(w->session);
     w->loop = loop_free(w->loop);
     arena_free(w->a);
     free(w);

@@ -50,7 +50,7 @@ static void test_left_behind(void **state)
     assert_false(bridge_busy(w.b));
     assert_int_equal(txns_active(w.txns), 0);
     assert_string_equal(text_of(w.s, "ws/a"), "1");
-    assert_int_equal(session_len(w.session, NULL, STR("p")), 0);
+    assert_int_equal(store_len(w.session, NULL, STR("p")), 0);
     close_world(&w);
 }
 

@@ -9,7 +9,7 @@
 #include "base/macro.h"
 #include "data/schema.h"
 #include "prompt/section.h"
-#include "record/session.h"
+#include "record/state_store.h"
 
 static struct {
     enum tool_failure failure;
@@ -24,7 +24,7 @@ void tool_run_done(struct tool_run *run, const struct tool_result *result)
     said.text[result->message.len] = '\0';
 }
 
-static void call(const struct tool *t, const char *arguments, struct session_txn *session)
+static void call(const struct tool *t, const char *arguments, struct store_txn *session)
 {
     struct tool_run run = {
         .tool = t, .arguments = tree(arguments), .arena = arena, .session = session
@@ -171,8 +171,8 @@ static void end(struct disclosure *d)
 static void test_open(void **state)
 {
     struct disclosure d;
-    struct session *session = session_new(&(struct session_opts) { .journal_fd = -1 });
-    struct session_txn *t = session_begin(session);
+    struct state_store *session = store_new(&(struct store_opts) { .journal_fd = -1 });
+    struct store_txn *t = store_begin(session);
     begin(&d);
     call(&d.open, "{section_keys: [guide, guide], reason: need it}", t);
     assert_int_equal(said.failure, TOOL_OK);
@@ -186,18 +186,18 @@ static void test_open(void **state)
     assert_null(strstr(said.text, "Hello"));
     assert_non_null(strstr(said.text, "Tools that you have from now on: build"));
     assert_true(
-        json_equal(session_latest(session, t, STR("VisibilityOverrides")), tree("{guide: full}")));
+        json_equal(store_latest(session, t, STR("VisibilityOverrides")), tree("{guide: full}")));
     call(&d.open, "{section_keys: [guide, guide.deep], reason: more}", t);
     assert_string_equal(opened.visibility, "{\"guide\":\"full\",\"guide.deep\":\"full\"}");
     assert_non_null(strstr(said.text, "Opened: guide.deep\n\n"));
     assert_null(strstr(said.text, "The whole guide"));
     assert_non_null(strstr(said.text, "Deep text"));
     assert_non_null(strstr(said.text, "from now on: dig"));
-    assert_int_equal(session_len(session, t, STR("VisibilityOverrides")), 1);
+    assert_int_equal(store_len(session, t, STR("VisibilityOverrides")), 1);
     assert_int_equal(opened.times, 2);
     assert_int_equal(tool_sections_opened(d.s), 2);
-    assert_int_equal(session_abort(t, NULL), 0);
-    session = session_free(session);
+    assert_int_equal(store_abort(t, NULL), 0);
+    session = store_free(session);
     end(&d);
 }
 

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "io/loop.h"
 #include "isolated.h"
-#include "proc/errand.h"
+#include "proc/helper_program.h"
 #include "tools/tool_program.h"
 
 #define MS(n) ((n)*NSEC_PER_MS)
@@ -23,7 +23,7 @@
 struct fixture {
     struct arena *arena;
     struct loop *loop;
-    struct errand_host host;
+    struct helper_host host;
     char dir[64];
     char path[4096];
     const char *envp[3];
@@ -58,7 +58,7 @@ static void fixture_init(struct fixture *f)
     (void)snprintf(f->path, sizeof f->path, "PATH=%s:/usr/bin:/bin", getenv("CINCH_TEST_PROGRAMS"));
     f->envp[0] = f->path;
     f->envp[1] = "CINCH_TRACEPARENT=somebody-else's";
-    f->host = (struct errand_host) { .loop = f->loop, .envp = f->envp, .cwd = f->dir };
+    f->host = (struct helper_host) { .loop = f->loop, .envp = f->envp, .cwd = f->dir };
     f->tool = (struct tool) { .name = STR("probe"), .max_output = TOOL_OUTPUT };
     f->run = (struct tool_run) { .tool = &f->tool,
                                  .call_id = STR("call-1"),
@@ -218,7 +218,7 @@ static void answers(void **state)
     struct fixture f;
     fixture_init(&f);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct errand_result r = { .end = ERRAND_EXITED,
+        struct helper_result r = { .end = HELPER_EXITED,
                                    .value = cases[i].code,
                                    .out = str_of(cases[i].out),
                                    .err = STR("last words\n"),
@@ -245,7 +245,7 @@ static void half_an_answer(void **state)
     struct fixture f;
     fixture_init(&f);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct errand_result r = { .end = ERRAND_EXITED, .out = str_of(bad[i]), .leaked = 2 };
+        struct helper_result r = { .end = HELPER_EXITED, .out = str_of(bad[i]), .leaked = 2 };
         tool_program_read(&f.tool, f.arena, &r, &f.result);
         says(&f, TOOL_BAD_OUTPUT, "no usable answer");
         assert_null(f.result.value);
@@ -263,7 +263,7 @@ static void half_an_answer(void **state)
             buf_adds(&b, "]");
         }
         buf_adds(&b, "}");
-        struct errand_result r = { .end = ERRAND_EXITED, .out = buf_str(&b) };
+        struct helper_result r = { .end = HELPER_EXITED, .out = buf_str(&b) };
         tool_program_read(&f.tool, f.arena, &r, &f.result);
         assert_int_equal(f.result.failure, more == 0 ? TOOL_OK : TOOL_BAD_OUTPUT);
     }
@@ -285,7 +285,7 @@ static void with_output_schema(void **state)
         { "text", "text", "none" },
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct errand_result r = { .end = ERRAND_EXITED, .out = str_of(cases[i].out) };
+        struct helper_result r = { .end = HELPER_EXITED, .out = str_of(cases[i].out) };
         tool_program_read(&f.tool, f.arena, &r, &f.result);
         f.result.message = arena_str(f.arena, f.result.message);
         has(&f, TOOL_OK, cases[i].message, cases[i].value);

@@ -6,27 +6,27 @@
 
 #include "../values.h"
 #include "base/macro.h"
-#include "record/session.h"
+#include "record/state_store.h"
 
-static struct session *session;
+static struct state_store *session;
 
 static int setup(void **state)
 {
-    session = session_new(&(struct session_opts) { .id = STR("s"), .journal_fd = -1 });
+    session = store_new(&(struct store_opts) { .id = STR("s"), .journal_fd = -1 });
     return arena_setup(state);
 }
 
 static int teardown(void **state)
 {
-    session = session_free(session);
+    session = store_free(session);
     return arena_teardown(state);
 }
 
 static int apply(const char *yaml, struct err *e)
 {
-    struct session_txn *t = session_begin(session);
+    struct store_txn *t = store_begin(session);
     int r = tool_state_apply(t, yaml == NULL ? NULL : tree(yaml), e);
-    assert_int_equal(r < 0 ? session_abort(t, NULL) : session_commit(t, NULL), 0);
+    assert_int_equal(r < 0 ? store_abort(t, NULL) : store_commit(t, NULL), 0);
     return r;
 }
 
@@ -41,17 +41,16 @@ static void change(const char *yaml)
 static void assert_slice(const char *slice, const char *yaml)
 {
     const struct json *wanted = tree(yaml);
-    assert_int_equal(session_len(session, NULL, str_of(slice)), json_len(wanted));
+    assert_int_equal(store_len(session, NULL, str_of(slice)), json_len(wanted));
     for (size_t i = 0; i < json_len(wanted); i++) {
-        assert_true(
-            json_equal(session_item(session, NULL, str_of(slice), i), json_item(wanted, i)));
+        assert_true(json_equal(store_item(session, NULL, str_of(slice), i), json_item(wanted, i)));
     }
 }
 
 static void test_operations(void **state)
 {
-    struct session_rule rule = { STR("StepDone"), STR("steps"), REDUCE_UPSERT_BY, STR("/id") };
-    assert_int_equal(session_reduce(session, &rule, NULL), 0);
+    struct store_rule rule = { STR("StepDone"), STR("steps"), REDUCE_UPSERT_BY, STR("/id") };
+    assert_int_equal(store_reduce(session, &rule, NULL), 0);
     change(NULL);
     change("null");
     change("[]");
@@ -129,14 +128,14 @@ static void test_bounds(void **state)
     items->array.len--;
     assert_int_equal(tool_state_check(list, &e), 0);
     /* slices are not made without end either */
-    struct session_txn *t = session_begin(session);
+    struct store_txn *t = store_begin(session);
     int r = 0, n = 0;
     while (r == 0 && n++ <= SESSION_SLICES_MAX) {
         r = tool_state_apply(
             t, tree(arena_printf(arena, "[{op: append, slice: s%d, value: 1}]", n)), &e);
     }
     assert_int_equal(r, -ERR_LIMIT);
-    assert_int_equal(session_abort(t, NULL), 0);
+    assert_int_equal(store_abort(t, NULL), 0);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Further turns: when the agent says that it is done, the task's checks say whether that is so; if
+ * not, what they say is its next task. At most as many rounds as the task allows, none once time or
+ * budget is used up.
+ */
+#include "guard/completion_check.h"
+#include "io/loop.h"
+#include "run/run_tools_priv.h"
+
+/* A prompt of so many levels is one that nobody reads. */
+enum { RESTARTS_MAX = 10 };
+
+/* What the checks are told, and who waits for their verdict. */
+struct judging {
+    struct run *run;
+    void (*next)(struct run *run, struct str text);
+};
+
+static void tell(struct run *run, const char *what, struct str why)
+{
+    struct arena *a = run->arena;
+    struct json *context = json_object(a);
+    json_setc(a, context, "round", json_integer(a, run->exec.round));
+    json_setc(a, context, "why", why.len == 0 ? json_null(a) : json_string(a, why));
+    events_emit(&run->record.events, &(struct event) { .level = EVENT_INFO,
+                                                       .logger = "cinch.tools",
+                                                       .event = what,
+                                                       .context = context });
+}
+
+/* What the agent is told is part of the conversation. */
+static void tell_continuation(struct run *run, struct str text)
+{
+    struct json *detail = json_object(run->arena);
+    json_setc(run->arena, detail, "text", json_string(run->arena, text));
+    json_setc(run->arena, detail, "continuation", json_integer(run->arena, run->exec.round));
+    transcript_add(&run->record.transcript,
+                   &(struct transcript_entry) { .type = ENTRY_USER_MESSAGE, .detail = detail });
+}
+
+/* What the agent was told last, for a message. */
+static struct str one_line(struct run *run, struct str text)
+{
+    enum { KEPT = 240 };
+    struct str cut = arena_str(run->arena, str_slice(text, 0, KEPT));
+    for (size_t i = 0; i < cut.len; i++) {
+        ((char *)cut.ptr)[i] = cut.ptr[i] == '\n' ? ' ' : cut.ptr[i];
+    }
+    return str_slice(cut, 0, str_utf8_prefix(cut));
+}
+
+static void on_verdict(void *arg, const struct completion_verdict *v)
+{
+    struct judging *j = arg;
+    struct run *run = j->run;
+    struct completion *c = run->tools->completion;
+    run->tools->checking = NULL;
+    if (v->complete || run->cause.reason != REASON_NONE) {
+        tell(run, v->complete ? "task_completion.complete" : "task_completion.skipped", v->why);
+        j->next(run, STR_EMPTY);
+        return;
+    }
+    if (v->feedback.len == 0 || run->exec.round >= completion_rounds(c)) {
+        tell(run, "task_completion.given_up", v->why);
+        run_fail(run, REASON_FAILURE,
+                 "the task is not complete after %lld further round%s (%.*s): %.*s",
+                 (long long)run->exec.round, run->exec.round == 1 ? "" : "s",
+                 STR_ARG(str_slice(v->why, 0, 100)), STR_ARG(one_line(run, v->feedback)));
+        j->next(run, STR_EMPTY);
+        return;
+    }
+    run->exec.round++;
+    tell(run, "task_completion.incomplete", v->why);
+    tell_continuation(run, v->feedback);
+    j->next(run, v->feedback);
+}
+
+void continuation_judge(struct run *run, const struct agent_report *report,
+                        void (*next)(struct run *run, struct str text))
+{
+    struct run_tools *t = run->tools;
+    nsec left;
+    struct err why;
+    bool well = run->cause.reason == REASON_NONE && !report->failed;
+    bool wanted = well && t != NULL && completion_wanted(t->completion);
+    if (well) {
+        turn_well(run);
+    }
+    if (!wanted) {
+        next(run, STR_EMPTY);
+        return;
+    }
+    if (tools_admit_call(run, &left, &why) < 0) {
+        tell(run,
+             why.code == ERR_BUDGET ? "task_completion.budget_exhausted"
+                                    : "task_completion.deadline_exhausted",
+             str_of(why.msg));
+        next(run, STR_EMPTY);
+        return;
+    }
+    struct judging *j = t->judging = ARENA_NEW(run->arena, struct judging);
+    *j = (struct judging) { run, next };
+    const struct json *by_tool = tools_structured(run);
+    const struct json *given = by_tool != NULL ? by_tool : report->structured;
+    completion_check(t->completion,
+                     &(struct completion_claim) {
+                         .text = report->text, .output = given, .stop_reason = "end_turn" },
+                     on_verdict, j, &t->checking);
+}
+
+static void on_cut(void *arg)
+{
+    const struct judging *j = arg;
+    j->next(j->run, STR_EMPTY);
+}
+
+void continuation_stop(struct run *run)
+{
+    struct run_tools *t = run->tools;
+    if (t->checking != NULL) {
+        completion_cancel(t->checking);
+        t->checking = NULL;
+        tell(run, "task_completion.skipped", STR_EMPTY);
+        loop_post(run->loop, on_cut, t->judging);
+    }
+}
+
+void continuation_add_usage(struct agent_usage *sum, const struct agent_usage *u)
+{
+    sum->known = sum->known || u->known;
+    sum->input += u->input;
+    sum->output += u->output;
+    sum->cache_read += u->cache_read;
+    sum->cache_write += u->cache_write;
+    sum->reasoning += u->reasoning;
+    sum->turns += u->turns;
+    sum->api_calls += u->api_calls;
+    sum->cost_known = sum->cost_known || u->cost_known;
+    sum->cost_usd += u->cost_usd;
+}
+
+/* --- programs that end after each turn --- */
+
+static void next_process(struct run *run, struct str text)
+{
+    struct err e;
+    if (text.len == 0) {
+        execute_over(run);
+        return;
+    }
+    /* Without a handle to the conversation the agent must be told again what it was about. */
+    const char *again =
+        run->exec.resume.len > 0
+            ? arena_dup(run->arena, text)
+            : arena_printf(run->arena, "%.*s\n\n%.*s", STR_ARG(run->exec.goal), STR_ARG(text));
+    if (execute_again(run, str_of(again), &e) < 0) {
+        run_fail_err(run, &e);
+        execute_over(run);
+    }
+}
+
+/* The next process goes on where the last one was, if the harness can. */
+static void keep_conversation(struct run *run)
+{
+    struct agent_report report = { 0 };
+    run->driver->end(run->session, &report);
+    if (report.session_id.len > 0 && expand_uses(run->settings.profile, "{resume}")) {
+        run->exec.resume = arena_str(run->arena, report.session_id);
+    }
+}
+
+/* What it opened has tools that it will only see from the start. */
+static void begin_anew(struct run *run)
+{
+    struct str prompt;
+    struct err e;
+    run->exec.restart = false;
+    if (run->exec.restarts == RESTARTS_MAX) {
+        run_fail(run, REASON_FAILURE, "sections were opened in %d starts, and no end is in sight",
+                 RESTARTS_MAX);
+        execute_over(run);
+        return;
+    }
+    run->exec.restarts++;
+    keep_conversation(run);
+    int r = context_render(run, &prompt, &e);
+    if (r == 0) {
+        tell(run, "prompt.restarted", STR("sections were opened"));
+        tell_continuation(run, prompt);
+        run->exec.goal = prompt;
+        r = execute_again(run, prompt, &e);
+    }
+    if (r < 0) {
+        run_fail_err(run, &e);
+        execute_over(run);
+    }
+}
+
+void continuation_after_exit(struct run *run)
+{
+    struct agent_report report = { 0 };
+    const struct engine_exit *exit = &run->exec.exit;
+    bool ended_well = exit->end == ENGINE_EXITED && exit->value == 0;
+    if (run->exec.goal.ptr == NULL) {
+        run->exec.goal = run->prompt;
+    }
+    if (run->exec.restart && run->exec.launched && run->cause.reason == REASON_NONE) {
+        begin_anew(run);
+        return;
+    }
+    if (!run->exec.launched || !ended_well || run->driver->begin != NULL) {
+        execute_over(run); /* a dialogue has had its rounds */
+        return;
+    }
+    launch_take_files(run);
+    keep_conversation(run);
+    run->driver->end(run->session, &report);
+    struct err e;
+    if (execute_watch(run, &e) < 0) {
+        run_fail_err(run, &e);
+        execute_over(run);
+        return;
+    }
+    continuation_judge(run, &report, next_process);
+}

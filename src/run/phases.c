@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The run as a table of phases, and the one function that changes the phase.
+ *
+ * Phases follow each other; a failure skips ahead to the next phase that happens always. From the
+ * moment the output directory exists, trust_off, parse, collect and finish always happen, so a
+ * record is always complete.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/id.h"
+#include "io/loop.h"
+#include "io/sigwatch.h"
+#include "record/redact.h"
+#include "run/agent_files.h"
+#include "run/recover_run.h"
+#include "run/run_priv.h"
+#include "run/run_session.h"
+#include "workspace/workspace.h"
+
+static const struct phase_entry {
+    const char *word;
+    int (*enter)(struct run *run, struct err *e);
+    bool always; /* also after a failure */
+    bool brief;  /* takes no time worth showing in state.json */
+} phases[] = {
+    [PHASE_ADMIT] = { "admit", phase_admit, false, false },
+    [PHASE_CONFIGURE] = { "configure", phase_configure, false, true },
+    [PHASE_PREPARE] = { "prepare", phase_prepare, false, true },
+    [PHASE_CONTEXT] = { "context", phase_context, false, true },
+    [PHASE_TRUST_ON] = { "trust_on", phase_trust_on, false, true },
+    [PHASE_EXECUTE] = { "execute", phase_execute, false, false },
+    [PHASE_TRUST_OFF] = { "trust_off", phase_trust_off, true, true },
+    [PHASE_PARSE] = { "parse", phase_parse, true, true },
+    [PHASE_COLLECT] = { "collect", phase_collect, true, false },
+    [PHASE_GATE] = { "gate", phase_gate, false, true },
+    [PHASE_FINISH] = { "finish", phase_finish, true, true },
+};
+
+const char *phase_word(enum phase p)
+{
+    return phases[p].word;
+}
+
+/* Order of causes when several apply; lower is stronger. The reasons of admission can only be noted
+ * before anything else happens, so spawn errors share their rank. */
+static int rank(enum reason r)
+{
+    switch (r) {
+    case REASON_USAGE:
+    case REASON_BAD_TASK:
+    case REASON_MISSING_INPUT:
+    case REASON_UNAVAILABLE:
+    case REASON_CANNOT_WRITE_OUTPUT:
+    case REASON_NOT_EXECUTABLE:
+    case REASON_NOT_FOUND:
+        return 0;
+    case REASON_KILLED:
+        return 1;
+    case REASON_INTERRUPTED:
+    case REASON_CANCELLED:
+    case REASON_TERMINATED:
+        return 2;
+    case REASON_TIMEOUT:
+        return 3;
+    case REASON_BUDGET:
+        return 4;
+    case REASON_DISK:
+        return 5;
+    case REASON_AUTH:
+        return 6;
+    case REASON_RATE_LIMITED:
+        return 7;
+    case REASON_INTERNAL:
+        return 8;
+    case REASON_FAILURE:
+    case REASON_NEEDS_HUMAN:
+        return 9;
+    case REASON_SUCCESS:
+    case REASON_NONE:
+    case REASON_MAX:
+        break;
+    }
+    return 10;
+}
+
+/* Messages have a limited length, and what was cut may be half a secret: clean from here on. */
+static PRINTF_LIKE(3, 0) void format_message(struct run *run, char out[RUN_MESSAGE_MAX],
+                                             const char *fmt, va_list ap)
+{
+    char text[RUN_MESSAGE_MAX];
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    struct str safe = redact_cut(run->redactor, run->arena, str_of(text), REDACT_CUT_END);
+    (void)snprintf(out, RUN_MESSAGE_MAX, "%.*s", STR_ARG(safe));
+}
+
+bool run_fail(struct run *run, enum reason reason, const char *fmt, ...)
+{
+    if (rank(reason) >= rank(run->cause.reason)) {
+        return false;
+    }
+    va_list ap;
+    va_start(ap, fmt);
+    format_message(run, run->cause.message, fmt, ap);
+    va_end(ap);
+    run->cause.reason = reason;
+    run->cause.phase = NULL;
+    return true;
+}
+
+bool run_fail_err(struct run *run, const struct err *e)
+{
+    return run_fail(run, reason_of_err(e->code), "%s", e->msg);
+}
+
+bool run_blame(struct run *run, enum reason reason, const char *fmt, ...)
+{
+    char text[RUN_MESSAGE_MAX];
+    if (run->cause.reason != REASON_FAILURE && run->cause.reason != REASON_INTERNAL) {
+        return false;
+    }
+    va_list ap;
+    va_start(ap, fmt);
+    format_message(run, text, fmt, ap);
+    va_end(ap);
+    const char *both = arena_printf(run->arena, "%s: %s", text, run->cause.message);
+    (void)snprintf(run->cause.message, RUN_MESSAGE_MAX, "%s", both);
+    run->cause.reason = reason;
+    return true;
+}
+
+void run_warn(struct run *run, const char *fmt, ...)
+{
+    char text[RUN_MESSAGE_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    format_message(run, text, fmt, ap);
+    va_end(ap);
+    events_warning(&run->record.events, text);
+    if (run->warnings == NULL) {
+        run->warnings = arena_array(run->arena, WARNINGS_MAX + 1, sizeof *run->warnings);
+    }
+    if (run->warning_count < WARNINGS_MAX) {
+        run->warnings[run->warning_count++] = arena_dup(run->arena, str_of(text));
+    }
+    if (run->opts->watcher.warning != NULL) {
+        run->opts->watcher.warning(run->opts->watcher.owner, text);
+    }
+}
+
+struct event_prompt run_event_prompt(const struct run *run)
+{
+    const struct json *prompt = json_get(run->settings.tree, "prompt");
+    const char *session = run->report.session_id.len > 0 ? run->report.session_id.ptr : NULL;
+    return (struct event_prompt) {
+        .ns = json_cstring(json_get(prompt, "ns"), "cinch"),
+        .key = json_cstring(json_get(prompt, "key"), run->settings.name),
+        .name = run->settings.prompt_name,
+        .adapter = run->settings.adapter == NULL ? "none" : run->settings.adapter,
+        .session_id = session,
+    };
+}
+
+static struct run_view view_of(const struct run *run)
+{
+    return (struct run_view) {
+        .run_id = run->record.state.run_id,
+        .adapter = run->settings.adapter,
+        .output_dir = run->record.dir.path,
+        .phase = phase_word(run->phase),
+        .elapsed = clock_now() - run->started,
+        .bytes_out = run->record.out.received,
+        .bytes_err = run->record.err.received,
+        .pid = run->exec.launched && run->exec.ended == 0 ? run->exec.pid : 0,
+    };
+}
+
+void run_show(struct run *run)
+{
+    if (run->opts->watcher.progress != NULL) {
+        struct run_view view = view_of(run);
+        run->opts->watcher.progress(run->opts->watcher.owner, &view);
+    }
+}
+
+void run_beat(struct run *run)
+{
+    record_life(&run->record);
+    if (run->opts->watcher.alive != NULL) {
+        struct run_view view = view_of(run);
+        run->opts->watcher.alive(run->opts->watcher.owner, &view);
+    }
+}
+
+void run_alive(struct run *run)
+{
+    run->exec.last_life = clock_now();
+    run_beat(run);
+}
+
+/* CINCH_STOP_AT=<phase> stops the process with SIGSTOP on entering that phase: tests then interrupt
+ * or kill it there, at a known place (tests/integration/test_ends.py). */
+void run_stop_for_test(const char *where)
+{
+    const char *wanted = getenv("CINCH_STOP_AT");
+    if (wanted != NULL && strcmp(wanted, where) == 0) {
+        (void)raise(SIGSTOP);
+    }
+}
+
+static void advance(void *arg);
+
+static void enter(struct run *run, enum phase phase)
+{
+    if (phases[phase].brief) {
+        record_brief_phase(&run->record, phase_word(phase));
+    } else {
+        record_phase(&run->record, phase_word(phase));
+    }
+    run->phase = phase;
+    run_stop_for_test(phase_word(phase));
+    if (run->opts->watcher.phase != NULL) {
+        struct run_view view = view_of(run);
+        run->opts->watcher.phase(run->opts->watcher.owner, &view);
+    }
+    struct err e = { 0 };
+    int r = phases[phase].enter(run, &e);
+    if (r < 0) {
+        run_fail_err(run, &e);
+    }
+    if (r <= 0) {
+        loop_post(run->loop, advance, run);
+    }
+}
+
+static void stop_loop(struct run *run)
+{
+    loop_stop(run->loop);
+}
+
+static void advance(void *arg)
+{
+    struct run *run = arg;
+    enum phase next = run->phase + 1;
+    while (next < PHASE_MAX && run->cause.reason != REASON_NONE && !phases[next].always) {
+        next++;
+    }
+    /* Nothing runs any more, or nothing will: what follows looks at files that nobody changes. */
+    if (next > PHASE_EXECUTE && (sandbox_session_close(run, run_phase_done) || gateway_wait(run))) {
+        return;
+    }
+    if (next == PHASE_MAX) {
+        if (!sandbox_session_wait(run, stop_loop)) {
+            stop_loop(run);
+        }
+        return;
+    }
+    enter(run, next);
+}
+
+void run_phase_done(struct run *run)
+{
+    loop_post(run->loop, advance, run);
+}
+
+static void on_signal(void *arg, int signo)
+{
+    struct run *run = arg;
+    if (run->phase == PHASE_FINISH) {
+        return; /* it is over, and the record is closed */
+    }
+    run->signal_count++;
+    const char *name = signo == SIGTERM ? "SIGTERM" : signo == SIGHUP ? "SIGHUP" : "SIGINT";
+    events_signal(&run->record.events, name, run->signal_count);
+    if (run->signal_count > 1) {
+        run_fail(run, REASON_KILLED, "killed by a second signal");
+    } else if (signo == SIGTERM) {
+        run_fail(run, REASON_TERMINATED, "terminated by SIGTERM");
+    } else {
+        run_fail(run, REASON_INTERRUPTED, "interrupted by %s", name);
+    }
+    execute_interrupt(run, run->signal_count > 1);
+    gateway_hurry(run);
+}
+
+void run_cancel(struct run *run)
+{
+    run_fail(run, REASON_CANCELLED, "cancelled by whoever started it");
+    execute_interrupt(run, false);
+    gateway_hurry(run);
+}
+
+/* nohup(1) wants the run to outlive its terminal. */
+static bool is_to_be_ignored(int signo)
+{
+    struct sigaction now;
+    return signo == SIGHUP && sigaction(signo, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+static int watch_signals(struct run *run, struct err *e)
+{
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+    sigset_t mask;
+    (void)sigemptyset(&mask);
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        if (is_to_be_ignored(numbers[i])) {
+            continue;
+        }
+        (void)sigaddset(&mask, numbers[i]);
+        int r = sigwatch_new(run->loop, numbers[i], on_signal, run, &run->signals[i], e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    /* Who started us may have had them blocked; then nobody could end the run. */
+    (void)sigprocmask(SIG_UNBLOCK, &mask, NULL);
+    return 0;
+}
+
+/* Secrets are known to the redactor before the first byte of the record is written. */
+static void register_secrets(struct run *run)
+{
+    int r = secrets_collect(run->arena, &run->settings, run->opts->environ, &run->secrets,
+                            &run->secrets_error);
+    auth_plan(run);
+    gateway_plan(run);
+    run->redactor = redactor_new();
+    for (size_t i = 0; i < run->secrets.len; i++) {
+        const struct secret *s = &run->secrets.items[i];
+        struct err why;
+        int added = redactor_add(run->redactor, str_of(s->name), s->value, &why);
+        if (added < 0 && s->named && r == 0) {
+            r = added;
+            run->secrets_error = why;
+        }
+    }
+    redactor_compile(run->redactor);
+}
+
+/* The directory of a run that nobody gave a place: below runs_dir, named by time. */
+static const char *default_output(const struct run *run)
+{
+    char iso[CLOCK_ISO_LEN];
+    char id[ID_LEN];
+    (void)clock_iso(clock_wall(), iso);
+    (void)id_new(id);
+    for (char *p = iso; *p != '\0'; p++) {
+        *p = *p == ':' ? '-' : *p == '.' ? '\0' : *p;
+    }
+    return arena_printf(run->arena, "%s/%s-%s", run->opts->runs_dir, iso, id + ID_LEN - 9);
+}
+
+static int open_record(struct run *run, struct err *e)
+{
+    struct settings *s = &run->settings;
+    if (s->output_dir == NULL) {
+        s->output_dir = default_output(run);
+        int r = file_mkdirs(AT_FDCWD, run->opts->runs_dir, 0700, e);
+        if (r < 0) {
+            return r;
+        }
+    }
+    /* A run that died here before is closed first, so that its record is whole when it is archived
+     * or refused. There is nothing to close in most cases, and a failure shows in what follows. */
+    (void)!run_recover(s->output_dir, NULL, NULL);
+    const char *const inputs[] = { s->workspace, s->prompt_file, NULL };
+    struct record_opts opts = {
+        .path = s->output_dir,
+        .force = run->opts->force,
+        .keep = inputs,
+        .adapter = s->adapter == NULL ? "none" : s->adapter,
+        .redactor = run->redactor,
+    };
+    int r = record_open(&run->record, &opts, e);
+    if (r == 0) {
+        events_listen(&run->record.events, run->opts->watcher.event, run->opts->watcher.owner);
+    }
+    return r;
+}
+
+/* What is wrong with the request itself is told before there is a record of it. */
+static int check_request(const struct settings *s, struct err *e)
+{
+    if (s->adapter == NULL) {
+        return settings_adapter(s, e);
+    }
+    bool brings_command =
+        s->profile != NULL && json_len(s->profile->binary) == 0 && !driver_is_internal(s->profile);
+    if (brings_command && json_len(s->command) == 0) {
+        return ERR(e, ERR_USAGE,
+                   "adapter '%s' needs a command: give it after --, or as agent.command",
+                   s->adapter);
+    }
+    return 0;
+}
+
+/* What can fail without leaving a trace comes first; the record is opened last. */
+static int begin(struct run *run, struct err *e)
+{
+    int r = settings_load(run->arena, &run->opts->settings, &run->settings, e);
+    if (r == 0) {
+        r = check_request(&run->settings, e);
+    }
+    if (r == 0) {
+        r = definition_open(&run->definition, run->arena, &run->settings, e);
+    }
+    if (r == 0) {
+        r = loop_new(&run->loop, e);
+    }
+    if (r == 0) {
+        r = run->opts->no_signals ? 0 : watch_signals(run, e);
+    }
+    if (r == 0) {
+        sandbox_session_warm(run);
+        register_secrets(run);
+        r = open_record(run, e);
+    }
+    return r;
+}
+
+static void end(struct run *run)
+{
+    for (size_t i = 0; i < ARRAY_LEN(run->signals); i++) {
+        run->signals[i] = sigwatch_free(run->signals[i]);
+    }
+    if (run->session != NULL) {
+        run->driver->close(run->session);
+    }
+    sandbox_session_done(run);
+    run->workspace = workspace_close(run->workspace, false);
+    runtime_probe_done(run);
+    agent_files_done(run);
+    gateway_done(run);
+    tools_done(run);
+    definition_done(&run->definition);
+    run_session_close(run);
+    record_done(&run->record);
+    run->loop = loop_free(run->loop);
+    run->redactor = redactor_free(run->redactor);
+    run->arena = arena_free(run->arena);
+}
+
+static void summarise(const struct run *run, struct run_summary *ret)
+{
+    *ret = (struct run_summary) {
+        .reason = run->cause.reason == REASON_NONE ? REASON_SUCCESS : run->cause.reason,
+        .took = clock_now() - run->started,
+        .exit_status = run->exit_status,
+    };
+    (void)snprintf(ret->run_id, sizeof ret->run_id, "%s", run->record.state.run_id);
+    (void)snprintf(ret->output_dir, sizeof ret->output_dir, "%s", run->record.dir.path);
+    (void)snprintf(ret->message, sizeof ret->message, "%s", run->cause.message);
+}
+
+int run_execute(const struct run_opts *opts, struct run_summary *ret, struct err *e)
+{
+    /* A file-size limit is a write error like a full disk, which the record survives. */
+    loop_ignore_signal(SIGXFSZ);
+    struct run run = { .opts = opts, .arena = arena_new(), .started = clock_now() };
+    int r = begin(&run, e);
+    if (r == 0) {
+        enter(&run, PHASE_ADMIT);
+        loop_run(run.loop);
+        summarise(&run, ret);
+    }
+    end(&run);
+    return r;
+}
