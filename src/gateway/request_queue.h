@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * struct request_queue: a request with a large body waits while memory is full of others. Its bytes
- * stay in the socket, which costs nothing, while a temporary file costs more than the rest of the
- * call. With a fast upstream, room is free again within milliseconds. With a slow one a request
- * does not wait: when bodies are held for longer than QUEUE_FAST, when none has left for QUEUE_QUIET, or
- * after QUEUE_PATIENCE, the body goes to a file.
+ * struct request_queue: a request with a large body waits while memory is full of others. Its
+ * bytes stay in the socket, which costs nothing, while a temporary file costs more than the rest
+ * of the call. With a fast upstream, room is free again within milliseconds. With a slow one a
+ * request does not wait: when bodies are held for longer than QUEUE_FAST, when none has left for
+ * QUEUE_QUIET, or after QUEUE_PATIENCE, the body goes to a file.
  *
  *   queue_init(&q, loop, &room);                  room.freed is its own from here on
  *   t.fn = go_on, t.arg = self;

@@ -16,8 +16,8 @@
  * wanted to enter.
  *
  * In a container (init/inner_listener.h) the namespaces exist already, and new ones are not
- * allowed: there is one keeper at a time, in the holder's own pid namespace, whose first process is the
- * holder. When the keeper has exited, the holder kills what is left.
+ * allowed: there is one keeper at a time, in the holder's own pid namespace, whose first process
+ * is the holder. When the keeper has exited, the holder kills what is left.
  */
 #pragma once
 
