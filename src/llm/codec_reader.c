@@ -220,6 +220,7 @@ static int read_event(struct llm_reader *r, const struct sse_event *ev, struct e
     return result;
 }
 
+/* Blanks before the first other byte belong to the line that it is on, should it be a stream. */
 static void decide(struct llm_reader *r, struct str bytes)
 {
     struct str rest = str_trim(bytes);
@@ -234,7 +235,7 @@ int llm_reader_feed(struct llm_reader *r, struct str bytes, struct err *e)
     struct sse_event ev;
     int result = 0;
     decide(r, bytes);
-    if (r->finished || !r->decided) {
+    if (r->finished) {
         return 0;
     }
     if (r->whole) {

@@ -176,6 +176,7 @@ static void tap_event(struct llm_tap *t, const struct sse_event *ev)
     }
 }
 
+/* Blanks before the first other byte belong to the line that it is on, should it be a stream. */
 static void decide(struct llm_tap *t, struct str bytes)
 {
     struct str rest = str_trim(bytes);
@@ -189,7 +190,7 @@ void llm_tap_feed(struct llm_tap *t, struct str bytes)
 {
     struct sse_event ev;
     decide(t, bytes);
-    if (t->dead || !t->decided) {
+    if (t->dead) {
         return;
     }
     if (t->whole) {
