@@ -27,6 +27,7 @@ GOOD = {
     "tests/fuzz/meson.build": "fuzz_targets = {\n  'num': 'base',\n}\n",
     "tests/fuzz/fuzz_num.c": HEAD + "int fuzz_num;\n",
     "tests/fuzz/corpus/num/one": "1",
+    "ARCHITECTURE.md": "| layer | lines | |\n|---|---|---|\n| `io` | 0 | time |\n| `base` | 0 | numbers |\n",
     "tools/globals.txt": "# none\n",
     "tools/ratchet.txt": "# none\n",
 }
@@ -176,6 +177,32 @@ class Layers(Tree):
     def test_include_in_a_comment_is_none(self):
         self.append("src/base/num.c", '/*\n#include "io/clock.h"\n*/\n')
         self.assert_silent("layers")
+
+
+class Map(Tree):
+    def fix(self):
+        self.command([os.path.join(self.root, "tools", "check_map.py"), "--fix"])
+
+    def test_good_tree(self):
+        self.fix()
+        self.assert_silent("map")
+
+    def test_old_size(self):
+        self.fix()
+        self.append("src/io/clock.c", "\n" * 100)
+        self.assert_complains("map", "layer 'io' has", "check_map.py --fix")
+
+    def test_missing_layer(self):
+        self.write("src/wire/line.c", HEAD + "int line;\n")
+        self.assert_complains("map", "no row for layer 'wire'")
+
+    def test_wrong_order(self):
+        self.write("ARCHITECTURE.md", "| `base` | 0 | numbers |\n| `io` | 0 | time |\n")
+        self.assert_complains("map", "'io' uses 'base'")
+
+    def test_unknown_row(self):
+        self.append("ARCHITECTURE.md", "| `attic` | 0 | old things |\n")
+        self.assert_complains("map", "'attic' is not a layer")
 
 
 class Link(Tree):
