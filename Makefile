@@ -6,7 +6,7 @@
 export PREFIX DESTDIR JOBS WERROR
 DURATION ?= 60
 
-.PHONY: help setup build demo test check lint bench fuzz escape-kernels install format tidy clean
+.PHONY: help setup build demo test check lint bench fuzz escape-kernels outdated install format tidy clean
 
 help: ## show this list
 	@awk -F ': ## ' '/^[a-z-]+: ## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,9 @@ install: ## install under PREFIX (/usr/local), below DESTDIR if given
 	@scripts/setup build
 	@scripts/build
 	@meson install -C build --no-rebuild
+
+outdated: ## report data that should be renewed: the price table
+	@scripts/prices --check
 
 format: ## let clang-format 14 write the C files
 	@scripts/setup lint

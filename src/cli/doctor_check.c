@@ -24,6 +24,7 @@
 #include "cli/run_request.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "gateway/price.h"
 #include "proc/locate.h"
 #include "proc/probe.h"
 #include "proc/which.h"
@@ -229,6 +230,19 @@ static void nearest_directory(char path[PATH_MAX])
     }
 }
 
+static void look_at_prices(struct check_result *r)
+{
+    int64_t day = (int64_t)24 * 60 * 60;
+    int64_t age = (clock_wall() / NSEC_PER_SEC - price_builtin_date()) / day;
+    bool old = age > PRICE_OLD_DAYS;
+    check_found(r, old ? CHECK_WARN : CHECK_OK, "the built-in price table is %lld days old",
+                (long long)(age < 0 ? 0 : age));
+    if (old) {
+        check_advise(r,
+                     "update cinch, or name a newer table with gateway.prices: costs may be wrong");
+    }
+}
+
 static void look_at_disk(struct check_result *r)
 {
     CLEANUP(arena) struct arena *a = arena_new();
@@ -281,6 +295,7 @@ const struct check checks[] = {
     { "disk", look_at_disk },
     { "git", look_at_git },
     { "terminal", look_at_terminal },
+    { "prices", look_at_prices },
     { "user namespaces", check_user_namespaces },
     { "seccomp", check_seccomp },
     { "landlock", check_landlock },

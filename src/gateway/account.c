@@ -120,10 +120,13 @@ static struct budget_ask ask_of(struct account *acc, const struct exchange_view 
                               .output = x->max_output,
                               .choices = x->choices };
     if (price_recall(&acc->memo, acc->opts.prices, x->upstream_model, &match)) {
-        *dearest = *match.entry;
+        *dearest = price_on(match.entry, &x->terms);
         if (asks_long_cache(acc, x)) {
             dearest->base.cache_write = dearest->base.cache_write_long;
-            dearest->high.cache_write = dearest->high.cache_write_long;
+            for (size_t i = 0; i < PRICE_STEPS; i++) {
+                struct price *step = &dearest->steps[i].price;
+                step->cache_write = step->cache_write_long;
+            }
         }
         ask.price = dearest;
     }
@@ -279,8 +282,11 @@ static int64_t cost_of(struct account *acc, const struct exchange_view *x,
                        const struct llm_usage *u)
 {
     struct price_match match;
-    bool priced = price_recall(&acc->memo, acc->opts.prices, x->upstream_model, &match);
-    return priced ? price_cost(match.entry, u) : 0;
+    if (!price_recall(&acc->memo, acc->opts.prices, x->upstream_model, &match)) {
+        return 0;
+    }
+    struct price_entry on = price_on(match.entry, &x->terms);
+    return price_cost(&on, u);
 }
 
 /* All that was reserved, and never less than is known to be used. */

@@ -527,6 +527,7 @@ static int prepare(struct exchange *x, struct err *e)
     /* A translation asks for one response, and for one that it gets. */
     x->view.choices = same ? x->scan.choices : 1;
     x->view.background = same && x->scan.background;
+    x->view.terms = same ? x->scan.terms : (struct price_terms) { 0 };
     return rc;
 }
 

@@ -31,6 +31,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "gateway/price.h"
 #include "gateway/upstream.h"
 #include "llm/event.h"
 
@@ -53,6 +54,7 @@ struct exchange_view {
     int64_t max_output; /* of one response, as the request limits it; 0: it does not */
     int64_t choices;    /* responses that it asks for; 0: it does not say, -1: it is not clear */
     bool background;    /* it asks for a response that is read elsewhere */
+    struct price_terms terms; /* what it asks for beyond the standard service */
     nsec began;
     int attempt;      /* from 1 */
     const char *side; /* its kind, of a side request (side.h); known once it was sent */

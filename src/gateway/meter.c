@@ -113,7 +113,8 @@ int64_t meter_add(struct meter *m, const struct meter_call *call)
     struct price_match match;
     int64_t cost = -1;
     if (price_recall(&m->memo, m->prices, call->model, &match)) {
-        cost = price_cost(match.entry, &call->usage);
+        struct price_entry on = price_on(match.entry, &call->terms);
+        cost = price_cost(&on, &call->usage);
         add(&cost, call->reserved.cost);
         row->prices = match.table;
         m->used = m->used == NULL ? match.table : m->used;

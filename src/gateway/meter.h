@@ -37,6 +37,7 @@ struct meter_call {
     struct str upstream;            /* its name */
     struct llm_usage usage;         /* -1 where nothing was said */
     struct meter_reserved reserved; /* beside it */
+    struct price_terms terms;       /* on which it was made */
     bool failed;                    /* no complete answer with a status below 400 */
     bool side;                      /* not the conversation itself: a title, a topic, a summary */
     bool local;                     /* answered by a script or a cassette */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * struct price_table: what tokens cost, as data. The built-in table is prices/<date>.yaml, compiled
- * in; a table of the user's is asked first, model by model. The built-in one is read when a price
- * is looked up that the user's does not list: most starts of a program never ask.
+ * struct price_table: what tokens cost, as data. The built-in table is prices/models.txt, compiled
+ * in and searched where it is (price_builtin.h); a table of the user's takes precedence, model by
+ * model. In both, an exact name wins over a pattern.
  *
  *   struct price_table *t;
  *   price_load(arena, "my-prices.yaml", &t, e);          NULL: the built-in one alone
@@ -27,7 +27,7 @@
 
 struct arena;
 struct llm_usage;
-struct price_later;
+struct price_builtin;
 
 #define PICO_PER_USD ((int64_t)1000000000000)
 
@@ -37,22 +37,44 @@ struct price {
     int64_t cache_write_long; /* kept for an hour, with Anthropic */
 };
 
+/* How urgent a call is, at the price of the provider's list: `service_tier` of a request. */
+enum price_tier { PRICE_STANDARD, PRICE_FLEX, PRICE_PRIORITY, PRICE_ULTRAFAST, PRICE_TIERS };
+/* "flex", "priority", "ultrafast"; PRICE_STANDARD for any other word. */
+enum price_tier price_tier_of(struct str word);
+
+/* Prompts of more tokens than `above` have this price as a whole. */
+struct price_step {
+    int64_t above; /* 0: unused */
+    struct price price;
+};
+enum { PRICE_STEPS = 3 };
+
 struct price_entry {
-    const char *const *match; /* NULL-terminated; `*` stands for any text */
+    const char *const *match; /* NULL-terminated; `*` stands for any text; NULL: built in */
     struct price base;
-    int64_t above;     /* prompts of more tokens than this cost `high` as a whole; 0: none do */
-    struct price high; /* valid if above > 0 */
+    struct price_step steps[PRICE_STEPS]; /* ascending */
+    int64_t search;                       /* pico-dollars for a web search by the provider */
+    int64_t fast, us; /* thousandths of these prices with speed: fast, inference_geo: us; 0: none */
+    struct price_entry *tiers[PRICE_TIERS]; /* NULL: not listed; the standard one is this entry */
 };
 
-/* Tables are walked by price_find() only; a match tells of the one that it is from. */
+/* What a request asks for beyond the standard service. */
+struct price_terms {
+    enum price_tier tier;
+    bool fast, us;
+};
+/* The prices of a call on these terms. A tier that is not listed has the standard prices. */
+struct price_entry price_on(const struct price_entry *p, const struct price_terms *terms);
+
+/* Tables are walked by price_find() only; a match names the one that it is from. */
 struct price_table {
-    const char *version; /* "2026-11-15" */
-    const char *source;  /* who says so */
+    const char *version; /* "2026-11-18" */
+    const char *source;  /* where the prices are from */
     const char *file;    /* "built in", or the file it came from */
     const struct price_entry *entries;
     size_t len;
-    const struct price_table *next; /* asked for what this one does not list; NULL: the last */
-    struct price_later *later;      /* stands for tables that are not read yet; NULL: none */
+    const struct price_table *next; /* searched for what this one does not list; NULL: the last */
+    struct price_builtin *builtin;  /* instead of entries; NULL: a table of the user's */
 };
 
 /* The entry and the table it stands in. */
@@ -65,11 +87,16 @@ struct price_match {
 int price_parse(struct arena *a, struct str text, const char *file, struct price_table **ret,
                 struct err *e) MUST_USE;
 /* The built-in table, behind the one in `file` (NULL: none), which is read at once. The arena is
- * also used by the first price_find() that comes to the built-in one. */
+ * also used by price_find(). */
 int price_load(struct arena *a, const char *file, struct price_table **ret, struct err *e) MUST_USE;
+/* The date of the built-in table, in seconds since 1970; 0: it has none. Prices change: a table is
+ * old after this many days. */
+int64_t price_builtin_date(void);
+enum { PRICE_OLD_DAYS = 60 };
 
-/* By the name that the provider is asked for; a path before it ("models/", "anthropic/") and
- * upper case do not matter. */
+/* By the name that the provider gets; a path before it ("models/", "anthropic/") and upper case do
+ * not matter. The built-in table also knows a name without its date, its version or its region:
+ * "gpt-5-2025-08-07", "us.anthropic.claude-opus-5-v1:0". */
 bool price_find(const struct price_table *t, struct str model, struct price_match *ret);
 
 /* The same for who asks again and again, mostly for the model of last time. Starts as all zero;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading price tables: the shape of the file, numbers with a meaning, the built-in one.
+ * Reading a price table of the user's: the shape of the file, numbers with a meaning.
  */
 #include <fcntl.h>
+#include <time.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -28,6 +29,18 @@ static const struct shape above_shape[] = {
     { 0 },
 };
 
+static const struct shape tier_shape[] = {
+    { "input", SHAPE_ANY },       { "output", SHAPE_ANY },           { "cache_read", SHAPE_ANY },
+    { "cache_write", SHAPE_ANY }, { "cache_write_long", SHAPE_ANY }, { 0 },
+};
+
+static const struct shape tiers_shape[] = {
+    { "flex", SHAPE_OBJECT, .inner = tier_shape },
+    { "priority", SHAPE_OBJECT, .inner = tier_shape },
+    { "ultrafast", SHAPE_OBJECT, .inner = tier_shape },
+    { 0 },
+};
+
 static const struct shape model_shape[] = {
     { "match", SHAPE_STRINGS },
     { "input", SHAPE_ANY },
@@ -36,6 +49,8 @@ static const struct shape model_shape[] = {
     { "cache_write", SHAPE_ANY },
     { "cache_write_long", SHAPE_ANY },
     { "above", SHAPE_OBJECT, .inner = above_shape },
+    { "tiers", SHAPE_OBJECT, .inner = tiers_shape },
+    { "search", SHAPE_ANY },
     { 0 },
 };
 
@@ -92,6 +107,29 @@ static int read_price(const struct json *o, const char *file, struct price *ret,
     return r;
 }
 
+/* USD for one web search. */
+static int read_search(const struct json *o, const char *file, int64_t *ret, struct err *e)
+{
+    int64_t each_token;
+    int r = read_number(o, "search", file, 0, &each_token, e);
+    *ret = r < 0 || each_token > INT64_MAX / 1000000 ? 0 : each_token * 1000000;
+    return r;
+}
+
+static int read_tiers(struct arena *a, const struct json *tiers, const char *file,
+                      struct price_entry *ret, struct err *e)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < json_len(tiers); i++) {
+        const struct json_member *m = &tiers->object.members[i];
+        struct price_entry *tier = ARENA_NEW(a, struct price_entry);
+        *tier = (struct price_entry) { .search = ret->search };
+        r = read_price(m->value, file, &tier->base, e);
+        ret->tiers[price_tier_of(m->key)] = tier;
+    }
+    return r;
+}
+
 static int read_entry(struct arena *a, const struct json *o, const char *file,
                       struct price_entry *ret, struct err *e)
 {
@@ -110,13 +148,14 @@ static int read_entry(struct arena *a, const struct json *o, const char *file,
     ret->match = names;
     int r = read_price(o, file, &ret->base, e);
     if (r == 0 && json_is(above, JSON_OBJECT)) {
-        ret->above = json_int(json_get(above, "tokens"), 0);
-        if (ret->above == 0) {
+        ret->steps[0].above = json_int(json_get(above, "tokens"), 0);
+        if (ret->steps[0].above == 0) {
             return ERR(e, ERR_CONFIG, "%s: 'above' needs 'tokens'", json_at(file, above, at));
         }
-        r = read_price(above, file, &ret->high, e);
+        r = read_price(above, file, &ret->steps[0].price, e);
     }
-    return r;
+    r = r < 0 ? r : read_search(o, file, &ret->search, e);
+    return r < 0 ? r : read_tiers(a, json_get(o, "tiers"), file, ret, e);
 }
 
 int price_parse(struct arena *a, struct str text, const char *file, struct price_table **ret,
@@ -136,7 +175,7 @@ int price_parse(struct arena *a, struct str text, const char *file, struct price
     t->file = arena_dup(a, str_of(file));
     if (t->version == NULL) {
         return ERR(e, ERR_CONFIG,
-                   "%s: a price table needs 'version', a text such as \"2026-11-15\"", file);
+                   "%s: a price table needs 'version', a text such as \"2026-11-18\"", file);
     }
     const struct json *models = json_get(doc, "models");
     size_t len = json_len(models);
@@ -152,45 +191,43 @@ int price_parse(struct arena *a, struct str text, const char *file, struct price
     return r;
 }
 
-static int load_builtin(struct arena *a, struct price_table **ret, struct err *e)
+static struct str builtin_text(void)
 {
-    struct price_table *last = NULL;
-    for (size_t i = 0; i < builtin_prices_len; i++) { /* by date: each goes before older ones */
-        const struct builtin_price *b = &builtin_prices[i];
-        struct price_table *t;
-        int r = price_parse(a, str_n(b->text, b->len), b->file, &t, e);
-        if (r < 0) {
-            return err_wrap(e, "built-in price table");
-        }
-        t->file = "built in";
-        t->next = last;
-        last = t;
-    }
-    *ret = last;
-    return 0;
+    return str_n(builtin_prices[0].text, builtin_prices[0].len);
 }
 
-/* Tables that no build with a passing test suite holds broken; if so, no model has a price, which
- * a limit in dollars refuses. */
-const struct price_table *price_later_table(struct price_later *l)
+int64_t price_builtin_date(void)
 {
-    struct err e;
-    if (!l->read) {
-        l->read = true;
-        if (load_builtin(l->arena, &l->table, &e) < 0) {
-            l->table = NULL;
+    struct str date = price_text_header(builtin_text(), "version");
+    int64_t part[3] = { 0 };
+    for (size_t i = 0; i < 3; i++) {
+        if (!str_to_i64(str_split(&date, '-'), &part[i])) {
+            return 0;
         }
     }
-    return l->table;
+    struct tm day = { .tm_year = (int)part[0] - 1900,
+                      .tm_mon = (int)part[1] - 1,
+                      .tm_mday = (int)part[2] };
+    return (int64_t)timegm(&day);
+}
+
+static struct price_table *open_builtin(struct arena *a)
+{
+    struct str text = builtin_text();
+    struct price_table *t = ARENA_NEW(a, struct price_table);
+    struct price_builtin *b = ARENA_NEW(a, struct price_builtin);
+    *b = (struct price_builtin) { .arena = a, .text = text };
+    *t = (struct price_table) { .version = arena_dup(a, price_text_header(text, "version")),
+                                .source = arena_dup(a, price_text_header(text, "source")),
+                                .file = "built in",
+                                .builtin = b };
+    return t;
 }
 
 int price_load(struct arena *a, const char *file, struct price_table **ret, struct err *e)
 {
-    struct price_table *builtin = ARENA_NEW(a, struct price_table);
+    struct price_table *builtin = open_builtin(a);
     struct price_table *own;
-    builtin->file = "built in";
-    builtin->later = ARENA_NEW(a, struct price_later);
-    builtin->later->arena = a;
     if (file == NULL) {
         *ret = builtin;
         return 0;

@@ -104,6 +104,27 @@ static bool note_background(struct cursor *c, struct scan *s)
     return good;
 }
 
+static bool is_term(struct str key)
+{
+    return str_eqc(key, "service_tier") || str_eqc(key, "speed") || str_eqc(key, "inference_geo");
+}
+
+/* Words that change the price. They are short; what is written with escapes is no such word. */
+static bool note_terms(struct cursor *c, struct str key, struct price_terms *t)
+{
+    struct cursor value = *c;
+    struct str word;
+    bool plain = c->text.ptr[c->at] == '"' && cursor_plain_string(&value, &word);
+    if (plain && str_eqc(key, "service_tier")) {
+        t->tier = price_tier_of(word);
+    } else if (plain && str_eqc(key, "speed")) {
+        t->fast = str_eqc(word, "fast");
+    } else if (plain) {
+        t->us = str_eqc(word, "us");
+    }
+    return cursor_skip_value(c);
+}
+
 /* At '[': moves behind the list, and finds its ends on the way, which costs nothing. */
 static bool note_items(struct cursor *c, struct scan *s)
 {
@@ -166,6 +187,9 @@ static bool on_member(struct cursor *c, struct str key, struct scan *s)
     }
     if (str_eqc(key, "background")) {
         return note_background(c, s);
+    }
+    if (is_term(key)) {
+        return note_terms(c, key, &s->terms);
     }
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         if (str_eqc(key, limits[i])) {

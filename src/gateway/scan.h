@@ -22,6 +22,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "gateway/price.h"
 
 struct scan_place {
     size_t from, to; /* of the value in the body; both 0: not there */
@@ -38,7 +39,8 @@ struct scan {
     bool tools;                  /* some are offered */
     int64_t choices; /* responses generated for this one request: n, best_of, candidateCount, the
                         largest of them; 0: none is named, -1: not a whole number above 0 */
-    bool background; /* the response is generated later and read elsewhere */
+    struct price_terms terms;  /* service_tier, speed, inference_geo */
+    bool background;           /* the response is generated later and read elsewhere */
     struct scan_place talk_at; /* messages, input or contents */
     size_t first_to;           /* in it: where its second item ends, … */
     size_t before_from;        /* … where the last but one begins, … */
