@@ -234,6 +234,7 @@ static int open_routes(struct server *s, struct err *e)
         return ERR(e, ERR_USAGE, "--replay-speed: '%.40s' is not a number; examples: 0, 1, 2.5",
                    speed);
     }
+    o.upstreams.send_once = !options_flag(s->opt, "retries", true);
     s->routes = routes_new(s->loop, &o);
     int rc = add_file(s, "script", e);
     rc = rc < 0 ? rc : add_file(s, "cassette", e);

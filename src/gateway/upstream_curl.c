@@ -65,6 +65,7 @@ struct curl_upstream {
     CURLM *multi;
     struct timer *timer;
     bool kick_posted;
+    bool send_once;
     char *name, *unix_socket, *ca_file;
     struct provider provider;
     nsec connect, first_byte, idle;
@@ -497,6 +498,10 @@ static void set_options(struct upstream_call *c, const struct upstream_request *
     (void)up->curl.easy_setopt(h, CURLOPT_HEADERDATA, c);
     (void)up->curl.easy_setopt(h, CURLOPT_WRITEFUNCTION, on_curl_data);
     (void)up->curl.easy_setopt(h, CURLOPT_WRITEDATA, c);
+    if (up->send_once) { /* curl sends again on its own, but only after it reused a connection */
+        (void)up->curl.easy_setopt(h, CURLOPT_FRESH_CONNECT, 1L);
+        (void)up->curl.easy_setopt(h, CURLOPT_FORBID_REUSE, 1L);
+    }
     if (up->unix_socket != NULL) {
         (void)up->curl.easy_setopt(h, CURLOPT_UNIX_SOCKET_PATH, up->unix_socket);
     }
@@ -629,6 +634,7 @@ int upstream_curl_new(struct loop *l, const struct upstream_curl_opts *o, struct
     }
     struct curl_upstream *up = xcalloc(1, sizeof *up);
     up->loop = l;
+    up->send_once = o->send_once;
     up->name = xstrdup(o->name);
     up->unix_socket = copy(o->unix_socket);
     up->ca_file = copy(o->ca_file != NULL ? o->ca_file : getenv("SSL_CERT_FILE"));

@@ -29,6 +29,8 @@ struct upstream_curl_opts {
     const char *key;         /* NULL: none is sent */
     const char *unix_socket; /* connect here instead of to the host of the URL; may be NULL */
     const char *ca_file;     /* NULL: $SSL_CERT_FILE, else the system's */
+    bool send_once;          /* each request on a connection of its own: where one is reused, a
+                                request must be sent again if the server had just closed it */
     nsec connect;            /* 0: 15 s */
     nsec first_byte;         /* 0: 10 minutes; models think */
     nsec idle;               /* between two bytes; 0: 5 minutes */

@@ -45,6 +45,7 @@ struct http_upstream {
     struct provider provider;
     char *name;
     struct address unix_address; /* len 0: none */
+    bool send_once;              /* no connection is reused, so no request is sent again */
     nsec connect, first_byte, idle_time;
     struct link *idle;
     size_t n_idle;
@@ -143,7 +144,7 @@ static void complete(struct upstream_call *c)
     struct link *k = c->link;
     struct http_upstream *up = c->up;
     bool reusable = http_head(k->http)->keep_alive && c->sent == k->head.len + c->body.len &&
-                    !k->dirty && up->n_idle < IDLE_MAX;
+                    !k->dirty && !up->send_once && up->n_idle < IDLE_MAX;
     if (reusable) {
         c->link = NULL;
         forget_key(k);
@@ -530,6 +531,7 @@ int upstream_http_new(struct loop *l, const struct upstream_curl_opts *o, struct
         return rc;
     }
     up->loop = l;
+    up->send_once = o->send_once;
     up->name = xstrdup(o->name);
     up->connect = o->connect != 0 ? o->connect : 15 * NSEC_PER_SEC;
     up->first_byte = o->first_byte != 0 ? o->first_byte : 600 * NSEC_PER_SEC;

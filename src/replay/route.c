@@ -93,6 +93,7 @@ int route_open(struct loop *l, const struct routing_target *t, const struct rout
         .formats = t->formats,
         .any_format = t->any_format,
         .key = o->key,
+        .send_once = o->send_once,
     };
     return upstream_curl_new(l, &c, ret, e);
 }

@@ -34,6 +34,7 @@ struct route_opts {
     const struct json *places;         /* of the run, for cassettes; may be NULL */
     const struct redactor *redactor;   /* may be NULL */
     double replay_speed;               /* of cassettes; 0: at once */
+    bool send_once;                    /* see upstream_curl.h: where nothing is tried again */
 };
 
 /* The one way to open what stands behind a route. ERR_CONFIG and ERR_INPUT for what cannot be

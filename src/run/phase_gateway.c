@@ -66,7 +66,8 @@ static int open_upstream(struct run *run, struct planned *p, struct err *e)
                                   .volatile_rules = profile->volatile_fields,
                                   .places = places(run),
                                   .redactor = run->redactor,
-                                  .replay_speed = run->settings.gateway.replay_speed };
+                                  .replay_speed = run->settings.gateway.replay_speed,
+                                  .send_once = run->settings.throttle.max_attempts == 1 };
     int r = route_open(run->loop, &p->target, &o, &p->upstream, e);
     if (r == 0) {
         p->upstream->keeps_key = p->kept;

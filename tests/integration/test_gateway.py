@@ -49,6 +49,19 @@ class Echo(gateway.Handler):
         self.answer(200, b'{"data":[{"id":"claude-test","type":"model"}],"has_more":false}')
 
 
+class Hangup(gateway.Handler):
+    """The first request gets an answer; each later one is read, and its connection closed."""
+
+    def do_POST(self):
+        self.read_body()
+        up = self.server.upstream
+        up.seen.append(self.path)
+        if len(up.seen) == 1:
+            self.answer(200, b'{"type":"message","usage":{"input_tokens":1,"output_tokens":1}}')
+        else:
+            self.close_connection = True
+
+
 class Failing(gateway.Handler):
     """The first `bad` requests get a 529, the next ones an answer."""
 
@@ -305,6 +318,12 @@ class Tls(gateway.Case):
         self.assertEqual(good, [True] * 24)
         self.stop(g)
 
+    def test_without_retries_nothing_is_sent_twice(self):
+        up, g = self.start_one(Hangup, True, "--no-retries")
+        statuses = [g.request("POST", "/v1/messages", json.dumps(MESSAGE).encode()).status for _ in range(3)]
+        self.assertEqual((statuses, len(up.seen)), ([200, 502, 502], 3))
+        self.stop(g)
+
     def test_a_certificate_that_nobody_vouches_for(self):
         up, g = self.start_one(Echo, False, "--no-retries")
         a = g.request("POST", "/v1/messages", json.dumps(MESSAGE).encode())
@@ -423,6 +442,13 @@ gateway:
         a = g.request("POST", "/v1/messages", json.dumps(MESSAGE).encode())
         self.assertEqual((a.status, len(up.seen)), (200, 3))
         self.assertEqual(g.metrics()["cinch_retries_total"], 2)
+        self.stop(g)
+
+    def test_without_retries_nothing_is_sent_twice(self):
+        up = self.upstream(Hangup)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic", "--no-retries")
+        statuses = [g.request("POST", "/v1/messages", json.dumps(MESSAGE).encode()).status for _ in range(3)]
+        self.assertEqual((statuses, len(up.seen)), ([200, 502, 502], 3))
         self.stop(g)
 
     def test_without_retries_the_error_is_passed_on_as_it_is(self):
