@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "gateway/account_priv.h"
 #include "llm/codec.h"
 
@@ -15,6 +16,7 @@ struct account *account_new(const struct account_opts *o)
     struct account *acc = xcalloc(1, sizeof *acc);
     acc->opts = *o;
     acc->random = o->seed;
+    acc->exceeded = BUDGET_NONE;
     acc->meter = meter_new(o->prices);
     budget_init(&acc->budget, &o->limits);
     return acc;
@@ -42,6 +44,11 @@ const struct meter *account_meter(const struct account *acc)
 enum account_trouble account_trouble(const struct account *acc)
 {
     return acc->trouble;
+}
+
+enum budget_kind account_exceeded(const struct account *acc)
+{
+    return acc->exceeded;
 }
 
 struct budget_left account_left(const struct account *acc)
@@ -118,7 +125,8 @@ static struct budget_ask ask_of(struct account *acc, const struct exchange_view 
     struct price_match match = { 0 };
     struct budget_ask ask = { .input = acc->opts.prompt_bytes ? (int64_t)x->body_len : x->estimate,
                               .output = x->max_output,
-                              .choices = x->choices };
+                              .choices = x->choices,
+                              .model = x->upstream_model };
     if (price_recall(&acc->memo, acc->opts.prices, x->upstream_model, &match)) {
         *dearest = price_on(match.entry, &x->terms);
         if (asks_long_cache(acc, x)) {
@@ -156,32 +164,41 @@ static enum budget_verdict reserve_again(struct account *acc, struct reservation
     return verdict;
 }
 
-static void refuse(struct account *acc, const struct exchange_view *x, enum budget_kind why,
-                   struct filter_answer *ret)
+static void report_refusal(struct account *acc, const struct exchange_view *x,
+                           const struct account_refused *refused)
 {
-    ret->verdict = FILTER_REFUSE;
-    ret->reason = refusal_reason(why);
-    refusal_error(x->client.format, &acc->budget, why, acc->text, &ret->error);
-    if (acc->trouble != ACCOUNT_BUDGET) {
-        acc->trouble = why == BUDGET_TIME ? ACCOUNT_DEADLINE : ACCOUNT_BUDGET;
-    }
+    acc->exceeded = acc->exceeded == BUDGET_NONE ? refused->why : acc->exceeded;
     if (acc->opts.port.on_refused != NULL) {
-        char text[BUDGET_TEXT];
-        acc->opts.port.on_refused(acc->opts.port.arg, x, why,
-                                  budget_describe(&acc->budget, why, text));
+        acc->opts.port.on_refused(acc->opts.port.arg, x, refused);
     }
+}
+
+static void refuse(struct account *acc, const struct exchange_view *x,
+                   const struct budget_claim *claim, struct filter_answer *ret)
+{
+    char text[BUDGET_TEXT];
+    ret->verdict = FILTER_REFUSE;
+    ret->reason = refusal_reason(claim->why);
+    ret->limit = budget_kind_word(claim->why);
+    refusal_error(x->client.format, claim, acc->text, &ret->error);
+    if (acc->trouble != ACCOUNT_BUDGET) {
+        acc->trouble = claim->why == BUDGET_TIME ? ACCOUNT_DEADLINE : ACCOUNT_BUDGET;
+    }
+    report_refusal(
+        acc, x,
+        &(struct account_refused) { .why = claim->why, .text = budget_describe(claim, text) });
 }
 
 /* What no limit can hold: nobody would ever know what it cost. */
 static const char *why_unmeterable(const struct exchange_view *x)
 {
     if (x->background) {
-        return "A response in the background reports no usage, so it cannot be held to the budget "
-               "of this run. Send the request without 'background'.";
+        return "A response in the background reports no usage, so it cannot be held to the budget. "
+               "Send the request without 'background'.";
     }
     if (x->choices < 0) {
         return "The number of responses (n, best_of, candidateCount) is not a whole number above "
-               "0, so the request cannot be held to the budget of this run.";
+               "0, so the request cannot be held to the budget.";
     }
     return NULL;
 }
@@ -200,12 +217,12 @@ static bool refuse_unmeterable(const struct account *acc, const struct exchange_
 }
 
 static void answer_verdict(struct account *acc, const struct exchange_view *x,
-                           enum budget_verdict verdict, enum budget_kind why,
+                           enum budget_verdict verdict, const struct budget_claim *claim,
                            struct filter_answer *ret)
 {
     switch (verdict) {
     case BUDGET_REFUSED:
-        refuse(acc, x, why, ret);
+        refuse(acc, x, claim, ret);
         break;
     case BUDGET_WAIT:
         ret->verdict = FILTER_WAIT;
@@ -225,7 +242,7 @@ static void on_request(void *arg, const struct exchange_view *x, void **slot,
         return;
     }
     enum budget_verdict verdict = reserve(acc, x, &r);
-    answer_verdict(acc, x, verdict, r.claim.why, ret);
+    answer_verdict(acc, x, verdict, &r.claim, ret);
     if (verdict == BUDGET_GRANTED) {
         struct reservation *kept = xmalloc(sizeof *kept);
         *kept = r;
@@ -242,7 +259,7 @@ static void on_attempt(void *arg, const struct exchange_view *x, void **slot,
     struct reservation *r = *slot;
     if (r != NULL && !r->claim.open) {
         enum budget_verdict verdict = reserve_again(acc, r);
-        answer_verdict(acc, x, verdict, r->claim.why, ret);
+        answer_verdict(acc, x, verdict, &r->claim, ret);
     }
 }
 
@@ -367,6 +384,26 @@ static void charge_lost(struct account *acc, const struct exchange_view *x, stru
     add_lost(&r->lost, &bill.reserved);
 }
 
+/* Another gateway, our upstream, refused for its own budget: what it says is passed on. */
+static void refused_above(struct account *acc, const struct exchange_view *x,
+                          const struct filter_outcome *o)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    const struct str *reason = http_find(o->fields, REFUSAL_FIELD);
+    const struct str *limit = http_find(o->fields, REFUSAL_LIMIT_FIELD);
+    struct llm_error error;
+    llm_error_read(a, x->request->endpoint.format, o->status, o->body, &error);
+    buf_addf(&text, "upstream gateway '%s': %.*s", x->upstream->name,
+             STR_ARG(str_slice(error.message, 0, REFUSAL_TEXT)));
+    acc->trouble = str_eqc(*reason, "deadline") ? ACCOUNT_DEADLINE : ACCOUNT_BUDGET;
+    report_refusal(
+        acc, x,
+        &(struct account_refused) { .why = limit == NULL ? BUDGET_NONE : budget_kind_of(*limit),
+                                    .above = true,
+                                    .text = text.ptr });
+}
+
 static void on_answer(void *arg, const struct exchange_view *x, void **slot,
                       const struct filter_outcome *o, struct filter_answer *ret)
 {
@@ -382,12 +419,7 @@ static void on_answer(void *arg, const struct exchange_view *x, void **slot,
     if (!account_refused_above(o->fields)) {
         return;
     }
-    const struct str *reason = http_find(o->fields, REFUSAL_FIELD);
-    acc->trouble = str_eqc(*reason, "deadline") ? ACCOUNT_DEADLINE : ACCOUNT_BUDGET;
-    if (acc->opts.port.on_refused != NULL) {
-        acc->opts.port.on_refused(acc->opts.port.arg, x, BUDGET_NONE,
-                                  "the gateway above has no budget left");
-    }
+    refused_above(acc, x, o);
 }
 
 static void on_done(void *arg, const struct exchange_view *x, void **slot,

@@ -59,12 +59,19 @@ struct account_throttled {
     nsec delay;   /* before the next one; -1: the call is given up */
 };
 
+struct account_refused {
+    enum budget_kind why;
+    bool above;
+    const char *text;
+};
+
 /* Told while an exchange is under way; any may be NULL. */
 struct account_port {
     void (*on_call)(void *arg, const struct exchange_view *x, const struct account_call *call);
-    /* why is BUDGET_NONE when a gateway above refused. */
-    void (*on_refused)(void *arg, const struct exchange_view *x, enum budget_kind why,
-                       const char *text);
+    /* Refused for its cost or the deadline, here or, if `above`, by another gateway, which may not
+     * say why: BUDGET_NONE. */
+    void (*on_refused)(void *arg, const struct exchange_view *x,
+                       const struct account_refused *refused);
     void (*on_throttled)(void *arg, const struct exchange_view *x,
                          const struct account_throttled *t);
     void *arg;
@@ -102,5 +109,7 @@ const struct budget *account_budget(const struct account *acc);
 const struct meter *account_meter(const struct account *acc);
 enum account_trouble account_trouble(const struct account *acc);
 struct budget_left account_left(const struct account *acc);
+/* The limit that the first refused call would have exceeded, here or above; BUDGET_NONE: none. */
+enum budget_kind account_exceeded(const struct account *acc);
 /* The total deadline became known, or moved. */
 void account_set_deadline(struct account *acc, nsec started, nsec deadline);

@@ -395,6 +395,7 @@ static void on_refused(struct exchange *x, const struct filter *f, const struct 
         .message = a->error.message,
         .retry_after = a->retry_after,
         .reason = a->reason,
+        .limit = a->limit,
     };
     exchange_refuse(x, f->name, &r);
 }

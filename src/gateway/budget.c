@@ -22,6 +22,16 @@ const char *budget_kind_word(enum budget_kind kind)
     return words[kind];
 }
 
+enum budget_kind budget_kind_of(struct str word)
+{
+    for (int k = 0; k < BUDGET_NONE; k++) {
+        if (str_eqc(word, words[k])) {
+            return (enum budget_kind)k;
+        }
+    }
+    return BUDGET_NONE;
+}
+
 static int64_t plus(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -173,11 +183,43 @@ bool budget_fits(const struct budget *b, const struct budget_ask *ask, nsec now)
     return must_refuse(b, ask, now) == BUDGET_NONE && output_room(b, ask, false, &why) >= most;
 }
 
+/* Of a limit that a call would exceed. */
+static struct budget_need need_of(const struct budget *b, const struct budget_ask *ask,
+                                  enum budget_kind why)
+{
+    struct budget_need need = { .model = ask->model };
+    int64_t input = said(ask->input);
+    int64_t least_output = times(floor_of(ask), choices_of(ask));
+    int64_t most_output =
+        times(ask->output > 0 ? ask->output : BUDGET_MODEL_OUTPUT, choices_of(ask));
+    enum budget_kind limit = why == BUDGET_PRICE ? BUDGET_COST : why;
+    if (limit >= BUDGET_KIND_MAX) {
+        return need;
+    }
+    need.limit = b->limit[limit];
+    need.left = room(b, limit, true);
+    need.in_flight = b->claimed[limit];
+    if (why == BUDGET_INPUT) {
+        need.least = need.most = input;
+    } else if (why == BUDGET_OUTPUT) {
+        need.least = least_output;
+        need.most = most_output;
+    } else if (why == BUDGET_TOTAL) {
+        need.least = plus(input, least_output);
+        need.most = plus(input, most_output);
+    } else if (why == BUDGET_COST) {
+        need.least = price_ceiling(ask->price, input, least_output);
+        need.most = price_ceiling(ask->price, input, most_output);
+    }
+    return need;
+}
+
 enum budget_verdict budget_reserve(struct budget *b, const struct budget_ask *ask, nsec now,
                                    struct budget_claim *ret)
 {
     *ret = (struct budget_claim) { .why = must_refuse(b, ask, now) };
     if (ret->why != BUDGET_NONE) {
+        ret->need = need_of(b, ask, ret->why);
         b->refused = b->refused == BUDGET_NONE ? ret->why : b->refused;
         b->refusals++;
         return BUDGET_REFUSED;
@@ -262,21 +304,67 @@ bool budget_wrap_up(const struct budget *b, nsec now, double share)
     return left.budget <= share || left.time <= share;
 }
 
-const char *budget_describe(const struct budget *b, enum budget_kind why, char out[BUDGET_TEXT])
+/* "$5.00", "$0.0614", "$0.000032": small amounts need more digits. */
+static const char *dollars(int64_t pico, char out[24])
 {
-    if (why == BUDGET_TIME) {
-        (void)snprintf(out, BUDGET_TEXT, "deadline: the time of this run is over");
-    } else if (why == BUDGET_PRICE) {
+    const int64_t cent = PICO_PER_USD / 100;
+    int digits = pico % cent == 0 || pico >= 100 * cent ? 2 : pico >= cent ? 4 : 6;
+    (void)snprintf(out, 24, "$%.*f", digits, price_usd(pico));
+    return out;
+}
+
+static void describe_cost(const struct budget_need *n, char out[BUDGET_TEXT])
+{
+    char most[24], least_text[24], left[24], limit[24];
+    (void)snprintf(out, BUDGET_TEXT,
+                   "the next call could cost up to %s (at least %s); %s of %s is left",
+                   dollars(n->most, most), dollars(n->least, least_text), dollars(n->left, left),
+                   dollars(n->limit, limit));
+}
+
+const char *budget_describe(const struct budget_claim *refused, char out[BUDGET_TEXT])
+{
+    const struct budget_need *n = &refused->need;
+    char limit[24];
+    switch (refused->why) {
+    case BUDGET_INPUT:
         (void)snprintf(out, BUDGET_TEXT,
-                       "usd: the model has no price, so a limit in dollars cannot be kept");
-    } else if (why == BUDGET_COST) {
-        (void)snprintf(out, BUDGET_TEXT, "usd: %.4f of %.4f are used", price_usd(b->spent[why]),
-                       price_usd(b->limit[why]));
-    } else if (why < BUDGET_KIND_MAX) {
-        (void)snprintf(out, BUDGET_TEXT, "%s: %" PRId64 " of %" PRId64 " are used", words[why],
-                       b->spent[why], b->limit[why]);
-    } else {
-        (void)snprintf(out, BUDGET_TEXT, "nothing is exhausted");
+                       "the next call has a prompt of about %" PRId64 " tokens; %" PRId64
+                       " of %" PRId64 " input tokens are left",
+                       n->most, n->left, n->limit);
+        break;
+    case BUDGET_OUTPUT:
+        (void)snprintf(out, BUDGET_TEXT,
+                       "the next call needs at least %" PRId64 " output tokens; %" PRId64
+                       " of %" PRId64 " are left",
+                       n->least, n->left, n->limit);
+        break;
+    case BUDGET_TOTAL:
+        (void)snprintf(out, BUDGET_TEXT,
+                       "the next call could use up to %" PRId64 " tokens (at least %" PRId64
+                       "); %" PRId64 " of %" PRId64 " are left",
+                       n->most, n->least, n->left, n->limit);
+        break;
+    case BUDGET_COST:
+        describe_cost(n, out);
+        break;
+    case BUDGET_CALLS:
+        (void)snprintf(out, BUDGET_TEXT, "all %" PRId64 " calls are %s", n->limit,
+                       n->in_flight > 0 ? "used or in progress" : "used");
+        break;
+    case BUDGET_TIME:
+        (void)snprintf(out, BUDGET_TEXT, "the deadline has passed");
+        break;
+    case BUDGET_PRICE:
+        (void)snprintf(out, BUDGET_TEXT,
+                       "model '%.*s' has no price, so the limit of %s cannot be enforced; add the "
+                       "model to a price table (gateway.prices)",
+                       (int)least((int64_t)n->model.len, 100),
+                       n->model.len == 0 ? "" : n->model.ptr, dollars(n->limit, limit));
+        break;
+    case BUDGET_NONE:
+        (void)snprintf(out, BUDGET_TEXT, "nothing is exceeded");
+        break;
     }
     return out;
 }

@@ -74,22 +74,32 @@ struct budget {
 };
 
 struct budget_ask {
-    int64_t input;   /* estimate of the prompt */
-    int64_t output;  /* the request's own limit; 0: it names none */
-    int64_t floor;   /* less output than this makes the request invalid (thinking); may be 0 */
-    int64_t choices; /* responses that it asks for, each of which may be that long; 0: one */
-    bool again;      /* another attempt of a call that was counted before */
+    int64_t input;    /* estimate of the prompt */
+    int64_t output;   /* the request's own limit; 0: it names none */
+    int64_t floor;    /* less output than this makes the request invalid (thinking); may be 0 */
+    int64_t choices;  /* responses that it asks for, each of which may be that long; 0: one */
+    bool again;       /* another attempt of a call that was counted before */
+    struct str model; /* for messages; borrowed */
     const struct price_entry *price; /* NULL: unknown */
 };
 
 enum budget_verdict { BUDGET_GRANTED, BUDGET_WAIT, BUDGET_REFUSED };
+
+/* What a refused call needs of the limit that it would exceed, and what is left of it. */
+struct budget_need {
+    int64_t least, most;
+    int64_t left, limit;
+    int64_t in_flight; /* promised to other calls */
+    struct str model;  /* borrowed from the ask */
+};
 
 struct budget_claim {
     int64_t amount[BUDGET_KIND_MAX];
     int64_t output; /* granted to each of its responses */
     bool cut;       /* and the request has to be told so: it asked for more, or named no limit */
     bool open;
-    enum budget_kind why; /* BUDGET_REFUSED, BUDGET_WAIT */
+    enum budget_kind why;    /* BUDGET_REFUSED, BUDGET_WAIT */
+    struct budget_need need; /* BUDGET_REFUSED */
 };
 
 void budget_init(struct budget *b, const struct budget_limits *limits);
@@ -116,6 +126,9 @@ struct budget_left budget_left(const struct budget *b, nsec now);
 /* Should the agent be told to come to an end? True once a share is at or below `share`. */
 bool budget_wrap_up(const struct budget *b, nsec now, double share);
 
-/* "total_tokens: 49800 of 50000 are used", for people, into `out`. */
-enum { BUDGET_TEXT = 160 };
-const char *budget_describe(const struct budget *b, enum budget_kind why, char out[BUDGET_TEXT]);
+/* Why a call was refused, for people: "the next call could cost up to $0.98 (at least $0.25); $0.01
+ * of $0.10 is left". */
+enum { BUDGET_TEXT = 280 };
+const char *budget_describe(const struct budget_claim *refused, char out[BUDGET_TEXT]);
+/* The kind that a word names; BUDGET_NONE: none. */
+enum budget_kind budget_kind_of(struct str word);

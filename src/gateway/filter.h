@@ -75,6 +75,7 @@ struct filter_answer {
     struct llm_error error; /* FILTER_REFUSE: told to the client in its own format */
     nsec retry_after;       /* FILTER_REFUSE: for the Retry-After field; 0: none */
     const char *reason;     /* FILTER_REFUSE: for X-Cinch-Reason, and nobody shall retry; or NULL */
+    const char *limit;      /* FILTER_REFUSE: for X-Cinch-Limit; or NULL */
 };
 
 /* What the upstream did, before the client sees it: either a head or an error. */

@@ -109,6 +109,7 @@ struct refusal {
     struct str message;
     nsec retry_after;   /* 0: not said */
     const char *reason; /* for X-Cinch-Reason; NULL: none */
+    const char *limit;  /* for X-Cinch-Limit; NULL: none */
 };
 /* The format whose errors the client understands, from what it sent. */
 enum llm_format respond_format(const struct http_head *head);

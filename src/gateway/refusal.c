@@ -11,8 +11,8 @@ const char *refusal_reason(enum budget_kind why)
     return why == BUDGET_TIME ? "deadline" : "budget";
 }
 
-void refusal_error(enum llm_format f, const struct budget *b, enum budget_kind why,
-                   char text[REFUSAL_TEXT], struct llm_error *ret)
+void refusal_error(enum llm_format f, const struct budget_claim *refused, char text[REFUSAL_TEXT],
+                   struct llm_error *ret)
 {
     static const char *const types[LLM_FORMAT_MAX] = {
         [LLM_ANTHROPIC] = "invalid_request_error",
@@ -21,8 +21,8 @@ void refusal_error(enum llm_format f, const struct budget *b, enum budget_kind w
         [LLM_GEMINI] = "FAILED_PRECONDITION",
     };
     char detail[BUDGET_TEXT];
-    (void)snprintf(text, REFUSAL_TEXT, "The budget of this run is used up (%s). Do not try again.",
-                   budget_describe(b, why, detail));
+    (void)snprintf(text, REFUSAL_TEXT, "The gateway refused this call: %s. Do not try again.",
+                   budget_describe(refused, detail));
     bool openai = f == LLM_RESPONSES || f == LLM_CHAT;
     *ret = (struct llm_error) {
         .kind = LLM_ERR_QUOTA,

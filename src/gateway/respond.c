@@ -49,7 +49,7 @@ void respond_error(struct connection *c, enum llm_format f, const struct refusal
 {
     CLEANUP(buf) struct buf body = BUF_INIT(BUF_TEXT);
     const struct llm_error error = { .kind = r->kind, .status = r->status, .message = r->message };
-    struct http_field fields[4] = { { STR("Content-Type"), STR("application/json") } };
+    struct http_field fields[5] = { { STR("Content-Type"), STR("application/json") } };
     size_t n = 1;
     char after[24];
     if (r->retry_after > 0) {
@@ -58,6 +58,9 @@ void respond_error(struct connection *c, enum llm_format f, const struct refusal
     }
     if (r->reason != NULL) {
         fields[n++] = (struct http_field) { STR("X-Cinch-Reason"), str_of(r->reason) };
+    }
+    if (r->limit != NULL) {
+        fields[n++] = (struct http_field) { STR("X-Cinch-Limit"), str_of(r->limit) };
     }
     if (r->reason != NULL || r->kind == LLM_ERR_QUOTA) {
         /* Clients of OpenAI and Anthropic obey this before they look at the body. */

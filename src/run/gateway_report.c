@@ -42,18 +42,19 @@ static void on_call(void *arg, const struct exchange_view *x, const struct accou
 
 /* A harness that understands the refusal ends by itself, and may still say something sensible; one
  * that does not has the grace period. */
-static void on_refused(void *arg, const struct exchange_view *x, enum budget_kind why,
-                       const char *text)
+static void on_refused(void *arg, const struct exchange_view *x,
+                       const struct account_refused *refused)
 {
     struct run *run = arg;
     struct run_gateway *g = run->gateway;
-    const char *kind = why == BUDGET_NONE ? "above" : budget_kind_word(why);
+    const char *kind = refused->above ? "above" : budget_kind_word(refused->why);
     g->refused++;
-    events_gateway_refused(&run->record.events, (int64_t)x->id, kind, text);
+    events_gateway_refused(&run->record.events, (int64_t)x->id, kind, refused->text);
     if (account_trouble(g->account) != ACCOUNT_BUDGET) {
         return; /* the deadline has its own timer */
     }
-    run_fail(run, REASON_BUDGET, "the budget is used up: %s", text);
+    run_fail(run, REASON_BUDGET, "a model call was refused to stay within the budget: %s",
+             refused->text);
     if (!timer_armed(g->patience)) {
         timer_arm(g->patience, clock_now() + run->settings.grace);
     }
@@ -191,7 +192,7 @@ const char *gateway_exceeded(const struct run *run)
 {
     const struct run_gateway *g = run->gateway;
     enum budget_kind kind =
-        g == NULL || g->account == NULL ? BUDGET_NONE : account_budget(g->account)->refused;
+        g == NULL || g->account == NULL ? BUDGET_NONE : account_exceeded(g->account);
     return kind == BUDGET_NONE ? NULL : budget_kind_word(kind);
 }
 

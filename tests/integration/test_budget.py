@@ -53,8 +53,9 @@ class Calls(Case):
             r = self.call(p, "--max-calls", "1", calls=2)
         body = json.loads(r.said["last"])
         self.assertEqual(body["type"], "error")
-        self.assertIn("calls: 1 of 1 are used", body["error"]["message"])
+        self.assertIn("all 1 calls are used", body["error"]["message"])
         self.assertEqual(r.said["refused"]["x-cinch-reason"], "budget")
+        self.assertEqual(r.said["refused"]["x-cinch-limit"], "calls")
         self.assertEqual(r.said["refused"]["x-should-retry"], "false")
 
     def test_a_harness_that_does_not_stop_is_stopped(self):
@@ -266,6 +267,7 @@ class Above(Case):
         self.assertEqual(r.metrics["tokens_total"], 45)
         self.assertEqual(inside.metrics["tokens_total"], 45)
         self.assertEqual([e["context"]["kind"] for e in inside.events("gateway.refused")], ["above"] * 2)
+        self.assertIn("all 3 calls are used", inside.result["error"])
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ struct told {
     int calls, refused, throttled;
     struct account_call call;
     enum budget_kind why;
+    bool above;
     struct account_throttled throttle;
     struct throttle_signal signal;
 };
@@ -37,12 +38,13 @@ static void on_call(void *arg, const struct exchange_view *x, const struct accou
     t->call = *call;
 }
 
-static void on_refused(void *arg, const struct exchange_view *x, enum budget_kind why,
-                       const char *text)
+static void on_refused(void *arg, const struct exchange_view *x,
+                       const struct account_refused *refused)
 {
     struct told *t = arg;
     t->refused++;
-    t->why = why;
+    t->why = refused->why;
+    t->above = refused->above;
 }
 
 static void on_throttled(void *arg, const struct exchange_view *x,
@@ -359,7 +361,8 @@ static void what_cannot_be_metered_is_refused(void **state)
         struct filter_answer a = ask(&t);
         assert_int_equal(a.verdict, FILTER_REFUSE);
         assert_int_equal(a.error.status, 400);
-        assert_true(str_find(a.error.message, STR("budget of this run")) < a.error.message.len);
+        assert_true(str_find(a.error.message, STR("cannot be held to the budget")) <
+                    a.error.message.len);
         begin(&t, free_one, LLM_CALL_GENERATE);
         t.view.background = true;
         assert_int_equal(ask(&t).verdict, FILTER_PASS);
@@ -472,14 +475,17 @@ static void a_refusal_above_is_ours_and_never_tried_again(void **state)
 {
     struct told told = { 0 };
     struct account *acc = open_account(&told, (struct budget_limits) { 0 });
-    struct http_field field = { STR("X-Cinch-Reason"), STR("budget") };
+    struct http_field fields[] = { { STR("X-Cinch-Reason"), STR("budget") },
+                                   { STR("X-Cinch-Limit"), STR("usd") } };
     struct trip t;
     begin(&t, acc, LLM_CALL_GENERATE);
     (void)ask(&t);
-    assert_int_equal(answer(&t, 429, (struct http_fields) { &field, 1 }).verdict, FILTER_PASS);
+    assert_int_equal(answer(&t, 429, (struct http_fields) { fields, 2 }).verdict, FILTER_PASS);
     assert_int_equal(told.throttled, 0);
     assert_int_equal(told.refused, 1);
-    assert_int_equal(told.why, BUDGET_NONE);
+    assert_true(told.above);
+    assert_int_equal(told.why, BUDGET_COST);
+    assert_int_equal(account_exceeded(acc), BUDGET_COST);
     assert_int_equal(account_trouble(acc), ACCOUNT_BUDGET);
     finish(&t, (struct filter_done) { .status = 429, .served = true, .usage = LLM_USAGE_NONE });
     begin(&t, acc, LLM_CALL_GENERATE);

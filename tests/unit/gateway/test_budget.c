@@ -92,7 +92,9 @@ static void the_last_part_of_a_budget_can_be_used(void **state)
     assert_int_equal(budget_reserve(&b, &ask, NOW, &c), BUDGET_REFUSED);
     assert_int_equal(c.why, BUDGET_TOTAL);
     char text[BUDGET_TEXT];
-    assert_string_equal(budget_describe(&b, c.why, text), "total_tokens: 985 of 1000 are used");
+    assert_string_equal(budget_describe(&c, text),
+                        "the next call could use up to 32100 tokens (at least 116); 15 of 1000 are "
+                        "left");
 }
 
 static void thinking_needs_its_room(void **state)
@@ -145,7 +147,9 @@ static void dollars_are_kept_too(void **state)
     assert_int_equal(budget_reserve(&b, &ask, NOW, &c), BUDGET_REFUSED);
     assert_int_equal(c.why, BUDGET_COST);
     char text[BUDGET_TEXT];
-    assert_string_equal(budget_describe(&b, c.why, text), "usd: 0.0030 of 0.0040 are used");
+    assert_string_equal(budget_describe(&c, text),
+                        "the next call could cost up to $0.003000 (at least $0.001032); $0.001000 "
+                        "of $0.004000 is left");
 }
 
 static void a_model_without_a_price_cannot_keep_a_limit_in_dollars(void **state)
