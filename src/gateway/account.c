@@ -46,6 +46,16 @@ enum account_trouble account_trouble(const struct account *acc)
     return acc->trouble;
 }
 
+const struct upstream *account_troubled(const struct account *acc)
+{
+    return acc->troubled;
+}
+
+const char *account_trouble_text(const struct account *acc)
+{
+    return acc->trouble_text;
+}
+
 enum budget_kind account_exceeded(const struct account *acc)
 {
     return acc->exceeded;

@@ -108,6 +108,10 @@ struct filter account_meter_filter(struct account *acc);
 const struct budget *account_budget(const struct account *acc);
 const struct meter *account_meter(const struct account *acc);
 enum account_trouble account_trouble(const struct account *acc);
+/* The upstream of that trouble, NULL: none; and what it said or what failed, for people, "" where
+ * nothing is known. */
+const struct upstream *account_troubled(const struct account *acc);
+const char *account_trouble_text(const struct account *acc);
 struct budget_left account_left(const struct account *acc);
 /* The limit that the first refused call would have exceeded, here or above; BUDGET_NONE: none. */
 enum budget_kind account_exceeded(const struct account *acc);

@@ -29,6 +29,8 @@ struct account {
     size_t n_gates;
     uint64_t random; /* state of the jitter's generator */
     enum account_trouble trouble;
+    const struct upstream *troubled; /* NULL: none */
+    char trouble_text[200];
     enum budget_kind exceeded; /* by the first refused call, here or above */
     uint64_t billed; /* the exchange that `bill` is of: the budget settles, then the meter counts */
     struct account_bill bill;

@@ -2,6 +2,7 @@
  *
  * The throttle as a filter: waiting for a place, and trying again what failed for a while.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -55,6 +56,19 @@ static void refuse(const struct throttle_signal *signal, struct filter_answer *r
     };
 }
 
+/* A budget that was used up stays the reason, whatever happens to other calls. */
+static void note(struct account *acc, const struct exchange_view *x, enum account_trouble trouble,
+                 const char *text)
+{
+    if (account_is_call(x) && acc->trouble != ACCOUNT_BUDGET && acc->trouble != ACCOUNT_DEADLINE) {
+        acc->trouble = trouble;
+        acc->troubled = trouble == ACCOUNT_FINE ? NULL : x->upstream;
+        if (text != NULL) {
+            (void)snprintf(acc->trouble_text, sizeof acc->trouble_text, "%s", text);
+        }
+    }
+}
+
 static void on_attempt(void *arg, const struct exchange_view *x, void **slot,
                        struct filter_answer *ret)
 {
@@ -77,9 +91,10 @@ static void on_attempt(void *arg, const struct exchange_view *x, void **slot,
         ret->verdict = FILTER_WAIT;
         ret->delay = gate.until == THROTTLE_WHEN_FREE ? FILTER_WHEN_FREE : gate.until - now;
         break;
-    case THROTTLE_REFUSED:
-        acc->trouble =
-            gate.signal.kind == THROTTLE_RATE_LIMIT ? ACCOUNT_RATE_LIMITED : ACCOUNT_UNREACHABLE;
+    case THROTTLE_REFUSED: /* the text of the failure before it stays */
+        note(acc, x,
+             gate.signal.kind == THROTTLE_RATE_LIMIT ? ACCOUNT_RATE_LIMITED : ACCOUNT_UNREACHABLE,
+             NULL);
         refuse(&gate.signal, ret);
         break;
     }
@@ -164,14 +179,6 @@ static enum account_trouble trouble_of(const struct throttle_signal *signal)
     return ACCOUNT_FINE;
 }
 
-/* A budget that was used up stays the reason, whatever happens to other calls. */
-static void note(struct account *acc, const struct exchange_view *x, enum account_trouble trouble)
-{
-    if (account_is_call(x) && acc->trouble != ACCOUNT_BUDGET && acc->trouble != ACCOUNT_DEADLINE) {
-        acc->trouble = trouble;
-    }
-}
-
 static void tell(struct account *acc, const struct exchange_view *x,
                  const struct throttle_signal *signal, int attempts, nsec delay)
 {
@@ -194,18 +201,21 @@ static void on_answer(void *arg, const struct exchange_view *x, void **slot,
     } else if (o->status >= 400 && !account_refused_above(o->fields)) {
         signal = signal_of_answer(x, o, &trouble);
     }
+    char text[sizeof acc->trouble_text];
+    (void)snprintf(text, sizeof text, "upstream '%s': %s", x->upstream->name,
+                   o->error != NULL ? o->error->message : http_reason(o->status));
     nsec now = account_now(acc);
     nsec delay;
     struct throttle_moment at = { now, acc->budget.deadline, next_random(acc) };
     throttle_report(p->gate, &signal, now);
     if (signal.kind == THROTTLE_NONE || x->upstream->recorded) {
-        note(acc, x, trouble);
+        note(acc, x, trouble, text);
     } else if (throttle_again(&acc->opts.throttle, &p->call, &signal, &at, &delay)) {
         ret->verdict = FILTER_WAIT;
         ret->delay = delay;
         tell(acc, x, &signal, p->call.attempts, delay);
     } else {
-        note(acc, x, trouble_of(&signal));
+        note(acc, x, trouble_of(&signal), text);
         tell(acc, x, &signal, p->call.attempts, -1);
     }
 }

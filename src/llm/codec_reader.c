@@ -263,7 +263,7 @@ static int read_body(struct llm_reader *r, struct err *e)
     struct err why = { 0 };
     struct json *v = NULL;
     if (json_parse(r->rd.arena, buf_str(&r->body), &llm_json_limits, &v, &why) < 0) {
-        return ERR(e, ERR_PROTO, "the answer is no JSON: %s", why.msg);
+        return ERR(e, ERR_PROTO, "invalid response: %s", why.msg);
     }
     return r->codec->read_body(&r->rd, v, e);
 }
@@ -286,6 +286,9 @@ int llm_reader_end(struct llm_reader *r, struct err *e)
     r->finished = true;
     if (result < 0) {
         return result;
+    }
+    if (!r->rd.ended && !r->rd.started) {
+        return ERR(e, ERR_PROTO, "invalid response: it is not in the expected format");
     }
     return r->rd.ended ? 0 : ERR(e, ERR_PROTO, "the answer was cut short");
 }

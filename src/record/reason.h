@@ -38,6 +38,8 @@
       false, "the output directory cannot be used")                                                    \
     X(REASON_RATE_LIMITED, "rate_limited", 75, OUTCOME_FAILURE, STATE_FAILED, "completed", false,      \
       "the provider refused for now; the same run may succeed later")                                  \
+    X(REASON_PROVIDER_UNAVAILABLE, "provider_unavailable", 75, OUTCOME_FAILURE, STATE_FAILED,          \
+      "completed", false, "the provider cannot be reached, or keeps failing; try again later")         \
     X(REASON_AUTH, "auth", 77, OUTCOME_FAILURE, STATE_FAILED, "completed", false,                      \
       "a secret is missing or was refused")                                                            \
     X(REASON_BUDGET, "budget", 78, OUTCOME_FAILURE, STATE_FAILED, "completed", false,                  \

@@ -232,8 +232,9 @@ const char *auth_advice(const struct run *run)
     case AUTH_GATEWAY:
         break;
     }
-    return key == NULL ? "give it another one"
-                       : arena_printf(run->arena, "export %s=… with one that is valid", key);
+    return key == NULL ? "no key is configured for it; name the variable that holds one with `key` "
+                         "in gateway.routes"
+                       : arena_printf(run->arena, "set %s to a valid one: `export %s=…`", key, key);
 }
 
 /* The end of what it said on its standard error. */

@@ -22,8 +22,11 @@ const char *gateway_address(const struct run *run)
 
 const char *gateway_key(const struct run *run)
 {
-    return run->gateway == NULL || run->gateway->len == 0 ? NULL
-                                                          : run->gateway->routes[0].target.key;
+    const struct run_gateway *g = run->gateway;
+    if (g == NULL || g->len == 0) {
+        return NULL;
+    }
+    return g->routes[g->blamed].target.key;
 }
 
 const char *gateway_token(const struct run *run)

@@ -124,28 +124,38 @@ static struct ledger_reported reported(const struct run *run)
     };
 }
 
+static size_t find_route(const struct run_gateway *g, const struct upstream *upstream)
+{
+    size_t i = 0;
+    while (i < g->len && g->routes[i].upstream != upstream) {
+        i++;
+    }
+    return i < g->len ? i : 0;
+}
+
 void gateway_judge(struct run *run)
 {
     struct run_gateway *g = run->gateway;
     if (g->account == NULL) {
         return;
     }
+    g->blamed = find_route(g, account_troubled(g->account));
     gateway_close(run);
     if (run->cause.reason != REASON_NONE) { /* why the agent failed is known better here */
         switch (account_trouble(g->account)) {
         case ACCOUNT_AUTH:
-            run_fail(run, REASON_AUTH, "the provider does not accept the credential: %s",
-                     auth_advice(run));
+            run_fail(run, REASON_AUTH, "the provider does not accept the credential (%s): %s",
+                     account_trouble_text(g->account), auth_advice(run));
             break;
         case ACCOUNT_RATE_LIMITED:
             run_fail(run, REASON_RATE_LIMITED,
-                     "the provider limits the rate, or the quota is used");
+                     "the provider limits the rate, or the quota is used (%s)",
+                     account_trouble_text(g->account));
             break;
-        case ACCOUNT_UNREACHABLE: /* the code for what may work at another time */
-            /* what the agent says about it names the address; the message is written over */
-            run_fail(run, REASON_RATE_LIMITED,
+        case ACCOUNT_UNREACHABLE:
+            run_fail(run, REASON_PROVIDER_UNAVAILABLE,
                      "the provider cannot be reached, or keeps failing: %s",
-                     arena_printf(run->arena, "%s", run->cause.message));
+                     account_trouble_text(g->account));
             break;
         case ACCOUNT_FINE:
         case ACCOUNT_BUDGET:

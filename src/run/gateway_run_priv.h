@@ -31,6 +31,7 @@ struct run_gateway {
     struct planned routes[ROUTES_MAX];
     struct gateway_route table[ROUTES_MAX];
     size_t len;
+    size_t blamed; /* the route whose upstream failed last, for messages */
     const char *withheld[2 * ROUTES_MAX + 1]; /* names of variables with credentials */
     size_t n_withheld;
     const char *token, *url;

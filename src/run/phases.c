@@ -75,6 +75,7 @@ static int rank(enum reason r)
     case REASON_AUTH:
         return 6;
     case REASON_RATE_LIMITED:
+    case REASON_PROVIDER_UNAVAILABLE:
         return 7;
     case REASON_INTERNAL:
         return 8;

@@ -37,6 +37,7 @@ static const char *type_of(const struct run *run)
         { REASON_TIMEOUT, "DeadlineExceededError" },
         { REASON_BUDGET, "BudgetExceededError" },
         { REASON_RATE_LIMITED, "ThrottleError" },
+        { REASON_PROVIDER_UNAVAILABLE, "ThrottleError" },
         { REASON_BAD_TASK, "PromptValidationError" },
     };
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
@@ -156,7 +157,8 @@ static struct json *budget_details(struct run *run)
 static struct json *details_of(struct run *run)
 {
     struct arena *a = run->arena;
-    if (run->cause.reason == REASON_RATE_LIMITED) {
+    if (run->cause.reason == REASON_RATE_LIMITED ||
+        run->cause.reason == REASON_PROVIDER_UNAVAILABLE) {
         return throttle_details(run);
     }
     if (run->cause.reason == REASON_BUDGET) {

@@ -170,7 +170,7 @@ class Alone:
 
     def test_errors_that_stay(self):
         r = self.run_agent("steps: [{fault: {status: 500}}]\n", task="throttle: {max_attempts: 2, base_ms: 10}\n")
-        self.assertEqual((r.code, r.reason), (75, "rate_limited"), r.stderr)
+        self.assertEqual((r.code, r.reason), (75, "provider_unavailable"), r.stderr)
 
     def test_an_answer_that_breaks_off(self):
         r = self.run_agent("steps:\n  - {times: 1, say: 'one two three', chunk: 1, fault: {cut: 300}}\n  - {say: fine}\n",
@@ -182,7 +182,7 @@ class Alone:
         self.write("task.yaml", f"version: 1\nprompt: do the work\ngateway: http://127.0.0.1:{self.closed_port()}\n"
                    "throttle: {max_attempts: 2, base_ms: 10}\n")
         r = self.run_cinch("--adapter", self.name, "--timeout", "60s", self.path("task.yaml"))
-        self.assertEqual((r.code, r.reason), (75, "rate_limited"), r.stderr)
+        self.assertEqual((r.code, r.reason), (75, "provider_unavailable"), r.stderr)
 
     def test_deadline(self):
         """Interrupted by the protocol: the turn ends well, and what it cost is known."""

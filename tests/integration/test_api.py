@@ -113,7 +113,7 @@ class Asks(Case):
 class Fails(Case):
     def test_refusals(self):
         for status, code, reason in ((401, 77, "auth"), (429, 75, "rate_limited"), (400, 1, "failure"),
-                                     (500, 75, "rate_limited")):
+                                     (500, 75, "provider_unavailable")):
             with self.subTest(status), Provider(Fail(status)) as p:
                 r = self.ask("Go", *self.upstream(p))
                 self.assertEqual((r.code, r.reason), (code, reason), r.stderr)

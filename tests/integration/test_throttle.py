@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What a provider fails for a while, the harness does not see; what it fails for good, the run tells as its reason."""
 
+import json
 import time
 
 import harness
@@ -42,8 +43,9 @@ class Transparent(Case):
             url = p.url
         agent = ["/usr/bin/python3", self.agent, "1", "1", "{}"]
         r = self.run_command(*agent, options=["--upstream", url, *QUICK])
-        self.assertEqual((r.code, r.reason), (75, "rate_limited"))
+        self.assertEqual((r.code, r.reason), (75, "provider_unavailable"))
         self.assertIn("cannot be reached", r.result["error"])
+        self.assertIn("upstream '127.0.0.1", r.result["error"])
         self.assertEqual([e["context"]["kind"] for e in r.events("prompt.throttled")], ["timeout"] * 5)
         last = r.events("prompt.throttled")[-1]["context"]
         self.assertEqual((last["delay_ms"], last["retry_safe"]), (None, False))
@@ -69,6 +71,18 @@ class Final(Case):
             r = self.call(p, *QUICK)
         self.assertEqual(len(p.requests), 1)
         self.assertEqual((r.code, r.reason), (77, "auth"))
+        self.assertIn("no key is configured", r.result["error"])
+
+    def test_a_key_that_is_not_accepted(self):
+        """The message names the variable of the route that failed, not of another one."""
+        with Provider(Fail(401)) as p, Provider() as other:
+            routes = [{"model": "other-*", "upstream": other.url, "key": "OTHER_KEY"},
+                      {"model": "*", "upstream": p.url, "key": "BAD_KEY"}]
+            r = self.run_command("/usr/bin/python3", self.agent, "1", "1", "{}",
+                                 options=["--set", f"gateway.routes={json.dumps(routes)}", *QUICK],
+                                 env={"BAD_KEY": "not-accepted-key", "OTHER_KEY": "some-other-key"})
+        self.assertEqual((r.code, r.reason), (77, "auth"), r.stderr)
+        self.assertIn("export BAD_KEY=", r.result["error"])
 
     def test_a_bad_request_is_passed_on_at_once(self):
         body = {"type": "error", "error": {"type": "invalid_request_error", "message": "bad"}}

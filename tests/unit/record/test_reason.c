@@ -24,6 +24,7 @@ static void native_codes_are_those_of_the_contract(void **state)
         { REASON_INTERNAL, 70, 1 },
         { REASON_CANNOT_WRITE_OUTPUT, 73, 1 },
         { REASON_RATE_LIMITED, 75, 1 },
+        { REASON_PROVIDER_UNAVAILABLE, 75, 1 },
         { REASON_AUTH, 77, 1 },
         { REASON_BUDGET, 78, 1 },
         { REASON_DISK, 1, 1 },
