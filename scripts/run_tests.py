@@ -28,6 +28,7 @@ from cases import FAILED, PASSED, SKIPPED, Case  # noqa: E402
 ROOT = run_integration.ROOT
 LOGS = os.path.join(ROOT, "build", "logs")
 FUZZ_SECONDS = 5
+SKIP = 77
 # Agents wait as often as they work: one more than there are processors.
 ACK_JOBS = str((os.cpu_count() or 2) + 1)
 
@@ -112,6 +113,13 @@ def fuzz_cases(stage, code, output):
     return found
 
 
+def instructions(stage):
+    """Instruction counts of fixed pieces of work, against the accepted ones."""
+    code, output = run(stage, ["scripts/instructions"])
+    status = {0: PASSED, SKIP: SKIPPED}.get(code, FAILED)
+    return [Case(stage, stage, status, 0.0, results.tail(output, 10))]
+
+
 def ack(stage):
     """The compatibility kit on the real agent programs: every capability that a profile declares."""
     path = os.path.join(LOGS, "ack.json")
@@ -167,6 +175,7 @@ def stages(quick):
     yield "lint", "build", lint
     yield "lint tests", None, lint_tests
     yield "unit", "build", lambda s: unit(s, "build", ["unit", "fuzz"])
+    yield "instructions", "build", instructions
     if quick:
         return
     yield "integration", "build", lambda s: integration(s, "build")
