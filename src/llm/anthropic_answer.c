@@ -29,7 +29,8 @@ static void emit_stop(struct llm_read *rd, const struct json *from)
             return;
         }
     }
-    llm_emit_stop(rd, LLM_STOP_OTHER, reason);
+    bool full = str_eqc(reason, "model_context_window_exceeded");
+    llm_emit_stop(rd, full ? LLM_STOP_LENGTH : LLM_STOP_OTHER, full ? STR_EMPTY : reason);
 }
 
 static void emit_usage(struct llm_read *rd, const struct json *usage)
@@ -289,9 +290,6 @@ static void put_stop(struct llm_write *w, struct json *to)
         word = stops[i].stop == answer->stop ? stops[i].word : word;
     }
     llm_set_cstr(w->arena, to, "stop_reason", word);
-    if (answer->stop == LLM_STOP_OTHER && answer->stop_text.len > 0) {
-        llm_set_str(w->arena, to, "stop_reason", answer->stop_text);
-    }
     json_setc(w->arena, to, "stop_sequence", json_null(w->arena));
     if (answer->stop == LLM_STOP_SEQUENCE && answer->stop_text.len > 0) {
         llm_set_str(w->arena, to, "stop_sequence", answer->stop_text);

@@ -22,15 +22,29 @@ enum {
 int llm_chat_write(struct arena *a, const struct llm_request *r, struct llm_losses *losses,
                    struct json **ret, struct err *e);
 
+/* A call that is being gathered; see chat_reader.c. */
 struct llm_chat_call {
-    int64_t index; /* on the wire; -1: none was said */
-    struct str id;
+    int64_t index; /* on the wire; -1: none */
+    struct str id, name;
     uint32_t block;
+    bool custom;
+    bool delivered;
+    char *text; /* arguments so far */
+    size_t len, cap;
+    uint32_t depth; /* of brackets in them */
+    bool in_string, escape, complete;
 };
+enum llm_chat_tag { CHAT_TAG_UNDECIDED, CHAT_TAG_INSIDE, CHAT_TAG_CLOSED, CHAT_TAG_OVER };
 struct llm_chat_reader {
     bool has_text, has_thinking, has_refusal;
+    bool has_choice;
     uint32_t text, thinking, refusal; /* their blocks */
+    enum llm_chat_tag tag;            /* of <think> at the start of the content */
+    char held[64];                    /* text that may be the beginning of a tag */
+    size_t n_held;
     LLM_LIST(struct llm_chat_call) calls;
+    size_t bytes, pinged; /* of arguments */
+    bool overflow;
 };
 struct llm_chat_writer {
     bool stopped;

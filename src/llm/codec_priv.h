@@ -133,8 +133,10 @@ struct llm_read {
     struct arena *memory; /* of the whole answer */
     void *state;          /* the codec's: reader_size bytes, zeroed */
     uint32_t blocks;      /* how many have begun: the number of the next one */
+    bool tapping;         /* for a tap: texts and arguments are not wanted */
     /* The shell's. */
     struct llm_sink sink;
+    size_t calls; /* that were reported */
     bool started, ended, failed, has_stop;
     enum llm_stop stop;
     struct str stop_text;
@@ -142,8 +144,9 @@ struct llm_read {
 };
 
 /* Passes an event on, in order: START is made up if it was not emitted, a second one is dropped;
- * CALL_END is added for open calls before STOP, and an input that nobody sent is "{}"; STOP waits
- * for END (formats tell usage after it);
+ * CALL_END is added for open calls before STOP, and an input that was not sent is "{}"; STOP waits
+ * for END (usage may follow it), and says TOOL if and only if there were calls, unless the response
+ * was cut or refused;
  * ERROR is followed by END; nothing comes after END. */
 void llm_emit(struct llm_read *rd, const struct llm_event *ev);
 void llm_emit_text(struct llm_read *rd, enum llm_event_kind kind, uint32_t block, struct str text);
@@ -191,6 +194,8 @@ int llm_write_sse(struct llm_write *w, const char *name, const struct json *data
                   struct err *e) MUST_USE;
 /* "toolu_0123456789abcdef01234567": from seed and counter, in w->memory. */
 struct str llm_make_id(struct llm_write *w, const char *prefix);
+/* Has it a block of that kind? */
+bool llm_answer_has(const struct llm_answer *answer, enum llm_part_kind kind);
 /* The block of an event; NULL before its first event. */
 struct llm_block *llm_block_find(struct llm_write *w, uint32_t number);
 

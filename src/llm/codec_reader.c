@@ -66,6 +66,7 @@ static void call_event(struct llm_read *rd, const struct llm_event *ev)
     if (ev->kind == LLM_EV_CALL_BEGIN) {
         *LLM_ADD(rd->memory, &rd->open) =
             (struct llm_open_call) { .block = ev->block, .custom = ev->custom };
+        rd->calls++;
         send_event(rd, ev);
     } else if (c != NULL && ev->kind == LLM_EV_CALL_DATA) {
         c->has_data = true;
@@ -75,12 +76,22 @@ static void call_event(struct llm_read *rd, const struct llm_event *ev)
     }
 }
 
+/* Servers differ in whether calls end a response with a reason of their own. */
+static enum llm_stop stop_with_calls(const struct llm_read *rd)
+{
+    enum llm_stop stop = rd->has_stop ? rd->stop : LLM_STOP_END;
+    if (rd->calls > 0 && (stop == LLM_STOP_END || stop == LLM_STOP_OTHER)) {
+        return LLM_STOP_TOOL;
+    }
+    return rd->calls == 0 && stop == LLM_STOP_TOOL ? LLM_STOP_END : stop;
+}
+
 static void finish(struct llm_read *rd)
 {
     close_calls(rd);
     send_event(rd, &(struct llm_event) {
                        .kind = LLM_EV_STOP,
-                       .stop = rd->has_stop ? rd->stop : LLM_STOP_END,
+                       .stop = stop_with_calls(rd),
                        .text = rd->has_stop ? rd->stop_text : STR_EMPTY,
                    });
     rd->ended = true;
@@ -172,10 +183,10 @@ int llm_read_json(struct llm_read *rd, struct str data, struct json **ret, struc
     struct err why = { 0 };
     struct json *v = NULL;
     if (json_parse(rd->arena, data, &llm_json_limits, &v, &why) < 0) {
-        return ERR(e, ERR_PROTO, "an event of the answer is no JSON: %s", why.msg);
+        return ERR(e, ERR_PROTO, "invalid response: an event is not JSON: %s", why.msg);
     }
     if (!json_is(v, JSON_OBJECT)) {
-        return ERR(e, ERR_PROTO, "an event of the answer is no JSON object but %s",
+        return ERR(e, ERR_PROTO, "invalid response: an event is %s, not an object",
                    json_type_name(v->type));
     }
     *ret = v;
@@ -290,5 +301,5 @@ int llm_reader_end(struct llm_reader *r, struct err *e)
     if (!r->rd.ended && !r->rd.started) {
         return ERR(e, ERR_PROTO, "invalid response: it is not in the expected format");
     }
-    return r->rd.ended ? 0 : ERR(e, ERR_PROTO, "the answer was cut short");
+    return r->rd.ended ? 0 : ERR(e, ERR_PROTO, "the response was cut short");
 }

@@ -142,6 +142,7 @@ struct llm_tap *llm_tap_new(const struct llm_reader_opts *o)
     struct llm_tap *t = xcalloc(1, sizeof *t);
     t->codec = llm_codec_of(o->format);
     t->sink = o->sink;
+    t->rd.tapping = true;
     t->rd.sink = (struct llm_sink) { .on_event = pass, .arg = t };
     t->own = o->arena == NULL ? arena_new() : NULL;
     t->rd.memory = t->own != NULL ? t->own : o->arena;

@@ -103,6 +103,16 @@ struct llm_block *llm_block_find(struct llm_write *w, uint32_t number)
     return NULL;
 }
 
+bool llm_answer_has(const struct llm_answer *answer, enum llm_part_kind kind)
+{
+    for (size_t i = 0; i < answer->blocks.n; i++) {
+        if (answer->blocks.items[i].kind == kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* --- gathering --- */
 
 static enum llm_part_kind block_kind(const struct llm_event *ev)

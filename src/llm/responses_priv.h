@@ -59,7 +59,8 @@ struct responses_piece {
 };
 struct responses_reading {
     LLM_LIST(struct responses_piece) pieces;
-    bool calls; /* there was one that the client must run */
+    bool calls;   /* there was one that the client must run */
+    bool refused; /* in words */
 };
 
 /* An item that the writer tells. */

@@ -50,6 +50,8 @@ static void say(struct llm_read *rd, struct responses_piece *p, enum llm_event_k
     if (p == NULL || text.len == 0) {
         return;
     }
+    struct responses_reading *s = rd->state;
+    s->refused = s->refused || kind == LLM_EV_REFUSAL;
     p->said = true;
     llm_emit_text(rd, kind, p->block, text);
 }
@@ -220,7 +222,11 @@ static void stop(struct llm_read *rd, const struct json *response)
     struct responses_reading *s = rd->state;
     struct str why = json_str(json_pointer(response, STR("/incomplete_details/reason")), STR_EMPTY);
     if (!str_eqc(text_of(response, "status"), "incomplete")) {
-        llm_emit_stop(rd, s->calls ? LLM_STOP_TOOL : LLM_STOP_END, STR_EMPTY);
+        llm_emit_stop(rd,
+                      s->calls     ? LLM_STOP_TOOL
+                      : s->refused ? LLM_STOP_REFUSAL
+                                   : LLM_STOP_END,
+                      STR_EMPTY);
     } else if (why.len == 0 || str_eqc(why, "max_output_tokens")) {
         llm_emit_stop(rd, LLM_STOP_LENGTH, STR_EMPTY);
     } else {

@@ -131,16 +131,13 @@ static struct json *usage_json(struct arena *a, const struct llm_usage *u)
 
 static bool is_complete(const struct llm_answer *answer)
 {
-    return answer->stop != LLM_STOP_LENGTH && answer->stop != LLM_STOP_REFUSAL &&
-           answer->stop != LLM_STOP_OTHER;
+    return answer->stop != LLM_STOP_LENGTH &&
+           (answer->stop != LLM_STOP_REFUSAL || llm_answer_has(answer, LLM_PART_REFUSAL));
 }
 
 static struct str incomplete_reason(const struct llm_answer *answer)
 {
-    if (answer->stop == LLM_STOP_LENGTH) {
-        return STR("max_output_tokens");
-    }
-    return answer->stop == LLM_STOP_REFUSAL ? STR("content_filter") : answer->stop_text;
+    return answer->stop == LLM_STOP_LENGTH ? STR("max_output_tokens") : STR("content_filter");
 }
 
 static void add_output(struct llm_write *w, struct json *output)
@@ -460,9 +457,10 @@ int responses_write_event(struct llm_write *w, const struct llm_event *ev, struc
         return write_failed(w, &ev->error, e);
     case LLM_EV_END:
         return write_end(w, e);
+    case LLM_EV_PING: /* an event, since clients count the time between two of them */
+        return send_response(w, "response.in_progress", response_json(w, "in_progress"), e);
     case LLM_EV_USAGE:
     case LLM_EV_STOP:
-    case LLM_EV_PING:
         break;
     }
     return 0;

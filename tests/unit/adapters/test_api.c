@@ -223,7 +223,7 @@ static void test_failures(void **state)
           "down\"}}",
           NULL, "HTTP status 429: slow down" },
         { 502, "<html>", NULL, "HTTP status 502: <html>" },
-        { 200, START TEXT("0", "Hel"), NULL, "the answer was cut short" },
+        { 200, START TEXT("0", "Hel"), NULL, "the response was cut short" },
         { 200, START, "connection lost", "connection lost" },
         { 200, START EV("error", ",\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}"),
           NULL, "the model's answer failed: busy" },

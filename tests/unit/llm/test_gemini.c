@@ -257,7 +257,7 @@ static void test_ends(void **state)
         { CHUNK("{\"inlineData\":{\"data\":\"A\"}}", ",\"finishReason\":\"STOP\"}") "}",
           "\nstart r_1 g\nother0 {\"inlineData\":{\"data\":\"A\"}}\nstop end \nend" },
         { CHUNK("{\"text\":\"x\"}", "}") "}",
-          "\nstart r_1 g\ntext0 x\nfailed: the answer was cut short" },
+          "\nstart r_1 g\ntext0 x\nfailed: the response was cut short" },
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_string_equal(list_answer(LLM_GEMINI, false, str_of(cases[i].answer), 1000),

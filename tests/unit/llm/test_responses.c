@@ -294,12 +294,12 @@ static void test_ends(void **state)
           "\nstart  \nstop refusal content_filter\nend" },
         { EV("response.refusal.delta", AT(0) DELTA("no"))
               EV("response.completed", ",\"response\":{\"status\":\"completed\",\"output\":[]}"),
-          "\nstart  \nrefusal0 no\nstop end \nend" },
+          "\nstart  \nrefusal0 no\nstop refusal \nend" },
         { EV("response.output_item.done",
              AT(0) ",\"item\":{\"type\":\"web_search_call\",\"id\":\"ws\"}")
               EV("response.completed", ",\"response\":{\"status\":\"completed\"}"),
           "\nstart  \nother0 {\"type\":\"web_search_call\",\"id\":\"ws\"}\nstop end \nend" },
-        { CREATED, "\nstart resp_1 gpt\nfailed: the answer was cut short" },
+        { CREATED, "\nstart resp_1 gpt\nfailed: the response was cut short" },
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_string_equal(list_answer(LLM_RESPONSES, true, str_of(cases[i].answer), 1000),
