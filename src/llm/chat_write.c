@@ -199,19 +199,46 @@ static void assistant_part(struct writer *w, const struct llm_part *p, struct js
     }
 }
 
+/* Without text, calls or a refusal there is nothing to say: servers refuse an empty message. */
+static bool is_empty_assistant(const struct json *v)
+{
+    const struct json *content = json_get(v, "content");
+    return json_get(v, "tool_calls") == NULL && json_get(v, "refusal") == NULL &&
+           json_get(v, "reasoning_details") == NULL &&
+           (content == NULL || content->type == JSON_NULL ||
+            (json_is(content, JSON_STRING) && content->string.len == 0));
+}
+
 static int write_assistant(struct writer *w, const struct llm_message *m, struct json *list,
                            struct err *e)
 {
-    struct json *v = add_message(w, list, "assistant");
+    struct json *v = json_object(w->a);
+    llm_set_cstr(w->a, v, "role", "assistant");
     int r = content(w, m->parts, m->n_parts, m->spelling, v, e);
     for (size_t i = 0; i < m->n_parts; i++) {
         assistant_part(w, &m->parts[i], v);
     }
-    if (!w->own && json_len(v) == 2 && json_is(json_get(v, "content"), JSON_NULL)) {
-        llm_set_cstr(w->a, v, "content", ""); /* only a thought: null is for calls */
-    }
     llm_put_rest(w->a, v, m->extra);
+    if (w->own || !is_empty_assistant(v)) {
+        json_push(w->a, list, v);
+    }
     return r;
+}
+
+/* Several messages of the assistant in a row (items of Responses) are one here: the results of all
+ * its calls must follow the message that made them. */
+static int write_assistant_run(struct writer *w, size_t from, size_t to, struct json *list,
+                               struct err *e)
+{
+    LLM_LIST(struct llm_part) parts = { 0 };
+    for (size_t i = from; i < to; i++) {
+        const struct llm_message *m = &w->r->messages[i];
+        for (size_t j = 0; j < m->n_parts; j++) {
+            *LLM_ADD(w->a, &parts) = m->parts[j];
+        }
+    }
+    struct llm_message joined = { .role = LLM_ASSISTANT, .parts = parts.items, .n_parts = parts.n };
+    return write_assistant(w, &joined, list, e);
 }
 
 /* Results take text only; what else there is follows in a message of the user. */
@@ -269,27 +296,34 @@ static size_t rest_of(struct writer *w, const struct llm_message *m, struct llm_
     return n;
 }
 
-static int foreign_user(struct writer *w, const struct llm_message *m, struct json *list,
-                        struct err *e)
+static int write_results(struct writer *w, const struct llm_message *m, struct json *list,
+                         struct err *e)
+{
+    struct json *v;
+    for (size_t i = 0; i < m->n_parts; i++) {
+        int r =
+            m->parts[i].kind == LLM_PART_RESULT ? write_result(w, &m->parts[i], list, &v, e) : 0;
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+/* What a message of the user holds beside the text of results. */
+static int write_user_rest(struct writer *w, const struct llm_message *m, struct json *list,
+                           struct err *e)
 {
     struct llm_part *rest;
-    struct json *v;
     bool results = false;
     for (size_t i = 0; i < m->n_parts; i++) {
-        if (m->parts[i].kind == LLM_PART_RESULT) {
-            int r = write_result(w, &m->parts[i], list, &v, e);
-            if (r < 0) {
-                return r;
-            }
-            results = true;
-        }
+        results = results || m->parts[i].kind == LLM_PART_RESULT;
     }
     size_t n = rest_of(w, m, &rest);
     if (n == 0 && results) {
         return 0;
     }
-    v = add_message(w, list, "user");
-    return content(w, rest, n, 0, v, e);
+    return content(w, rest, n, 0, add_message(w, list, "user"), e);
 }
 
 static int write_system(struct writer *w, const struct llm_message *m, struct json *list,
@@ -324,15 +358,45 @@ static size_t write_head(struct writer *w, struct json *list)
     return n;
 }
 
-static int write_messages(struct writer *w, struct json *body, struct err *e)
+/* Results come first, since they must follow the calls at once; then the rest in its order. */
+static int write_user_run(struct writer *w, size_t from, size_t to, struct json *list,
+                          struct err *e)
 {
-    struct json *list = llm_set_array(w->a, body, "messages");
     int r = 0;
-    for (size_t i = write_head(w, list); i < w->r->n_messages && r == 0; i++) {
+    for (size_t i = from; i < to && r == 0; i++) {
+        r = write_results(w, &w->r->messages[i], list, e);
+    }
+    for (size_t i = from; i < to && r == 0; i++) {
+        const struct llm_message *m = &w->r->messages[i];
+        r = m->role == LLM_SYSTEM ? write_system(w, m, list, e) : write_user_rest(w, m, list, e);
+    }
+    return r;
+}
+
+static int foreign_messages(struct writer *w, size_t first, struct json *list, struct err *e)
+{
+    const struct llm_message *messages = w->r->messages;
+    int r = 0;
+    for (size_t i = first, end; i < w->r->n_messages && r == 0; i = end) {
+        bool assistant = messages[i].role == LLM_ASSISTANT;
+        end = i + 1;
+        while (end < w->r->n_messages && (messages[end].role == LLM_ASSISTANT) == assistant) {
+            end++;
+        }
+        r = assistant ? write_assistant_run(w, i, end, list, e)
+                      : write_user_run(w, i, end, list, e);
+    }
+    return r;
+}
+
+static int own_messages(struct writer *w, struct json *list, struct err *e)
+{
+    int r = 0;
+    for (size_t i = 0; i < w->r->n_messages && r == 0; i++) {
         const struct llm_message *m = &w->r->messages[i];
         switch (m->role) {
         case LLM_USER:
-            r = w->own ? own_user(w, m, list, e) : foreign_user(w, m, list, e);
+            r = own_user(w, m, list, e);
             break;
         case LLM_ASSISTANT:
             r = write_assistant(w, m, list, e);
@@ -343,6 +407,13 @@ static int write_messages(struct writer *w, struct json *body, struct err *e)
         }
     }
     return r;
+}
+
+static int write_messages(struct writer *w, struct json *body, struct err *e)
+{
+    struct json *list = llm_set_array(w->a, body, "messages");
+    size_t first = write_head(w, list);
+    return w->own ? own_messages(w, list, e) : foreign_messages(w, first, list, e);
 }
 
 /* --- tools --- */

@@ -450,6 +450,36 @@ static void test_compatible(void **state)
     assert_json(write_request(LLM_CHAT, &r, NULL), "/max_tokens", "7");
 }
 
+/* Items of Responses are one message of the assistant here: all results must follow it. */
+static void test_parallel_items(void **state)
+{
+    static const char body[] =
+        "{'model':'m','input':[{'role':'user','content':'hi'},"
+        "{'type':'reasoning','id':'rs','summary':[{'type':'summary_text','text':'hm'}]},"
+        "{'type':'message','role':'assistant','content':[{'type':'output_text','text':'I look.'}]},"
+        "{'type':'function_call','call_id':'c1','name':'f','arguments':'{}'},"
+        "{'type':'reasoning','id':'rs2','summary':[]},"
+        "{'type':'function_call','call_id':'c2','name':'g','arguments':'{}'},"
+        "{'role':'developer','content':'hurry'},"
+        "{'type':'function_call_output','call_id':'c1','output':'r1'},"
+        "{'type':'function_call_output','call_id':'c2','output':[{'type':'input_text','text':'r2'},"
+        "{'type':'input_image','image_url':'data:image/png;base64,AAAA'}]},"
+        "{'type':'reasoning','id':'rs3','summary':[]},{'role':'user','content':'and?'}]}";
+    struct llm_request r = read_request("/v1/responses", quoted(body));
+    struct json *v = write_request(LLM_CHAT, &r, NULL);
+    assert_json(v, "/messages",
+                quoted("[{'role':'user','content':'hi'},"
+                       "{'role':'assistant','content':'I look.','tool_calls':["
+                       "{'id':'c1','type':'function','function':{'name':'f','arguments':'{}'}},"
+                       "{'id':'c2','type':'function','function':{'name':'g','arguments':'{}'}}]},"
+                       "{'role':'tool','tool_call_id':'c1','content':'r1'},"
+                       "{'role':'tool','tool_call_id':'c2','content':'r2'},"
+                       "{'role':'system','content':'hurry'},"
+                       "{'role':'user','content':[{'type':'image_url','image_url':{"
+                       "'url':'data:image/png;base64,AAAA'}}]},"
+                       "{'role':'user','content':'and?'}]"));
+}
+
 /* --- names that other formats cannot write --- */
 
 static void test_namespaces(void **state)
@@ -513,6 +543,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_media, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_compatible, arena_setup, arena_teardown),
+        cmocka_unit_test_setup_teardown(test_parallel_items, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_namespaces, arena_setup, arena_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
