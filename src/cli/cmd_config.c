@@ -77,8 +77,8 @@ static const char *const usage[] = { "[--explain] [OPTIONS of cinch run]", NULL 
 
 static const char *const description[] = {
     "Prints the settings that `cinch run` with the same options would use, merged from all layers: "
-    "base, "
-    "adapter, site, user, project, model, tier, task, request, enforced. Nothing is started.",
+    "default, adapter, site, user, project, model, tier, task, request, enforced. Nothing is "
+    "started.",
     "With --explain each setting is shown with its layer and source.",
     NULL,
 };

@@ -39,9 +39,8 @@ static int add_engine_config(struct definition *d, struct err *e)
     struct json *tree = json_object(a);
     json_setc(a, files, p->files[0].name, config);
     json_setc(a, tree, "files", files);
-    settings_add_layer(a, d->settings, "skill", arena_printf(a, "%s/%s", d->package->path, source),
-                       tree);
-    return 0;
+    return settings_add_layer(a, d->settings, "skill",
+                              arena_printf(a, "%s/%s", d->package->path, source), tree, e);
 }
 
 static int adopt_package(struct definition *d, const struct skill *s, struct err *e)

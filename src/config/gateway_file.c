@@ -14,12 +14,13 @@ int gateway_file_load(struct arena *a, const char *path, struct json **ret, stru
 {
     char absolute[PATH_MAX];
     struct json *tree;
+    const struct shape *shape = settings_shape(a, settings_table, 0);
     int r = path_absolute(path, absolute, sizeof absolute, e);
     r = r < 0 ? r : yaml_load(a, path, NULL, &tree, e);
     if (r < 0) {
         return r;
     }
-    r = settings_check_layer(a, tree, settings_task_shape, path, e);
+    r = settings_check_layer(a, tree, shape, path, e);
     if (r < 0) {
         return r;
     }
@@ -29,5 +30,5 @@ int gateway_file_load(struct arena *a, const char *path, struct json **ret, stru
     if (!json_is(*ret, JSON_OBJECT)) {
         return ERR(e, ERR_CONFIG, "%s: there is no 'gateway' in it", path);
     }
-    return settings_resolve_paths(a, tree, arena_dup(a, dir), e);
+    return settings_resolve_paths(a, tree, shape, arena_dup(a, dir), e);
 }

@@ -10,6 +10,8 @@
  * the same things in the same words (docs/task.md). Shorthands are widened first: `prompt: "text"`,
  * `workspace: dir`, `sandbox: off`, `output: dir`, `secrets: [NAME]`.
  *
+ * settings_table.h has one row for each key; most fields here are filled from it.
+ *
  * Relative paths are relative to the file that says them, and to the current directory when they
  * come from the command line; the fields here are absolute. Nothing here touches the output
  * directory.
@@ -22,6 +24,11 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "config/layers.h"
+#include "sandbox/policy.h"
+#include "workspace/workspace.h"
+
+/* Name of the lowest layer: defaults that are recorded in task.json. */
+#define SETTINGS_DEFAULT_LAYER "default"
 
 enum tristate { TRI_UNSET, TRI_FALSE, TRI_TRUE };
 
@@ -52,42 +59,22 @@ struct sampling {
     const char *effort; /* "none", "minimal" … "max"; NULL: not given */
 };
 
-enum workspace_mode {
-    WORKSPACE_MODE_UNSET,
-    WORKSPACE_MODE_OVERLAY,
-    WORKSPACE_MODE_COPY,
-    WORKSPACE_MODE_CLONE,
-    WORKSPACE_MODE_IN_PLACE,
-    WORKSPACE_MODE_SNAPSHOT,
-};
-
 struct workspace_settings {
-    enum workspace_mode mode;
+    enum workspace_kind mode;
     const char *ref;            /* of git; NULL: the tree as it is */
     const struct json *context; /* list of absolute paths; NULL: none */
     const struct json *mounts;  /* list of {source (absolute), target, write}; NULL: none */
-    bool savepoints;            /* a turn that fails is taken back */
-};
-
-enum settings_sandbox_mode {
-    SANDBOX_MODE_UNSET,
-    SANDBOX_MODE_READ_ONLY,
-    SANDBOX_MODE_WORKSPACE_WRITE,
-    SANDBOX_MODE_OFF,
-};
-
-enum settings_net {
-    NET_UNSET,
-    NET_NONE,  /* the gateway only */
-    NET_OPEN,  /* whatever the host reaches */
-    NET_HOSTS, /* the gateway, and through it the listed hosts */
+    const struct json *roots;   /* list of directories that mounts must be below; NULL: any */
+    const char *keep;           /* "keep", "keep-on-failure" or "remove" */
+    int64_t max_file;           /* bytes; 0: the default of workspace/diff.h */
+    bool savepoints;            /* a turn that fails is rolled back */
 };
 
 struct sandbox_settings {
-    enum settings_sandbox_mode mode;
+    enum sandbox_mode mode;
     const struct json *read, *write, *deny; /* lists of absolute paths; NULL: none */
-    enum settings_net net;
-    const struct json *hosts; /* list of strings, with NET_HOSTS; else NULL */
+    enum sandbox_net net;
+    const struct json *hosts; /* list of strings, with SANDBOX_NET_HOSTS; else NULL */
     int64_t memory;           /* bytes; 0: no limit */
     int64_t disk;             /* bytes; 0: the default of disk.h */
     int64_t pids;             /* 0: no limit */
@@ -211,9 +198,9 @@ struct settings_origin settings_origin(const struct settings *s, struct arena *a
                                        const char *section, const char *key);
 
 /* One more layer, found out later (by a skill): below the request and what is enforced. The merged
- * tree and all fields are made anew; the tree must have the shape of a task. */
-void settings_add_layer(struct arena *a, struct settings *s, const char *name, const char *source,
-                        const struct json *tree);
+ * tree and all fields are made anew. ERR_CONFIG if the layer sets what a skill may not set. */
+int settings_add_layer(struct arena *a, struct settings *s, const char *name, const char *source,
+                       const struct json *tree, struct err *e) MUST_USE;
 
 /* The normalised task for task.json: the merged tree without secrets. */
 struct json *settings_task(struct arena *a, const struct settings *s);

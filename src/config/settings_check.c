@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the kinds of keys cannot say: ranges, names that must be unique, members that belong
+ * What the table of settings cannot say: names that must be unique, members that belong
  * together. Each layer is checked by itself, so that a message can name its file and line. Lists
  * are not merged between layers, which is why their items can be held to be complete.
  */
-#include <math.h>
-#include <stdio.h>
-
 #include "config/settings_priv.h"
 #include "data/schema.h"
 #include "skill/skill_card.h"
@@ -25,66 +22,7 @@ static int wrong(const struct checking *c, const struct json *at, const char *wh
     return ERR(c->e, ERR_CONFIG, "%s: %s %s", json_at(c->file, at, place), what, must);
 }
 
-/* --- numbers --- */
-
-static int check_range(const struct checking *c, const struct json *tree, const char *section,
-                       const char *key, double low, double high)
-{
-    const struct json *v = json_get(json_get(tree, section), key);
-    char place[JSON_AT_LEN];
-    if (v == NULL || json_is(v, JSON_NULL)) {
-        return 0;
-    }
-    double n = json_real(v, NAN);
-    if (n >= low && n <= high) {
-        return 0;
-    }
-    return ERR(c->e, ERR_CONFIG, "%s: '%s.%s' must be between %g and %g",
-               json_at(c->file, v, place), section, key, low, high);
-}
-
-static int check_numbers(const struct checking *c, const struct json *tree)
-{
-    static const struct {
-        const char *section, *key;
-        double low, high;
-    } ranges[] = {
-        { "sampling", "temperature", 0, 2 },       { "sampling", "top_p", 0, 1 },
-        { "sampling", "presence_penalty", -2, 2 }, { "sampling", "frequency_penalty", -2, 2 },
-        { "sampling", "max_tokens", 1, 1e9 },      { "limits", "usd", 0, 1e9 },
-        { "throttle", "max_attempts", 1, 100 },    { "sandbox", "cpus", 0.01, 4096 },
-        { "sandbox", "pids", 1, 4194304 },         { "gateway", "replay_speed", 0, 1e6 },
-        { "completion", "max_rounds", 0, 1000 },
-    };
-    const struct json *agent = json_get(tree, "agent");
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < ARRAY_LEN(ranges); i++) {
-        bool inner = strcmp(ranges[i].section, "sampling") == 0;
-        r = check_range(c, inner ? agent : tree, ranges[i].section, ranges[i].key, ranges[i].low,
-                        ranges[i].high);
-    }
-    return r;
-}
-
 /* --- lists --- */
-
-/* The member that each item must have; 0 also for a list that is not there. */
-static int check_members(const struct checking *c, const struct json *list, const char *what,
-                         const char *const *keys)
-{
-    for (size_t i = 0; i < json_len(list); i++) {
-        const struct json *item = json_item(list, i);
-        for (const char *const *key = keys; *key != NULL; key++) {
-            const struct json *v = json_get(item, *key);
-            char place[JSON_AT_LEN];
-            if (v == NULL || (json_is(v, JSON_STRING) && v->string.len == 0)) {
-                return ERR(c->e, ERR_CONFIG, "%s: %s[%zu] needs a '%s'",
-                           json_at(c->file, item, place), what, i, *key);
-            }
-        }
-    }
-    return 0;
-}
 
 /* No two items with the same value of `key`, where they have one. */
 static int check_unique(const struct checking *c, const struct json *list, const char *what,
@@ -192,8 +130,7 @@ static int check_tool(const struct checking *c, const struct json *tool)
 
 static int check_tools(const struct checking *c, const struct json *tools)
 {
-    static const char *const needed[] = { "name", NULL };
-    int r = check_members(c, tools, "tools", needed);
+    int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(tools); i++) {
         r = check_tool(c, json_item(tools, i));
     }
@@ -222,8 +159,7 @@ static const char *policy_member(const char *type)
 
 static int check_policies(const struct checking *c, const struct json *list)
 {
-    static const char *const needed[] = { "type", NULL };
-    int r = check_members(c, list, "policies", needed);
+    int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(list); i++) {
         const struct json *item = json_item(list, i);
         const char *type = json_cstring(json_get(item, "type"), "");
@@ -239,8 +175,7 @@ static int check_policies(const struct checking *c, const struct json *list)
 
 static int check_feedback(const struct checking *c, const struct json *list)
 {
-    static const char *const needed[] = { "type", NULL };
-    int r = check_members(c, list, "feedback", needed);
+    int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(list); i++) {
         const struct json *item = json_item(list, i);
         const char *type = json_cstring(json_get(item, "type"), "");
@@ -289,13 +224,9 @@ static int check_slices(const struct checking *c, const struct json *list, const
 
 static int check_session(const struct checking *c, const struct json *session)
 {
-    static const char *const slice[] = { "name", NULL };
-    static const char *const rule[] = { "event", "slice", "reducer", NULL };
     const struct json *slices = json_get(session, "slices");
     const struct json *rules = json_get(session, "reducers");
-    int r = check_members(c, slices, "session.slices", slice);
-    r = r < 0 ? r : check_members(c, rules, "session.reducers", rule);
-    r = r < 0 ? r : check_unique(c, slices, "slice", "name");
+    int r = check_unique(c, slices, "slice", "name");
     r = r < 0 ? r : check_slices(c, slices, "name");
     r = r < 0 ? r : check_slices(c, rules, "slice");
     for (size_t i = 0; r == 0 && i < json_len(rules); i++) {
@@ -341,9 +272,8 @@ static bool stays_below(struct str path)
 
 static int check_output(const struct checking *c, const struct json *output)
 {
-    static const char *const needed[] = { "path", NULL };
     const struct json *artifacts = json_get(output, "artifacts");
-    int r = check_members(c, artifacts, "output.artifacts", needed);
+    int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(artifacts); i++) {
         const struct json *path = json_get(json_item(artifacts, i), "path");
         if (!stays_below(json_str(path, STR_EMPTY))) {
@@ -356,8 +286,7 @@ static int check_output(const struct checking *c, const struct json *output)
 
 static int check_skills(const struct checking *c, const struct json *list)
 {
-    static const char *const needed[] = { "path", NULL };
-    int r = check_members(c, list, "skills", needed);
+    int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(list); i++) {
         const struct json *name = json_get(json_item(list, i), "name");
         if (name != NULL && !skill_name_ok(json_str(name, STR_EMPTY))) {
@@ -384,12 +313,9 @@ static int check_version(const struct json *tree, const char *file, struct err *
 /* The shape has been checked. */
 static int check_content(const struct json *tree, const char *file, struct err *e)
 {
-    static const char *const route[] = { "model", "upstream", NULL };
-    static const char *const mount[] = { "source", "target", NULL };
     struct err local;
     struct checking c = { file, e == NULL ? &local : e };
-    int r = check_numbers(&c, tree);
-    r = r < 0 ? r : check_tools(&c, json_get(tree, "tools"));
+    int r = check_tools(&c, json_get(tree, "tools"));
     r = r < 0 ? r : check_policies(&c, json_get(tree, "policies"));
     r = r < 0 ? r : check_feedback(&c, json_get(tree, "feedback"));
     r = r < 0 ? r
@@ -398,13 +324,7 @@ static int check_content(const struct json *tree, const char *file, struct err *
     r = r < 0 ? r : check_session(&c, json_get(tree, "session"));
     r = r < 0 ? r : check_names(&c, tree);
     r = r < 0 ? r : check_output(&c, json_get(tree, "output"));
-    r = r < 0 ? r : check_skills(&c, json_get(tree, "skills"));
-    r = r < 0 ? r
-              : check_members(&c, json_get(json_get(tree, "gateway"), "routes"), "gateway.routes",
-                              route);
-    return r < 0 ? r
-                 : check_members(&c, json_get(json_get(tree, "workspace"), "mounts"),
-                                 "workspace.mounts", mount);
+    return r < 0 ? r : check_skills(&c, json_get(tree, "skills"));
 }
 
 int settings_check_layer(struct arena *a, struct json *tree, const struct shape *shape,
@@ -418,5 +338,6 @@ int settings_check_layer(struct arena *a, struct json *tree, const struct shape 
 
 int settings_check_task(struct arena *a, const struct json *task, const char *file, struct err *e)
 {
-    return settings_check_layer(a, json_copy(a, task), settings_task_shape, file, e);
+    const struct shape *shape = settings_shape(a, settings_table, 0);
+    return settings_check_layer(a, json_copy(a, task), shape, file, e);
 }

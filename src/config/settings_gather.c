@@ -19,13 +19,6 @@ static const struct json_limits limits = { .max_bytes = 8 << 20,
                                            .max_depth = 64,
                                            .max_values = 200000 };
 
-/* The lowest layer. What is not here has no value unless somebody gives one. */
-static const char base_text[] =
-    "limits: {timeout: 3600, first_output: 0, idle: 0, grace: 5, drain: 5}\n"
-    "workspace: {path: .}\n"
-    "throttle: {max_attempts: 5, base_ms: 500, cap_ms: 8000, total_ms: 30000}\n"
-    "exit_profile: native\n";
-
 static const char *dir_of(struct arena *a, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -52,6 +45,7 @@ struct gathering {
     const struct settings_input *in;
     struct settings *s;
     struct layers groups[GROUP_MAX];
+    const struct shape *task_shape, *project_shape;
     struct err *e;
 };
 
@@ -64,11 +58,11 @@ static int prepare(struct gathering *g, struct json *tree, const char *file, con
         tree->object.members = NULL;
     }
     int r = 0;
-    if (shape == settings_project_shape) {
-        r = settings_check_project(tree, &g->s->profiles, file, g->e);
+    if (shape == g->project_shape) {
+        r = settings_check_project(g->a, tree, &g->s->profiles, file, g->e);
     }
     r = r < 0 ? r : settings_check_layer(g->a, tree, shape, file, g->e);
-    return r < 0 ? r : settings_resolve_paths(g->a, tree, dir, g->e);
+    return r < 0 ? r : settings_resolve_paths(g->a, tree, shape, dir, g->e);
 }
 
 /* A file that is too large is wrong as a file, not a failure of cinch. */
@@ -108,19 +102,14 @@ static int add_if_there(struct gathering *g, enum group group, const char *layer
     if (r < 0 || !file_exists(AT_FDCWD, path)) {
         return r;
     }
-    return add_file(g, group, layer, path, settings_task_shape);
+    return add_file(g, group, layer, path, g->task_shape);
 }
 
-static int add_base(struct gathering *g)
+static int add_defaults(struct gathering *g)
 {
-    struct json *tree;
-    int r = yaml_parse(g->a, str_of(base_text), "built in", &limits, &tree, g->e);
-    if (r == 0) {
-        r = prepare(g, tree, "built in", ".", settings_task_shape);
-    }
-    if (r == 0) {
-        layers_add(&g->groups[GROUP_BASE], "base", "built in", tree);
-    }
+    struct json *tree = settings_defaults(g->a, settings_table);
+    int r = prepare(g, tree, "built in", ".", g->task_shape);
+    layers_add(&g->groups[GROUP_BASE], SETTINGS_DEFAULT_LAYER, "built in", tree);
     return r;
 }
 
@@ -134,7 +123,7 @@ static int add_profile_part(struct gathering *g, enum group group, const char *l
     const struct profile *p = g->s->profile;
     const char *source = arena_printf(g->a, "profile %s (%s)", p->name, p->source);
     struct json *tree = json_copy(g->a, part);
-    int r = prepare(g, tree, source, ".", settings_task_shape);
+    int r = prepare(g, tree, source, ".", g->task_shape);
     if (r == 0) {
         layers_add(&g->groups[group], layer, source, tree);
     }
@@ -178,9 +167,8 @@ static int add_project(struct gathering *g, const char *workspace)
                        strcmp(dir, "/") == 0 ? "" : dir);
         if (file_exists(AT_FDCWD, path)) {
             if (is_obeyed(dir, path)) {
-                return is_link(path)
-                           ? refuse_link(path, g->e)
-                           : add_file(g, GROUP_PLACES, "project", path, settings_project_shape);
+                return is_link(path) ? refuse_link(path, g->e)
+                                     : add_file(g, GROUP_PLACES, "project", path, g->project_shape);
             }
             g->s->foreign_project = arena_dup(g->a, str_of(path));
         }
@@ -250,7 +238,7 @@ static int add_dictionary(struct gathering *g)
     (void)json_remove(rest, STR("api_keys"));
     json_setc(g->a, tree, "eval", eval);
     json_setc(g->a, tree, "config", rest);
-    r = prepare(g, tree, path, dir_of(g->a, path), settings_task_shape);
+    r = prepare(g, tree, path, dir_of(g->a, path), g->task_shape);
     layers_add(&g->groups[GROUP_REQUEST], "task", path, tree);
     return r;
 }
@@ -281,7 +269,7 @@ static void imply_adapter(struct gathering *g)
         struct json *agent = json_object(g->a);
         json_setc(g->a, agent, "adapter", json_cstr(g->a, "command"));
         json_setc(g->a, tree, "agent", agent);
-        layers_add(&g->groups[GROUP_REQUEST], "base", "built in", tree);
+        layers_add(&g->groups[GROUP_REQUEST], SETTINGS_DEFAULT_LAYER, "built in", tree);
     }
 }
 
@@ -321,7 +309,7 @@ static int add_request(struct gathering *g)
     r = add_project(g, json_cstring(peek(g, "workspace", "path"), "."));
     place_rest(g);
     if (r == 0 && request != NULL) {
-        r = prepare(g, request, "command line", ".", settings_task_shape);
+        r = prepare(g, request, "command line", ".", g->task_shape);
     }
     return r;
 }
@@ -354,13 +342,20 @@ static int add_dependent(struct gathering *g)
 int settings_gather(struct arena *a, const struct settings_input *in, struct settings *s,
                     struct err *e)
 {
-    struct gathering g = { .a = a, .in = in, .s = s, .e = e };
-    int r = add_base(&g);
+    struct gathering g = {
+        .a = a,
+        .in = in,
+        .s = s,
+        .task_shape = settings_shape(a, settings_table, 0),
+        .project_shape = settings_shape(a, settings_table, SETTING_BY_PROJECT),
+        .e = e,
+    };
+    int r = add_defaults(&g);
     if (r == 0) {
         r = add_places(&g);
     }
     if (r == 0 && in->task_file != NULL) {
-        r = add_file(&g, GROUP_REQUEST, "task", in->task_file, settings_task_shape);
+        r = add_file(&g, GROUP_REQUEST, "task", in->task_file, g.task_shape);
     }
     if (r == 0 && in->config_file != NULL) {
         r = add_dictionary(&g);

@@ -20,34 +20,46 @@ static struct json *wrapped(struct arena *a, const char *key, struct json *v)
 }
 
 /* [a, {path: b}] becomes [{path: a}, {path: b}]. */
-static void widen_items(struct arena *a, struct json *list)
+static void widen_items(struct arena *a, struct json *list, const char *member)
 {
     for (size_t i = 0; json_is(list, JSON_ARRAY) && i < list->array.len; i++) {
         if (json_is(list->array.items[i], JSON_STRING)) {
-            list->array.items[i] = wrapped(a, "path", list->array.items[i]);
+            list->array.items[i] = wrapped(a, member, list->array.items[i]);
+        }
+    }
+}
+
+/* How a plain value for this key is written: as text, or as a list. */
+static enum json_type plain_type(const struct setting *s)
+{
+    return s->kind == SHAPE_LIST || s->kind == SHAPE_STRINGS ? JSON_ARRAY : JSON_STRING;
+}
+
+/* `prompt: text` becomes `prompt: {text: text}`. */
+static void widen_section(struct arena *a, struct json *tree, const struct setting *section)
+{
+    struct json *v = setting_value(tree, section->key);
+    struct str rest = str_of(section->shorthand);
+    while (v != NULL && rest.ptr != NULL) {
+        const char *member = arena_dup(a, str_split(&rest, '|'));
+        const char *key = arena_printf(a, "%s.%s", section->key, member);
+        const struct setting *s = setting_find(settings_table, str_of(key));
+        if (s != NULL && json_is(v, plain_type(s))) {
+            setting_put(a, tree, section->key, wrapped(a, member, v));
+            return;
         }
     }
 }
 
 void settings_widen(struct arena *a, struct json *tree)
 {
-    static const struct {
-        const char *key, *inner;
-        enum json_type type;
-    } shorthands[] = {
-        { "prompt", "text", JSON_STRING },      { "prompt", "sections", JSON_ARRAY },
-        { "workspace", "path", JSON_STRING },   { "sandbox", "mode", JSON_STRING },
-        { "output", "dir", JSON_STRING },       { "secrets", "names", JSON_ARRAY },
-        { "gateway", "upstream", JSON_STRING },
-    };
-    for (size_t i = 0; i < ARRAY_LEN(shorthands); i++) {
-        struct json *v = json_get(tree, shorthands[i].key);
-        if (json_is(v, shorthands[i].type)) {
-            json_setc(a, tree, shorthands[i].key, wrapped(a, shorthands[i].inner, v));
+    for (const struct setting *s = settings_table; s->key != NULL; s++) {
+        if (s->shorthand != NULL && s->kind == SHAPE_LIST) {
+            widen_items(a, setting_value(tree, s->key), s->shorthand);
+        } else if (s->shorthand != NULL) {
+            widen_section(a, tree, s);
         }
     }
-    widen_items(a, json_get(tree, "skills"));
-    widen_items(a, json_get(json_get(tree, "output"), "artifacts"));
 }
 
 /* --- paths --- */
@@ -85,16 +97,6 @@ static int resolve_list(const struct resolving *w, const struct json *list)
     return r;
 }
 
-/* The member `key` of each object in the list. */
-static int resolve_members(const struct resolving *w, const struct json *list, const char *key)
-{
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < json_len(list); i++) {
-        r = resolve_one(w, json_get(json_item(list, i), key));
-    }
-    return r;
-}
-
 /* A command with a slash is a file beside the task; one without is looked for in PATH. */
 static int resolve_program(const struct resolving *w, const struct json *command)
 {
@@ -104,57 +106,49 @@ static int resolve_program(const struct resolving *w, const struct json *command
     return path ? resolve_one(w, program) : 0;
 }
 
-/* Programs and schemas of checks, at any depth that the shape allows. */
-static int resolve_checks(const struct resolving *w, const struct json *rules)
+static int resolve_object(const struct resolving *w, const struct json *v,
+                          const struct shape *table);
+
+static int resolve_items(const struct resolving *w, const struct json *list,
+                         const struct shape *table)
 {
-    static const char *const groups[] = { "all", "any" };
-    int r = resolve_program(w, json_get(rules, "command"));
-    r = r < 0 ? r : resolve_one(w, json_get(rules, "schema"));
-    for (size_t i = 0; r == 0 && i < ARRAY_LEN(groups); i++) {
-        const struct json *list = json_get(rules, groups[i]);
-        for (size_t j = 0; r == 0 && j < json_len(list); j++) {
-            r = resolve_checks(w, json_item(list, j));
-        }
+    int r = 0;
+    for (size_t i = 0; r == 0 && table != NULL && i < json_len(list); i++) {
+        r = resolve_object(w, json_item(list, i), table);
     }
     return r;
 }
 
-static int resolve_programs(const struct resolving *w, const struct json *tree)
+static int resolve_value(const struct resolving *w, struct json *v, const struct shape *s)
 {
-    static const char *const lists[] = { "tools", "policies", "feedback" };
-    int r = resolve_program(w, json_get(json_get(tree, "agent"), "command"));
-    for (size_t i = 0; r == 0 && i < ARRAY_LEN(lists); i++) {
-        const struct json *list = json_get(tree, lists[i]);
-        for (size_t j = 0; r == 0 && j < json_len(list); j++) {
-            const struct json *item = json_item(list, j);
-            r = resolve_program(w, json_get(item, "command"));
-            r = r < 0 ? r : resolve_program(w, json_get(json_get(item, "mcp"), "command"));
-        }
+    if (s->kind == SHAPE_PATH || s->kind == SHAPE_SOURCE) {
+        return resolve_one(w, v);
+    }
+    if (s->kind == SHAPE_PATHS) {
+        return resolve_list(w, v);
+    }
+    if (s->kind == SHAPE_COMMAND) {
+        return resolve_program(w, v);
+    }
+    if (s->kind == SHAPE_LIST) {
+        return resolve_items(w, v, s->inner);
+    }
+    return s->kind == SHAPE_OBJECT ? resolve_object(w, v, s->inner) : 0;
+}
+
+static int resolve_object(const struct resolving *w, const struct json *v,
+                          const struct shape *table)
+{
+    int r = 0;
+    for (const struct shape *s = table; r == 0 && s->kind != SHAPE_END; s++) {
+        struct json *member = json_get(v, s->key);
+        r = member == NULL ? 0 : resolve_value(w, member, s);
     }
     return r;
 }
 
-int settings_resolve_paths(struct arena *a, struct json *tree, const char *dir, struct err *e)
+int settings_resolve_paths(struct arena *a, struct json *tree, const struct shape *shape,
+                           const char *dir, struct err *e)
 {
-    static const char *const single[][2] = {
-        { "prompt", "file" },    { "workspace", "path" },  { "output", "dir" },
-        { "output", "schema" },  { "gateway", "script" },  { "gateway", "cassette" },
-        { "gateway", "prices" }, { "session", "restore" }, { "session", "resume" },
-    };
-    static const char *const lists[][2] = {
-        { "secrets", "files" }, { "sandbox", "read" },      { "sandbox", "write" },
-        { "sandbox", "deny" },  { "workspace", "context" },
-    };
-    struct resolving w = { a, dir, e };
-    int r = resolve_one(&w, json_get(json_get(json_get(tree, "prompt"), "overrides"), "dir"));
-    for (size_t i = 0; r == 0 && i < ARRAY_LEN(single); i++) {
-        r = resolve_one(&w, json_get(json_get(tree, single[i][0]), single[i][1]));
-    }
-    for (size_t i = 0; r == 0 && i < ARRAY_LEN(lists); i++) {
-        r = resolve_list(&w, json_get(json_get(tree, lists[i][0]), lists[i][1]));
-    }
-    r = r < 0 ? r : resolve_members(&w, json_get(json_get(tree, "workspace"), "mounts"), "source");
-    r = r < 0 ? r : resolve_members(&w, json_get(tree, "skills"), "path");
-    r = r < 0 ? r : resolve_checks(&w, json_get(tree, "completion"));
-    return r < 0 ? r : resolve_programs(&w, tree);
+    return resolve_object(&(struct resolving) { a, dir, e }, tree, shape);
 }

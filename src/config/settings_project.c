@@ -8,16 +8,6 @@
 
 #include "config/settings_priv.h"
 
-static const struct shape *find_key(const struct shape *table, struct str key)
-{
-    for (; table != NULL && table->kind != SHAPE_END; table++) {
-        if (str_eqc(key, table->key)) {
-            return table;
-        }
-    }
-    return NULL;
-}
-
 static int refuse_key(const struct json_member *m, const char *section, const char *file,
                       struct err *e)
 {
@@ -49,8 +39,8 @@ static int check_keys(const struct json *v, const char *section, const struct sh
     int r = 0;
     for (size_t i = 0; r == 0 && json_is(v, JSON_OBJECT) && i < v->object.len; i++) {
         const struct json_member *m = &v->object.members[i];
-        const struct shape *mine = find_key(allowed, m->key);
-        const struct shape *full = find_key(known, m->key);
+        const struct shape *mine = shape_find(allowed, m->key);
+        const struct shape *full = shape_find(known, m->key);
         if (mine == NULL && full != NULL) {
             return refuse_key(m, section, file, e);
         }
@@ -93,11 +83,13 @@ static int check_model(const struct json *model, const char *file, struct err *e
                json_at(file, model, at), STR_ARG(str_slice(model->string, 0, 80)));
 }
 
-int settings_check_project(const struct json *tree, const struct profile_list *profiles,
-                           const char *file, struct err *e)
+int settings_check_project(struct arena *a, const struct json *tree,
+                           const struct profile_list *profiles, const char *file, struct err *e)
 {
+    const struct shape *allowed = settings_shape(a, settings_table, SETTING_BY_PROJECT);
+    const struct shape *known = settings_shape(a, settings_table, 0);
     const struct json *agent = json_get(tree, "agent");
-    int r = check_keys(tree, "", settings_project_shape, settings_task_shape, file, e);
+    int r = check_keys(tree, "", allowed, known, file, e);
     r = r < 0 ? r : check_adapter(json_get(agent, "adapter"), profiles, file, e);
     return r < 0 ? r : check_model(json_get(agent, "model"), file, e);
 }

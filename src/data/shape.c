@@ -4,6 +4,7 @@
  */
 #include "data/shape.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* Deep enough for every format of ours; a table cannot be recursive. */
@@ -127,6 +128,7 @@ static bool fits(const struct json *v, const struct shape *s)
 {
     switch (s->kind) {
     case SHAPE_STRING:
+    case SHAPE_PATH:
         return is_string(v) && !str_has_nul(v->string);
     case SHAPE_WORD:
         return is_word(v, s->words);
@@ -137,6 +139,8 @@ static bool fits(const struct json *v, const struct shape *s)
     case SHAPE_DURATION:
         return is_duration(v);
     case SHAPE_STRINGS:
+    case SHAPE_PATHS:
+    case SHAPE_COMMAND:
         return is_strings(v);
     case SHAPE_NUMBER:
         return json_is(v, JSON_INT) || json_is(v, JSON_REAL);
@@ -157,6 +161,7 @@ static bool fits(const struct json *v, const struct shape *s)
         return json_is(v, JSON_ARRAY);
     case SHAPE_ANY:
     case SHAPE_END:
+    case SHAPE_KIND_MAX:
         break;
     }
     return true;
@@ -166,6 +171,7 @@ static const char *wanted(enum shape_kind kind)
 {
     switch (kind) {
     case SHAPE_STRING:
+    case SHAPE_PATH:
         return "a string";
     case SHAPE_BOOL:
         return "true or false";
@@ -178,6 +184,8 @@ static const char *wanted(enum shape_kind kind)
     case SHAPE_SIZE:
         return "a size such as 1048576, 512M or 2G";
     case SHAPE_STRINGS:
+    case SHAPE_PATHS:
+    case SHAPE_COMMAND:
         return "a list of strings";
     case SHAPE_TEXTS:
         return "a string or a list of strings";
@@ -194,9 +202,16 @@ static const char *wanted(enum shape_kind kind)
     case SHAPE_CHOICE:
     case SHAPE_ANY:
     case SHAPE_END:
+    case SHAPE_KIND_MAX:
         break;
     }
     return "something else";
+}
+
+static bool is_list_of_strings(enum shape_kind kind)
+{
+    return kind == SHAPE_STRINGS || kind == SHAPE_TEXTS || kind == SHAPE_PATHS ||
+           kind == SHAPE_COMMAND;
 }
 
 static int misfit(struct walk *w, const struct json *v, const struct shape *s)
@@ -216,7 +231,7 @@ static int misfit(struct walk *w, const struct json *v, const struct shape *s)
     }
     for (size_t i = 0; json_is(v, JSON_ARRAY) && i < v->array.len; i++) {
         const struct json *item = v->array.items[i];
-        if ((s->kind == SHAPE_STRINGS || s->kind == SHAPE_TEXTS) && !is_string(item)) {
+        if (is_list_of_strings(s->kind) && !is_string(item)) {
             return ERR(w->e, ERR_CONFIG,
                        "%s: '%s' must be %s, but item %zu is %s; put it in quotes",
                        json_at(w->file, item, at), w->path, wanted(s->kind), i + 1,
@@ -270,11 +285,30 @@ static int check_list(struct walk *w, const struct json *v, const struct shape *
     for (size_t i = 0; r == 0 && i < v->array.len; i++) {
         const struct json *item = v->array.items[i];
         (void)snprintf(w->path + len, sizeof w->path - len, "[%zu]", i);
-        r = json_is(item, JSON_OBJECT) ? check_object(w, item, s->inner)
-                                       : misfit(w, item, &(struct shape) { "", SHAPE_OBJECT });
+        if (!json_is(item, JSON_OBJECT)) {
+            r = misfit(w, item, &(struct shape) { "", SHAPE_OBJECT });
+        } else if (s->inner != NULL) {
+            r = check_object(w, item, s->inner);
+        }
         w->path[len] = '\0';
     }
     return r;
+}
+
+bool shape_bounded(const struct shape *s)
+{
+    return s->min != 0 || s->max != 0;
+}
+
+static int check_bounds(struct walk *w, const struct json *v, const struct shape *s)
+{
+    double n = json_real(v, NAN);
+    if (!shape_bounded(s) || (n >= s->min && n <= s->max)) {
+        return 0;
+    }
+    char at[JSON_AT_LEN];
+    return ERR(w->e, ERR_CONFIG, "%s: '%s' must be between %.10g and %.10g",
+               json_at(w->file, v, at), w->path, s->min, s->max);
 }
 
 static int check_value(struct walk *w, const struct json *v, const struct shape *s)
@@ -288,12 +322,12 @@ static int check_value(struct walk *w, const struct json *v, const struct shape 
     if (s->kind == SHAPE_OBJECT) {
         return check_object(w, v, s->inner);
     }
-    return s->kind == SHAPE_LIST ? check_list(w, v, s) : 0;
+    return s->kind == SHAPE_LIST ? check_list(w, v, s) : check_bounds(w, v, s);
 }
 
-static const struct shape *find(const struct shape *table, struct str key)
+const struct shape *shape_find(const struct shape *table, struct str key)
 {
-    for (const struct shape *s = table; s->kind != SHAPE_END; s++) {
+    for (const struct shape *s = table; s != NULL && s->kind != SHAPE_END; s++) {
         if (str_eqc(key, s->key)) {
             return s;
         }
@@ -301,12 +335,27 @@ static const struct shape *find(const struct shape *table, struct str key)
     return NULL;
 }
 
+static int check_required(struct walk *w, const struct json *v, const struct shape *table)
+{
+    for (const struct shape *s = table; s->kind != SHAPE_END; s++) {
+        const struct json *m = s->required ? json_get(v, s->key) : NULL;
+        bool missing =
+            m == NULL || json_is(m, JSON_NULL) || (json_is(m, JSON_STRING) && m->string.len == 0);
+        if (s->required && missing) {
+            char at[JSON_AT_LEN];
+            return ERR(w->e, ERR_CONFIG, "%s: %s needs a '%s'", json_at(w->file, v, at), w->path,
+                       s->key);
+        }
+    }
+    return 0;
+}
+
 static int check_object(struct walk *w, const struct json *v, const struct shape *table)
 {
     size_t len = strlen(w->path);
     for (size_t i = 0; i < v->object.len; i++) {
         const struct json_member *m = &v->object.members[i];
-        const struct shape *s = find(table, m->key);
+        const struct shape *s = shape_find(table, m->key);
         if (s == NULL) {
             return unknown_key(w, m, table);
         }
@@ -317,7 +366,7 @@ static int check_object(struct walk *w, const struct json *v, const struct shape
             return r;
         }
     }
-    return 0;
+    return check_required(w, v, table);
 }
 
 int shape_check(const struct json *v, const struct shape *table, const char *file, struct err *e)

@@ -119,7 +119,7 @@ static void plan_walk(struct run_disk *d, uint64_t used, uint64_t free_now)
 static bool is_copy(const struct run *run)
 {
     return run->workspace != NULL && workspace_dir(run->workspace) != NULL &&
-           run->settings.view.mode != WORKSPACE_MODE_IN_PLACE;
+           run->settings.view.mode != WORKSPACE_IN_PLACE;
 }
 
 void disk_begin(struct run *run)
@@ -136,7 +136,7 @@ void disk_begin(struct run *run)
         }
         return;
     }
-    if (wanted > 0 && run->settings.view.mode == WORKSPACE_MODE_IN_PLACE) {
+    if (wanted > 0 && run->settings.view.mode == WORKSPACE_IN_PLACE) {
         run_warn(run,
                  "sandbox.disk does not limit what the agent writes to the workspace, which it "
                  "changes in place");
@@ -219,7 +219,7 @@ void disk_look(struct run *run)
 static bool workspace_is_full(const struct run *run)
 {
     struct statvfs fs;
-    return run->settings.view.mode == WORKSPACE_MODE_IN_PLACE && run->settings.workspace != NULL &&
+    return run->settings.view.mode == WORKSPACE_IN_PLACE && run->settings.workspace != NULL &&
            statvfs(run->settings.workspace, &fs) == 0 && fs.f_blocks > 0 &&
            (uint64_t)fs.f_bavail * fs.f_frsize < FULL_BELOW;
 }

@@ -104,7 +104,7 @@ static void protect_git(struct run *run, struct mounts *m, bool write)
 static struct mounts mounts_of(struct run *run)
 {
     const struct sandbox_policy *p = &run->confine.policy;
-    bool write = run->settings.sandbox.mode != SANDBOX_MODE_READ_ONLY;
+    bool write = run->settings.sandbox.mode != SANDBOX_READ_ONLY;
     struct mounts m = { .list = arena_array(run->arena, MOUNTS_MAX, sizeof *m.list) };
     add(&m, workspace_dir(run->workspace), IMAGE_WORKSPACE, write);
     protect_git(run, &m, write);

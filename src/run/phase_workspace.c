@@ -24,30 +24,7 @@
 
 #define PRIVATE_NAME "work"
 
-static const struct json *setting(const struct run *run, const char *key)
-{
-    return json_get(json_get(run->settings.tree, "workspace"), key);
-}
-
 /* --- prepare --- */
-
-static enum workspace_kind kind_of(enum workspace_mode m)
-{
-    switch (m) {
-    case WORKSPACE_MODE_OVERLAY:
-        return WORKSPACE_OVERLAY;
-    case WORKSPACE_MODE_COPY:
-        return WORKSPACE_COPY;
-    case WORKSPACE_MODE_CLONE:
-        return WORKSPACE_CLONE;
-    case WORKSPACE_MODE_IN_PLACE:
-        return WORKSPACE_IN_PLACE;
-    case WORKSPACE_MODE_SNAPSHOT:
-    case WORKSPACE_MODE_UNSET:
-        break;
-    }
-    return WORKSPACE_SNAPSHOT;
-}
 
 static bool kernel_has_overlay(void)
 {
@@ -89,7 +66,7 @@ static const char *const *strings_of(struct run *run, const struct json *list)
 static int copy_mounts(struct run *run, struct err *e)
 {
     const struct json *mounts = run->settings.view.mounts;
-    const char *const *roots = strings_of(run, setting(run, "roots"));
+    const char *const *roots = strings_of(run, run->settings.view.roots);
     for (size_t i = 0; i < json_len(mounts); i++) {
         const struct json *o = json_item(mounts, i);
         struct mount_report report;
@@ -154,7 +131,7 @@ static int open_workspace(struct run *run, const char *source, bool overlay, con
     const struct settings *s = &run->settings;
     struct workspace_opts o = {
         .source = source,
-        .kind = kind_of(s->view.mode),
+        .kind = s->view.mode,
         .ref = s->view.ref,
         .dir = arena_printf(run->arena, "%s/%s", run->record.dir.path, PRIVATE_NAME),
         .pin = run->confine.policy.mode != SANDBOX_OFF || image_wanted(run),
@@ -214,7 +191,7 @@ static int open_again(struct run *run, const char *why, struct err *e)
 
 int run_workspace_copy(struct run *run, const struct err *why, struct err *e)
 {
-    if (kind_of(run->settings.view.mode) == WORKSPACE_OVERLAY) {
+    if (run->settings.view.mode == WORKSPACE_OVERLAY) {
         return 0;
     }
     run_warn(run, "the workspace is copied, which takes longer: the kernel refuses an overlay (%s)",
@@ -438,7 +415,7 @@ int run_make_patch(struct run *run, const char *name, const char *nested_dir,
     struct workspace_diff_opts o = {
         .patch_fd = fd,
         .nested_dir = raw,
-        .max_file = shape_size(setting(run, "max_file"), 0),
+        .max_file = run->settings.view.max_file,
     };
     int r = workspace_diff(run->workspace, run->arena, &o, ret, e);
     r = r < 0 ? r : copy_patch(run, name, fd, ret, e);
@@ -453,7 +430,7 @@ int run_make_patch(struct run *run, const char *name, const char *nested_dir,
 /* keep | keep-on-failure | remove */
 static bool is_kept(const struct run *run)
 {
-    const char *word = json_cstring(setting(run, "keep"), "keep-on-failure");
+    const char *word = run->settings.view.keep;
     if (strcmp(word, "keep-on-failure") == 0) {
         return run->cause.reason != REASON_NONE;
     }

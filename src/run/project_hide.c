@@ -24,7 +24,7 @@ enum { HIDDEN_MAX = 256 };
 
 static bool is_in_place(const struct run *run)
 {
-    return run->settings.view.mode == WORKSPACE_MODE_IN_PLACE;
+    return run->settings.view.mode == WORKSPACE_IN_PLACE;
 }
 
 static bool has_patterns(const struct run *run)

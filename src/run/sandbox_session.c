@@ -74,25 +74,6 @@ static const char *const *joined(struct run *run, const char *const *a, const ch
     return all;
 }
 
-static enum sandbox_mode mode_of(enum settings_sandbox_mode m)
-{
-    switch (m) {
-    case SANDBOX_MODE_OFF:
-        return SANDBOX_OFF;
-    case SANDBOX_MODE_READ_ONLY:
-        return SANDBOX_READ_ONLY;
-    case SANDBOX_MODE_WORKSPACE_WRITE:
-    case SANDBOX_MODE_UNSET:
-        break;
-    }
-    return SANDBOX_WORKSPACE_WRITE;
-}
-
-static enum sandbox_net net_of(enum settings_net n)
-{
-    return n == NET_OPEN ? SANDBOX_NET_OPEN : n == NET_HOSTS ? SANDBOX_NET_HOSTS : SANDBOX_NET_NONE;
-}
-
 /* Does the task name programs that cinch starts itself? */
 static bool starts_tools(const struct run *run)
 {
@@ -116,11 +97,11 @@ int sandbox_session_admit(struct run *run, struct err *e)
     (void)e;
     sandbox_policy_init(&c->policy);
     c->policy = (struct sandbox_policy) {
-        .mode = is_wanted(run) ? mode_of(s->mode) : SANDBOX_OFF,
+        .mode = is_wanted(run) ? s->mode : SANDBOX_OFF,
         .read = joined(run, paths_of(run, s->read, NULL), existing(run, of->read)),
         .write = joined(run, paths_of(run, s->write, NULL), existing(run, of->write)),
         .deny = paths_of(run, s->deny, NULL),
-        .net = net_of(s->net),
+        .net = s->net,
         .memory = (uint64_t)s->memory,
         .memory_default = s->memory > 0 ? 0 : memory_default(),
         .pids = (uint64_t)s->pids,
@@ -613,7 +594,7 @@ void sandbox_session_report(struct run *run, struct summary *s)
 {
     const struct sandbox_report *r = &run->confine.report;
     size_t n = 0;
-    s->sandbox.requested = sandbox_mode_word(mode_of(run->settings.sandbox.mode));
+    s->sandbox.requested = sandbox_mode_word(run->settings.sandbox.mode);
     const char **held = arena_array(run->arena, SANDBOX_GUARANTEE_MAX + 1, sizeof *held);
     const char **lost = arena_array(run->arena, SANDBOX_GUARANTEE_MAX + 1, sizeof *lost);
     for (int g = 0; g < SANDBOX_GUARANTEE_MAX; g++) {

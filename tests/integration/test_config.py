@@ -39,7 +39,7 @@ class Layers(harness.Case):
         self.assertEqual((found["limits.idle"]["layer"], found["limits.idle"]["source"]), ("task", f"{task}:5:9"))
         self.assertEqual(found["limits.grace"]["layer"], "site")
         self.assertEqual((found["limits.timeout"]["layer"], found["limits.timeout"]["value"]), ("request", 90))
-        self.assertEqual(found["limits.drain"]["layer"], "base")
+        self.assertEqual((found["limits.drain"]["layer"], found["limits.drain"]["value"]), ("default", 5))
         text = self.cinch("config", "--explain", task).stdout.decode()
         self.assertRegex(text, r"limits\.idle +5 +task +.*task\.yaml:5:9")
 

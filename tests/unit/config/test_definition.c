@@ -186,23 +186,34 @@ static void test_description(void **state)
     assert_int_equal(support_check(arena, &settings, &e), -ERR_UNSUPPORTED);
 }
 
+static struct json *tree_of(const char *text)
+{
+    struct json *v;
+    struct err e = { 0 };
+    assert_int_equal(yaml_parse(arena, str_of(text), "t", NULL, &v, &e), 0);
+    return v;
+}
+
+/* A skill's configuration of the harness is above the task and below the command line. */
 static void test_a_layer_found_later(void **state)
 {
     struct err e = { 0 };
-    put("task.yaml", "{name: task, description: task, limits: {idle: 1}}");
-    struct json *request;
-    assert_int_equal(yaml_parse(arena, STR("{name: request}"), "r", NULL, &request, &e), 0);
-    struct settings_input in = { .task_file = "task.yaml", .request = request };
+    put("task.yaml", "{files: {a: task, b: task}, limits: {idle: 1}}");
+    struct settings_input in = { .task_file = "task.yaml",
+                                 .request = tree_of("{files: {a: request}}") };
     assert_int_equal(settings_load(arena, &in, &settings, &e), 0);
-    struct json *more;
-    assert_int_equal(yaml_parse(arena, STR("{name: skill, description: skill, limits: {idle: 2}}"),
-                                "s", NULL, &more, &e),
-                     0);
-    settings_add_layer(arena, &settings, "skill", "s", more);
-    assert_string_equal(settings.name, "request");
-    assert_string_equal(json_cstring(json_get(settings.tree, "description"), ""), "skill");
-    assert_true(settings.idle == 2 * NSEC_PER_SEC);
-    assert_string_equal(settings_origin(&settings, arena, "description", NULL).layer, "skill");
+    struct json *more = tree_of("{files: {a: skill, b: skill, c: skill}}");
+    assert_int_equal(settings_add_layer(arena, &settings, "skill", "s", more, &e), 0);
+    const struct json *files = json_get(settings.tree, "files");
+    assert_string_equal(json_cstring(json_get(files, "a"), ""), "request");
+    assert_string_equal(json_cstring(json_get(files, "b"), ""), "skill");
+    assert_true(settings.idle == NSEC_PER_SEC);
+    assert_string_equal(settings_origin(&settings, arena, "files", "c").layer, "skill");
+    /* It may not set anything else. */
+    more = tree_of("{limits: {idle: 2}}");
+    assert_int_equal(settings_add_layer(arena, &settings, "skill", "s", more, &e), -ERR_CONFIG);
+    assert_string_equal(e.msg, "s:1:2: unknown key 'limits'");
+    assert_true(settings.idle == NSEC_PER_SEC);
 }
 
 int main(void)

@@ -14,11 +14,17 @@
 static const struct shape limits[] = {
     { "timeout", SHAPE_DURATION },
     { "turns", SHAPE_INT },
+    { "heat", SHAPE_NUMBER, .min = -2, .max = 2, .help = "how hot" },
     { 0 },
 };
 static const struct shape tool[] = {
     { "name", SHAPE_STRING },
     { "command", SHAPE_STRINGS },
+    { 0 },
+};
+static const struct shape rule[] = {
+    { "type", SHAPE_STRING, .required = true },
+    { "why", SHAPE_STRING },
     { 0 },
 };
 static const struct shape task[] = {
@@ -29,6 +35,11 @@ static const struct shape task[] = {
     { "fast", SHAPE_BOOL },
     { "env", SHAPE_MAP },
     { "extra", SHAPE_ANY },
+    { "rules", SHAPE_LIST, .inner = rule },
+    { "parts", SHAPE_LIST },
+    { "file", SHAPE_PATH },
+    { "files", SHAPE_PATHS },
+    { "run", SHAPE_COMMAND },
     { "schema", SHAPE_ANY_OBJECT },
     { 0 },
 };
@@ -48,6 +59,8 @@ static void test_what_fits(void **state)
         "name: x\nlimits: {timeout: 90s, turns: 0}\ntools: [{name: a, command: [x, y]}, {}]",
         "limits: {timeout: 600}\nmode: holon\nfast: true\nenv: {A: b, C: 1, D: true}",
         "extra: [1, {a: b}]\nschema: {type: object}",
+        "limits: {heat: -2}\nrules: [{type: a}]\nparts: [{}, {x: 1}]",
+        "file: a\nfiles: [b]\nrun: [c, d]",
         "name:\nlimits:\ntools:\nmode:\n", /* null removes a value of a layer below */
     };
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
@@ -71,6 +84,14 @@ static void test_messages(void **state)
 {
     assert_refused("name: x\nlimts: {}",
                    "t.yaml:2:1: unknown key 'limts' (did you mean 'limits'?)");
+    assert_refused("limits:\n  heat: 2.5", "t.yaml:2:9: 'limits.heat' must be between -2 and 2");
+    assert_refused("rules:\n- why: x", "t.yaml:2:3: rules[0] needs a 'type'");
+    assert_refused("rules: [{type: ''}]", "t.yaml:1:9: rules[0] needs a 'type'");
+    assert_refused("rules: [{type: null}]", "t.yaml:1:9: rules[0] needs a 'type'");
+    assert_refused("parts: [1]", "t.yaml:1:9: 'parts[0]' must be a map");
+    assert_refused("file: [a]", "t.yaml:1:7: 'file' must be a string");
+    assert_refused("files: [a, 1]", "t.yaml:1:12: 'files' must be a list of strings, but item 2");
+    assert_refused("run: x", "t.yaml:1:6: 'run' must be a list of strings");
     assert_refused("zebra: 1", "t.yaml:1:1: unknown key 'zebra'");
     assert_refused("limits: {timeoot: 1}",
                    "t.yaml:1:10: unknown key 'limits.timeoot' (did you mean 'timeout'?)");

@@ -36,8 +36,7 @@ static inline struct stage *stage_of(struct run *run)
 }
 
 /* As far as phase prepare, without a task. */
-static inline struct stage *open_stage(struct scene *s, enum settings_sandbox_mode mode,
-                                       bool starts)
+static inline struct stage *open_stage(struct scene *s, enum sandbox_mode mode, bool starts)
 {
     struct stage *t = xcalloc(1, sizeof *t);
     struct run *run = &t->run;

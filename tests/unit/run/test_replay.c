@@ -19,7 +19,7 @@ COUNTED_UTIMENSAT
 static const char script[] = "rm gone; mkdir sub; echo made > sub/new; echo more >> kept";
 
 /* Does the work and commits it; dies at the n-th call of the commit. */
-static void live(struct scene *s, enum settings_sandbox_mode mode, long n)
+static void live(struct scene *s, enum sandbox_mode mode, long n)
 {
     struct err e = { 0 };
     struct stage *t = open_stage(s, mode, true);
@@ -32,7 +32,7 @@ static void live(struct scene *s, enum settings_sandbox_mode mode, long n)
 }
 
 /* True: it was killed. */
-static bool kill_at(struct scene *s, enum settings_sandbox_mode mode, long n)
+static bool kill_at(struct scene *s, enum sandbox_mode mode, long n)
 {
     int status;
     pid_t pid = fork();
@@ -62,7 +62,7 @@ static int outcome(struct scene *s, const char *tree)
     return made;
 }
 
-static void check(struct scene *s, enum settings_sandbox_mode mode, const char *tree)
+static void check(struct scene *s, enum sandbox_mode mode, const char *tree)
 {
     int count[2] = { 0, 0 };
     bool killed = true;
@@ -87,12 +87,12 @@ static void check(struct scene *s, enum settings_sandbox_mode mode, const char *
 
 static void test_overlay(void **state)
 {
-    check(*state, SANDBOX_MODE_UNSET, "out/work/layer/upper");
+    check(*state, SANDBOX_WORKSPACE_WRITE, "out/work/layer/upper");
 }
 
 static void test_copy(void **state)
 {
-    check(*state, SANDBOX_MODE_OFF, "out/work/tree");
+    check(*state, SANDBOX_OFF, "out/work/tree");
 }
 
 int main(void)

@@ -23,7 +23,7 @@ static void check_transactions(struct scene *s, struct stage *t)
 
 static void test_layers(void **state)
 {
-    struct stage *t = open_stage(*state, SANDBOX_MODE_UNSET, true);
+    struct stage *t = open_stage(*state, SANDBOX_WORKSPACE_WRITE, true);
     prepare(t);
     assert_non_null(sandbox_session_sandbox(&t->run));
     check_transactions(*state, t);
@@ -35,7 +35,7 @@ static void test_no_overlay(void **state)
 {
     struct scene *s = *state;
     assert_int_equal(refuse("overlay"), 0);
-    struct stage *t = open_stage(s, SANDBOX_MODE_UNSET, true);
+    struct stage *t = open_stage(s, SANDBOX_WORKSPACE_WRITE, true);
     struct json *tools = json_array(s->arena);
     json_push(s->arena, tools, json_object(s->arena));
     t->run.settings.tools = tools;
@@ -50,7 +50,7 @@ static void test_no_overlay(void **state)
 
 static void test_without_a_sandbox(void **state)
 {
-    struct stage *t = open_stage(*state, SANDBOX_MODE_OFF, true);
+    struct stage *t = open_stage(*state, SANDBOX_OFF, true);
     prepare(t);
     assert_null(sandbox_session_sandbox(&t->run));
     assert_null(sandbox_session_place(&t->run));
@@ -61,7 +61,7 @@ static void test_without_a_sandbox(void **state)
 /* An adapter that starts no program has a sandbox if the task has tools, and only then. */
 static void test_no_program(void **state)
 {
-    struct stage *t = open_stage(*state, SANDBOX_MODE_UNSET, false);
+    struct stage *t = open_stage(*state, SANDBOX_WORKSPACE_WRITE, false);
     prepare(t);
     assert_null(sandbox_session_sandbox(&t->run));
     close_stage(t);
@@ -70,7 +70,7 @@ static void test_no_program(void **state)
 static void test_no_program_but_tools(void **state)
 {
     struct scene *s = *state;
-    struct stage *t = open_stage(s, SANDBOX_MODE_UNSET, false);
+    struct stage *t = open_stage(s, SANDBOX_WORKSPACE_WRITE, false);
     struct json *tools = json_array(s->arena);
     json_push(s->arena, tools, json_object(s->arena));
     t->run.settings.tools = tools;
