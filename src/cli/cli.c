@@ -154,7 +154,7 @@ static int run_command(struct cli *cli, const struct command *c, int argc, const
 {
     struct options *opt;
     struct option_spec spec = {
-        .options = c->options,
+        .options = command_options(c, cli->arena),
         .globals = command_globals(),
         .positionals = c->positionals,
         .rest = c->rest,

@@ -36,6 +36,11 @@ const struct command *const *command_all(void)
     return commands;
 }
 
+const struct option *command_options(const struct command *c, struct arena *a)
+{
+    return c->make_options != NULL ? c->make_options(a) : c->options;
+}
+
 const struct option *command_globals(void)
 {
     return globals;

@@ -58,9 +58,11 @@ struct command {
     const char *const *usage;               /* without "cinch NAME"; NULL-terminated; NULL: none */
     const char *const *description;         /* paragraphs; NULL-terminated */
     const struct command_example *examples; /* ends with line NULL; may be NULL */
-    const struct option *options;           /* may be NULL */
-    const struct positional *positionals;   /* may be NULL */
-    const char *rest;                       /* see struct option_spec */
+    const struct option *options;           /* may be NULL; see command_options() */
+    /* Options that are made when they are needed, instead of `options`; NULL: none. */
+    const struct option *(*make_options)(struct arena *a);
+    const struct positional *positionals; /* may be NULL */
+    const char *rest;                     /* see struct option_spec */
     int (*run)(struct cli *cli, const struct options *opt, struct err *e);
 };
 
@@ -71,6 +73,8 @@ COMMAND_LIST(X)
 /* NULL-terminated, in the order of the help. */
 const struct command *const *command_all(void);
 const struct command *command_find(const char *name);
+/* Options of a command, in the arena where they have to be made; may be NULL. */
+const struct option *command_options(const struct command *c, struct arena *a);
 /* Options that every command accepts, and that may stand before the command. */
 const struct option *command_globals(void);
 /* "unknown command 'shwo'; did you mean show?"; returns -ERR_USAGE. */

@@ -233,6 +233,8 @@ static void add_examples(struct buf *out, const struct command *c, struct help_s
 
 void help_command(const struct command *c, struct help_style style, struct buf *out)
 {
+    CLEANUP(arena) struct arena *a = arena_new();
+    const struct option *options = command_options(c, a);
     style_begin(out, style.color, STYLE_BOLD);
     buf_addf(out, "cinch %s", c->name);
     style_end(out, style.color, STYLE_BOLD);
@@ -246,11 +248,11 @@ void help_command(const struct command *c, struct help_style style, struct buf *
     /* On a narrow screen the text gets at least half of it. */
     size_t max =
         style.width / 2 < TERM_MAX + INDENT + GAP ? style.width / 2 - INDENT - GAP : TERM_MAX;
-    size_t own = widest_option(c->options, max);
+    size_t own = widest_option(options, max);
     size_t shared = widest_option(command_globals(), max);
     size_t term_width = own > shared ? own : shared;
     add_arguments(out, c, style, term_width);
-    add_options(out, style, term_width, c->options);
+    add_options(out, style, term_width, options);
     add_options(out, style, term_width, command_globals());
     add_examples(out, c, style);
 }

@@ -105,6 +105,7 @@ static void add_options(struct buf *out, const struct option *o)
 
 static void add_command(struct buf *out, const struct command *c)
 {
+    CLEANUP(arena) struct arena *a = arena_new();
     buf_addf(out, ".Ss cinch %s\n", c->name);
     for (size_t i = 0;; i++) {
         CLEANUP(buf) struct buf usage = BUF_INIT(BUF_TEXT);
@@ -131,10 +132,11 @@ static void add_command(struct buf *out, const struct command *c)
         }
         buf_adds(out, ".El\n");
     }
-    if (c->options != NULL && c->options->section != NULL) {
-        buf_addf(out, ".Pp\n%s:\n", c->options->section);
+    const struct option *options = command_options(c, a);
+    if (options != NULL && options->section != NULL) {
+        buf_addf(out, ".Pp\n%s:\n", options->section);
     }
-    add_options(out, c->options);
+    add_options(out, options);
 }
 
 static void add_entries(struct buf *out, const char *macro, const struct manual_entry *m)

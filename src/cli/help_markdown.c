@@ -68,6 +68,7 @@ static void add_options(struct buf *out, const struct option *o)
 
 static void add_command(struct buf *out, const struct command *c)
 {
+    CLEANUP(arena) struct arena *a = arena_new();
     buf_addf(out, "\n## cinch %s\n\n%c%s.\n\n```text\n", c->name,
              toupper((unsigned char)c->summary[0]), c->summary + 1);
     for (size_t i = 0;; i++) {
@@ -90,7 +91,7 @@ static void add_command(struct buf *out, const struct command *c)
             add_row(out, p->name, p->help);
         }
     }
-    add_options(out, c->options);
+    add_options(out, command_options(c, a));
     for (const struct command_example *x = c->examples; x != NULL && x->line != NULL; x++) {
         buf_addf(out, "%s# %s\n%s\n", x == c->examples ? "\n```sh\n" : "", x->why, x->line);
     }

@@ -8,11 +8,15 @@
 
 #include "cli/option.h"
 #include "config/settings.h"
+#include "config/settings_table.h"
 
-/* Options that decide a run; `run` and `config` accept the same ones. */
-extern const struct option request_options[];        /* for `run` */
-extern const struct option request_config_options[]; /* for `config` */
-extern const struct option request_task_options[];   /* for `task` */
+/* Options that decide a run; the three commands accept the same ones. Made from the table of
+ * settings, in the arena. */
+const struct option *request_run_options(struct arena *a);
+const struct option *request_config_options(struct arena *a);
+const struct option *request_task_options(struct arena *a);
+/* The option of a row that has one. */
+struct option request_option(struct arena *a, const struct setting *s);
 extern const struct positional request_positionals[];
 
 /* `task` is the goal or the name of a task file, or NULL. The strings live in the arena or in argv.

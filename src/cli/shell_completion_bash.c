@@ -40,10 +40,11 @@ static void add_values(struct buf *out, const char *command, const struct option
 
 static void add_value_function(struct buf *out)
 {
+    CLEANUP(arena) struct arena *a = arena_new();
     buf_adds(out, "# What to offer for the value of option $2 of command $1; fails for a flag.\n"
                   "_cinch_value() {\n    case $1:$2 in\n");
     for (const struct command *const *c = command_all(); *c != NULL; c++) {
-        add_values(out, (*c)->name, (*c)->options);
+        add_values(out, (*c)->name, command_options(*c, a));
     }
     add_values(out, "*", command_globals());
     buf_adds(out, "    *) return 1 ;;\n    esac\n}\n\n");
@@ -63,13 +64,15 @@ static void add_names(struct buf *out, const struct option *o)
 
 static void add_option_function(struct buf *out)
 {
+    CLEANUP(arena) struct arena *a = arena_new();
     buf_adds(out, "# The options of command $1.\n_cinch_options() {\n    offer=(words");
     add_names(out, command_globals());
     buf_adds(out, ")\n    case $1 in\n");
     for (const struct command *const *c = command_all(); *c != NULL; c++) {
-        if ((*c)->options != NULL) {
+        const struct option *options = command_options(*c, a);
+        if (options != NULL) {
             buf_addf(out, "    %s) offer+=(", (*c)->name);
-            add_names(out, (*c)->options);
+            add_names(out, options);
             buf_adds(out, ") ;;\n");
         }
     }

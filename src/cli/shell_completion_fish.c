@@ -82,6 +82,7 @@ static void add_options(struct buf *out, const char *command, const struct optio
 
 void completion_fish(struct buf *out)
 {
+    CLEANUP(arena) struct arena *a = arena_new();
     buf_adds(out, "# fish completion for cinch; made by 'cinch completion fish'\n\n"
                   "complete -c cinch -f\n");
     add_options(out, NULL, command_globals());
@@ -89,7 +90,7 @@ void completion_fish(struct buf *out)
         buf_addf(out, "\ncomplete -c cinch -n __fish_use_subcommand -a %s -d ", (*c)->name);
         quote((*c)->summary, out);
         buf_adds(out, "\n");
-        add_options(out, (*c)->name, (*c)->options);
+        add_options(out, (*c)->name, command_options(*c, a));
         for (const struct positional *p = (*c)->positionals; p != NULL && p->name != NULL; p++) {
             add_begin(out, (*c)->name);
             add_offer(out, p->complete, p->words);

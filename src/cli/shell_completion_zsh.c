@@ -115,6 +115,7 @@ static void add_positional(struct buf *out, const struct positional *p)
 
 static void add_command(struct buf *out, const struct command *c)
 {
+    CLEANUP(arena) struct arena *a = arena_new();
     buf_addf(out, "    %s)\n", c->name);
     if (c->rest != NULL) {
         /* After "--" comes another program with its own arguments. */
@@ -124,7 +125,7 @@ static void add_command(struct buf *out, const struct command *c)
                       "            _normal\n            return\n        fi\n");
     }
     buf_adds(out, "        _arguments -s");
-    add_options(out, c->options);
+    add_options(out, command_options(c, a));
     add_options(out, command_globals());
     for (const struct positional *p = c->positionals; p != NULL && p->name != NULL; p++) {
         add_positional(out, p);

@@ -72,7 +72,9 @@ struct json *setting_default(struct arena *a, const struct setting *s)
     }
     v->line = v->column = 0;
     if (s->kind == SHAPE_DURATION) {
-        return json_number(a, (double)shape_duration(v, 0) / (double)NSEC_PER_SEC);
+        nsec n = shape_duration(v, 0);
+        return n % NSEC_PER_SEC == 0 ? json_integer(a, n / NSEC_PER_SEC)
+                                     : json_number(a, (double)n / (double)NSEC_PER_SEC);
     }
     return v;
 }

@@ -88,19 +88,22 @@ static void check_unique(const struct option *a, const struct option *b, const c
 
 static void check_options(const struct command *c)
 {
-    for (const struct option *o = c->options; o != NULL && o->name != NULL; o++) {
+    CLEANUP(arena) struct arena *a = arena_new();
+    const struct option *options = command_options(c, a);
+    for (const struct option *o = options; o != NULL && o->name != NULL; o++) {
         check_option(o, c->name);
     }
-    check_unique(c->options, command_globals(), c->name);
-    if (c->options != NULL) {
-        check_unique(c->options, c->options, c->name);
+    check_unique(options, command_globals(), c->name);
+    if (options != NULL) {
+        check_unique(options, options, c->name);
     }
 }
 
 /* docs/adr/0012-command-map.md: a letter means the same option in every command. */
 static void check_letters(const struct command *c, const char *names[128])
 {
-    for (const struct option *o = c->options; o != NULL && o->name != NULL; o++) {
+    CLEANUP(arena) struct arena *a = arena_new();
+    for (const struct option *o = command_options(c, a); o != NULL && o->name != NULL; o++) {
         unsigned letter = (unsigned char)o->letter;
         if (letter != 0 && names[letter] != NULL) {
             CHECK(strcmp(names[letter], o->name) == 0, c->name, o->name);
@@ -189,10 +192,11 @@ static void test_overview_is_one_screen(void **state)
 static void test_pages_fit(void **state)
 {
     for (const struct command *const *c = command_all(); *c != NULL; c++) {
+        CLEANUP(arena) struct arena *a = arena_new();
         CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
         help_command(*c, (struct help_style) { .width = 80 }, &out);
         check_width(&out, 80, (*c)->name);
-        for (const struct option *o = (*c)->options; o != NULL && o->name != NULL; o++) {
+        for (const struct option *o = command_options(*c, a); o != NULL && o->name != NULL; o++) {
             char text[OPTION_TEXT_LEN];
             bool shown = strstr(out.ptr, option_text(o, text)) != NULL;
             CHECK(shown == ((o->flags & OPTION_HIDDEN) == 0), (*c)->name, o->name);

@@ -151,7 +151,9 @@ static void test_defaults_are_valid(void **state)
     if (shape_check(tree, settings_shape(arena, settings_table, 0), "defaults", &e) < 0) {
         fail_msg("%s", e.msg);
     }
-    assert_true(json_real(setting_value(tree, "limits.timeout"), 0) == 3600);
+    /* task.json has a duration in seconds, as a whole number where it is one. */
+    assert_true(json_is(setting_value(tree, "limits.timeout"), JSON_INT));
+    assert_int_equal(json_int(setting_value(tree, "limits.timeout"), 0), 3600);
 }
 
 /* Members of list items have help, too: the schemas and the reference show it. */
