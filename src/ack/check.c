@@ -336,8 +336,8 @@ static int read_member(const struct check *c, const struct json_member *m, const
     char at[JSON_AT_LEN];
     bool each = str_eqc(m->key, "each");
     if (json_is(m->value, JSON_NULL)) {
-        return ERR(e, ERR_CONFIG, "%s: '%.*s' is null, which says nothing",
-                   json_at(file, m->value, at), STR_ARG(m->key));
+        return ERR(e, ERR_CONFIG, "%s: '%.*s' is null", json_at(file, m->value, at),
+                   STR_ARG(m->key));
     }
     if (str_eqc(m->key, "where") || (each && c->shape != session_shape)) {
         return matcher_check_pointers(m->value, file, e);
@@ -353,7 +353,7 @@ static int read_shape(const struct check *c, const struct json *want, const char
 {
     char at[JSON_AT_LEN];
     if (!json_is(want, JSON_OBJECT) || want->object.len == 0) {
-        return ERR(e, ERR_CONFIG, "%s: '%s' wants a map that says something",
+        return ERR(e, ERR_CONFIG, "%s: '%s' must be a map that is not empty",
                    json_at(file, want, at), c->name);
     }
     int r = shape_check(want, c->shape, file, e);
@@ -390,7 +390,7 @@ static int read_list(const struct check *c, const struct json *want, const char 
 {
     char at[JSON_AT_LEN];
     if (!json_is(want, JSON_ARRAY) || want->array.len == 0) {
-        return ERR(e, ERR_CONFIG, "%s: '%s' wants a list", json_at(file, want, at), c->name);
+        return ERR(e, ERR_CONFIG, "%s: '%s' must be a list", json_at(file, want, at), c->name);
     }
     int r = 0;
     for (size_t i = 0; r == 0 && i < want->array.len; i++) {

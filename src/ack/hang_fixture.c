@@ -22,7 +22,8 @@ static int find_program(struct arena *a, const struct scenario_run_opts *o,
 {
     const char *path = kit_variable(o->environ, "PATH");
     char program[PATH_MAX];
-    int r = ERR(e, ERR_CONFIG, "adapter '%s' starts no program that could stay", o->adapter_name);
+    int r = ERR(e, ERR_CONFIG, "adapter '%s' starts no program that could keep running",
+                o->adapter_name);
     for (size_t i = 0; r < 0 && i < json_len(names); i++) {
         r = which_find(json_cstring(json_item(names, i), ""), path, NULL, program, e);
     }

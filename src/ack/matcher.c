@@ -193,7 +193,7 @@ static const struct word *word_of(struct str name)
 static int wrong(const struct json_member *m, const char *file, const char *wanted, struct err *e)
 {
     char at[JSON_AT_LEN];
-    return ERR(e, ERR_CONFIG, "%s: '%.*s' wants %s", json_at(file, m->value, at), STR_ARG(m->key),
+    return ERR(e, ERR_CONFIG, "%s: '%.*s' must be %s", json_at(file, m->value, at), STR_ARG(m->key),
                wanted);
 }
 
@@ -284,14 +284,14 @@ int matcher_check_pointers(const struct json *map, const char *file, struct err 
 {
     char at[JSON_AT_LEN];
     if (!json_is(map, JSON_OBJECT) || map->object.len == 0) {
-        return ERR(e, ERR_CONFIG, "%s: a map of JSON pointers and matchers belongs here",
+        return ERR(e, ERR_CONFIG, "%s: expected a map of JSON Pointers to matchers",
                    json_at(file, map, at));
     }
     int r = 0;
     for (size_t i = 0; r == 0 && i < map->object.len; i++) {
         const struct json_member *m = &map->object.members[i];
         if (!str_starts(m->key, STR("/"))) {
-            return ERR(e, ERR_CONFIG, "%s: '%.*s' is no JSON pointer: it begins with '/'",
+            return ERR(e, ERR_CONFIG, "%s: '%.*s' is not a JSON Pointer: it must start with '/'",
                        json_at(file, m->value, at), STR_ARG(m->key));
         }
         r = matcher_check(m->value, file, e);

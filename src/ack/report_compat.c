@@ -158,8 +158,8 @@ static int check_before(const struct json *before, struct err *e)
     }
     return good ? 0
                 : ERR(e, ERR_CONFIG,
-                      "the table of last time is no table of capabilities: remove "
-                      "it to begin a new one");
+                      "the existing file is not a table of capabilities: remove it to start a new "
+                      "one");
 }
 
 static int compare_rows(const struct json *x, const struct json *y)

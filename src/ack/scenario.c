@@ -213,8 +213,8 @@ static int read_runs(const struct reading *rd, const struct json *v, struct scen
     static const char *const of_one[] = { "options", "signal", "copies", "lingers" };
     for (size_t i = 0; i < sizeof of_one / sizeof *of_one; i++) {
         if (json_get(v, of_one[i]) != NULL) {
-            return complain(rd, json_get(v, of_one[i]), "where there are runs, it belongs to one",
-                            e);
+            return complain(rd, json_get(v, of_one[i]),
+                            "a scenario with 'runs' must set it in one of them", e);
         }
     }
     int r = 0;
@@ -305,7 +305,7 @@ static int add_room(const struct reading *rd, struct str text, const struct json
     }
     return *room <= STAGE_FILL_MAX
                ? 0
-               : complain(rd, at, "the placeholders of a scenario come to at most 16 MiB", e);
+               : complain(rd, at, "the placeholders of a scenario may expand to at most 16 MiB", e);
 }
 
 /* Recursion is bounded by the depth limit of the parser. */

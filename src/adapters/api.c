@@ -373,7 +373,7 @@ static void settle(struct api *p)
     }
     tell_calls(p, parts, n);
     if (limit) {
-        fail(p, arena_printf(p->arena, "no end after %d turns", TURNS_MAX));
+        fail(p, arena_printf(p->arena, "the conversation has not ended after %d turns", TURNS_MAX));
         return;
     }
     if (calls > 0) {

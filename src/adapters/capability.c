@@ -136,10 +136,11 @@ static int find(struct str name, const char *key, const struct json *at, const c
         distance = d < distance ? d : distance;
     }
     if (nearest == CAPABILITY_COUNT) {
-        return ERR(e, ERR_CONFIG, "%s: '%s' names '%.*s', which is no capability",
+        return ERR(e, ERR_CONFIG, "%s: '%s' names '%.*s', which is not a capability",
                    json_at(file, at, place), key, STR_ARG(name));
     }
-    return ERR(e, ERR_CONFIG, "%s: '%s' names '%.*s', which is no capability (did you mean '%s'?)",
+    return ERR(e, ERR_CONFIG,
+               "%s: '%s' names '%.*s', which is not a capability (did you mean '%s'?)",
                json_at(file, at, place), key, STR_ARG(name), table[nearest].name);
 }
 

@@ -50,7 +50,8 @@ static int check_entry(const struct trust_entry *t, const char *run_id, struct e
 
 static int changed_too_often(const struct trust_file *f, struct err *e)
 {
-    return ERR(e, ERR_TIMEOUT, "trust file '%s' keeps being rewritten by another program", f->path);
+    return ERR(e, ERR_TIMEOUT, "trust file '%s' is rewritten by another program again and again",
+               f->path);
 }
 
 /* --- registering --- */
@@ -127,8 +128,7 @@ static int try_register(const struct registration *g, enum trust_outcome *ret)
     }
     if (state == TRUST_STATE_REFUSED) {
         return ERR(g->e, ERR_DENIED,
-                   "'%s' says that '%s' is not to be trusted; change that entry, "
-                   "or work elsewhere",
+                   "'%s' marks '%s' as not trusted: change that entry or use another directory",
                    g->t->file, g->t->dir);
     }
     bool ours = trust_ledger_find(g->ledger, g->t->dir) != NULL;

@@ -58,7 +58,7 @@ static int parse(struct arena *a, const struct trust_entry *t, struct str text, 
 static int unknown_value(const struct trust_entry *t, const struct json *v, struct err *e)
 {
     char where[JSON_AT_LEN];
-    return ERR(e, ERR_UNSUPPORTED, "%s: the trust entry of '%s' says something unknown",
+    return ERR(e, ERR_UNSUPPORTED, "%s: the trust entry of '%s' has an unknown value",
                json_at(name_of(t), v, where), t->dir);
 }
 

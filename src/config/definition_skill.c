@@ -46,7 +46,7 @@ static int add_engine_config(struct definition *d, struct err *e)
 static int adopt_package(struct definition *d, const struct skill *s, struct err *e)
 {
     if (d->package != NULL) {
-        return ERR(e, ERR_CONFIG, "a run takes one skill package, not both '%s' and '%s'",
+        return ERR(e, ERR_CONFIG, "a run accepts one skill package, not both '%s' and '%s'",
                    d->package->name, s->name);
     }
     if (d->contract != NULL) {
@@ -55,11 +55,10 @@ static int adopt_package(struct definition *d, const struct skill *s, struct err
                    s->name);
     }
     if (json_len(s->manifest->required_servers) > 0) {
-        definition_warn(
-            d,
-            "skill '%s' wants MCP servers of the harness' own ('%s' …): they must be in "
-            "its configuration",
-            s->name, json_cstring(json_item(s->manifest->required_servers, 0), ""));
+        definition_warn(d,
+                        "skill '%s' needs MCP servers of the harness ('%s' …): add them to the "
+                        "configuration of the harness",
+                        s->name, json_cstring(json_item(s->manifest->required_servers, 0), ""));
     }
     d->package = s;
     d->engine = skill_engine_name(d->settings->adapter == NULL ? "command" : d->settings->adapter);

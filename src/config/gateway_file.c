@@ -28,7 +28,7 @@ int gateway_file_load(struct arena *a, const char *path, struct json **ret, stru
         str_slice(str_of(absolute), 0, strlen(absolute) - path_base(str_of(absolute)).len);
     *ret = json_get(tree, "gateway");
     if (!json_is(*ret, JSON_OBJECT)) {
-        return ERR(e, ERR_CONFIG, "%s: there is no 'gateway' in it", path);
+        return ERR(e, ERR_CONFIG, "%s: the key 'gateway' is missing", path);
     }
     return settings_resolve_paths(a, tree, shape, arena_dup(a, dir), e);
 }

@@ -175,7 +175,7 @@ int settings_adapter(const struct settings *s, struct err *e)
     const struct profile *unused;
     if (s->adapter == NULL) {
         return ERR(e, ERR_USAGE,
-                   "which adapter? use --adapter NAME ('cinch adapters' lists them), or give a "
+                   "no adapter: use --adapter NAME ('cinch adapters' lists them), or give a "
                    "command after --");
     }
     return profile_require(&s->profiles, str_of(s->adapter), &unused, e);

@@ -58,8 +58,8 @@ static int check_policies(struct arena *a, const struct settings *s, struct err 
     for (size_t i = 0; i < json_len(s->policies); i++) {
         if (means_native(json_item(s->policies, i))) {
             return ERR(e, ERR_UNSUPPORTED,
-                       "%s: policies[%zu] cannot be kept: adapter '%s' does not ask about the "
-                       "tools of its harness",
+                       "%s: policies[%zu] cannot be enforced: adapter '%s' does not ask for "
+                       "permission before the harness uses its own tools",
                        settings_origin(s, a, "policies", NULL).file, i, s->profile->name);
         }
     }
@@ -67,8 +67,8 @@ static int check_policies(struct arena *a, const struct settings *s, struct err 
         return 0;
     }
     return ERR(e, ERR_UNSUPPORTED,
-               "%s: 'policies' cannot be kept: adapter '%s' does not ask about the tools of its "
-               "harness, and the task has none of its own",
+               "%s: 'policies' cannot be enforced: adapter '%s' does not ask for permission before "
+               "the harness uses its own tools, and the task has no tools",
                settings_origin(s, a, "policies", NULL).file, s->profile->name);
 }
 

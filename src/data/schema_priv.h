@@ -325,11 +325,11 @@ struct schema_run {
     unsigned depth; /* left */
     uint64_t *bits; /* stack of the schema_seen in use */
     size_t bits_len, bits_cap;
-    int rc; /* not 0: the run is over, with *e filled */
+    int rc; /* not 0: the run has ended, with *e filled */
     struct err *e;
 };
 
-/* Takes n steps; false, and the run is over, when there are not so many left. */
+/* Takes n steps; false, and the run has ended, when there are not so many left. */
 bool schema_spend(struct schema_run *r, uint64_t n);
 
 /* Applies a node to the value at a place. `seen` may be NULL. */

@@ -502,7 +502,7 @@ static bool find_model(struct exchange *x)
     }
     x->scanned = scan_request(body_str(&x->body), &x->scan);
     if (!x->scanned) {
-        refuse(x, 400, LLM_ERR_INVALID, "the body is no JSON object, or an ambiguous one");
+        refuse(x, 400, LLM_ERR_INVALID, "the body is not a JSON object, or has duplicate keys");
         return false;
     }
     if (x->endpoint.format != LLM_GEMINI) {

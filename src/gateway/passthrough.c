@@ -110,7 +110,7 @@ int passthrough_limit(struct exchange *x, int64_t max_output, struct err *e)
     int rc =
         scan_request(x->request.body, &now)
             ? scan_set_max(x->request.body, &now, names[x->endpoint.format], max_output, &out, e)
-            : ERR(e, ERR_PARSE, "the body is no JSON object");
+            : ERR(e, ERR_PARSE, "the body is not a JSON object");
     if (rc < 0) {
         buf_done(&out);
         return rc;

@@ -44,8 +44,10 @@ int provider_init(struct provider *p, const char *url, const char *key, struct e
     }
     if (!scheme || !is_path(path) ||
         !proxy_split_authority(authority, p->tls ? 443 : 80, &host, &p->port)) {
-        return ERR(e, ERR_CONFIG,
-                   "'%.100s' is no base URL: http:// or https://, a host, perhaps a path", url);
+        return ERR(
+            e, ERR_CONFIG,
+            "'%.100s' is not a base URL: use http:// or https://, a host, and optionally a path",
+            url);
     }
     p->host = dup_str(host);
     p->authority = dup_str(authority);

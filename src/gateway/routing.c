@@ -32,7 +32,7 @@ static int check_url(struct str url, struct err *e)
     bool scheme = str_starts(url, STR("http://")) || str_starts(url, STR("https://"));
     if (!scheme || authority.len == 0 || authority.ptr[0] == ':') {
         return ERR(e, ERR_CONFIG,
-                   "upstream '%.*s' is no address: use https://HOST, http://HOST:PORT, "
+                   "upstream '%.*s' is not an address: use https://HOST, http://HOST:PORT, "
                    "script:FILE or cassette:FILE",
                    STR_ARG(url));
     }
@@ -120,8 +120,8 @@ int routing_read(struct arena *a, const struct routing_words *w, struct routing_
         ret->any_format = false;
         ret->formats = 0;
         if (!llm_format_parse(str_of(w->format), &ret->format)) {
-            return ERR(e, ERR_CONFIG, "'%s' is no format: anthropic, responses, chat or gemini",
-                       w->format);
+            return ERR(e, ERR_CONFIG,
+                       "'%s' is not a format: use anthropic, responses, chat or gemini", w->format);
         }
     }
     return r;

@@ -144,7 +144,8 @@ static int read_provider(struct feedback *f, struct feedback_provider *p,
     struct str type = json_str(json_get(definition, "type"), STR_EMPTY);
     p->kind = feedback_kind_find(type);
     if (p->kind == NULL) {
-        return ERR(e, ERR_CONFIG, "'%.*s' is no type of feedback", STR_ARG(str_slice(type, 0, 80)));
+        return ERR(e, ERR_CONFIG, "unknown type of feedback '%.*s'",
+                   STR_ARG(str_slice(type, 0, 80)));
     }
     int r = read_name(f, p, json_str(json_get(definition, "name"), STR_EMPTY), e);
     r = r < 0 ? r : read_triggers(f, p, definition, e);

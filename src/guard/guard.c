@@ -158,7 +158,7 @@ static int read_policy(struct policy *p, const struct json *definition, struct e
     struct str type = json_str(json_get(definition, "type"), STR_EMPTY);
     p->kind = kind_find(type);
     if (p->kind == NULL) {
-        return ERR(e, ERR_CONFIG, "'%.*s' is no type of policy", STR_ARG(str_slice(type, 0, 80)));
+        return ERR(e, ERR_CONFIG, "unknown type of policy '%.*s'", STR_ARG(str_slice(type, 0, 80)));
     }
     p->reason = arena_str(p->guard->arena, json_str(json_get(definition, "reason"), STR_EMPTY));
     int r = read_section(p, definition, e);

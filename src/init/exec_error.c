@@ -117,10 +117,10 @@ int exec_error(const char *path, int sys, struct err *e)
         rc = bad_format(path, e);
         break;
     case ELOOP:
-        rc = ERR(e, ERR_NOEXEC,
-                 "'%s' leads through too many symbolic links, or back to itself; name the program "
-                 "that it should lead to",
-                 path);
+        rc = ERR(
+            e, ERR_NOEXEC,
+            "'%s' goes through too many symbolic links, or back to itself: name the program itself",
+            path);
         break;
     case ETXTBSY:
     case ELIBBAD:

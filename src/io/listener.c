@@ -126,7 +126,7 @@ int listener_bind_tcp(const char *host, int port, int *ret_fd, int *ret_port, st
     struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
     bool is_v4 = inet_pton(AF_INET, host, &v4.sin_addr) == 1;
     if (!is_v4 && inet_pton(AF_INET6, host, &v6.sin6_addr) != 1) {
-        return ERR(e, ERR_CONFIG, "'%.80s' is no numeric address to listen on", host);
+        return ERR(e, ERR_CONFIG, "'%.80s' is not a numeric address to listen on", host);
     }
     const struct sockaddr *addr = is_v4 ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6;
     socklen_t len = is_v4 ? sizeof v4 : sizeof v6;

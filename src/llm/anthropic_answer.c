@@ -238,7 +238,7 @@ int llm_anthropic_read_body(struct llm_read *rd, const struct json *body, struct
         return 0;
     }
     if (!json_is(content, JSON_ARRAY)) {
-        return ERR(e, ERR_PROTO, "the answer is no message: it has no 'content'");
+        return ERR(e, ERR_PROTO, "the response is not a message: 'content' is missing");
     }
     emit_start(rd, body);
     for (size_t i = 0; i < json_len(content); i++) {

@@ -46,7 +46,7 @@ static int media(struct writer *w, const struct llm_part *p, struct json **ret, 
     struct arena *a = w->a;
     const struct llm_media *m = &p->media;
     if (m->kind != LLM_MEDIA_IMAGE && m->kind != LLM_MEDIA_DOCUMENT) {
-        return ERR(e, ERR_UNSUPPORTED, "anthropic takes no audio and no video");
+        return ERR(e, ERR_UNSUPPORTED, "the Anthropic format has no audio or video input");
     }
     struct json *v = typed(a, m->kind == LLM_MEDIA_IMAGE ? "image" : "document");
     struct json *source = llm_set_object(a, v, "source");

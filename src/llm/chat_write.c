@@ -62,7 +62,8 @@ static int media(struct writer *w, const struct llm_part *p, struct json **ret, 
     } else if (m->kind == LLM_MEDIA_DOCUMENT && m->data.len > 0) {
         *ret = file(w->a, m);
     } else {
-        return ERR(e, ERR_UNSUPPORTED, "chat takes no video, and documents only by value");
+        return ERR(e, ERR_UNSUPPORTED,
+                   "the chat format has no video input, and documents only by value");
     }
     return 0;
 }

@@ -211,7 +211,7 @@ int mcp_client_call(struct mcp_client *c, const struct mcp_client_call *call, ui
 {
     CLEANUP(arena) struct arena *a = arena_new();
     if (c->state != MCP_CLIENT_OPEN) {
-        return ERR(e, ERR_UNAVAILABLE, "the server is not there");
+        return ERR(e, ERR_UNAVAILABLE, "the server is not running");
     }
     if (c->n_pending >= MCP_CLIENT_CALLS_MAX) {
         return ERR(e, ERR_LIMIT, "%d calls are under way", MCP_CLIENT_CALLS_MAX);
@@ -357,8 +357,7 @@ static void check_noise(struct mcp_client *c)
     struct err e = { 0 };
     if (c->noise > MCP_CLIENT_NOISE_MAX || c->noise_size > MCP_CLIENT_NOISE_SIZE) {
         (void)ERR(&e, ERR_LIMIT,
-                  "the server sends what nobody asked for: %zu messages (%zu bytes) and no answer "
-                  "among them",
+                  "the server sent %zu messages (%zu bytes) without any response to a request",
                   c->noise, c->noise_size);
         mcp_client_fail(c, &e);
     }

@@ -129,7 +129,8 @@ static void on_discovered(struct mcp_client *c, const struct mcp_client_answer *
     }
     if (!found) {
         (void)ERR(&e, ERR_UNSUPPORTED,
-                  "the server speaks no revision that is known here; to 'initialize' it said: %.*s",
+                  "the server supports no known revision of the protocol; its response to "
+                  "'initialize': %.*s",
                   STR_ARG(c->refusal));
         mcp_client_fail(c, &e);
         return;
@@ -212,7 +213,7 @@ static void on_page(struct mcp_client *c, const struct mcp_client_answer *a)
         json_len(c->next) + json_len(tools) > MCP_CLIENT_TOOLS_MAX) {
         struct err e = { 0 };
         (void)ERR(&e, ERR_LIMIT,
-                  "the server's list of tools has no end: after %zu pages there are %zu tools in "
+                  "the server's list of tools is too long: after %zu pages there are %zu tools in "
                   "%zu bytes (at most %d, %d and %zu)",
                   c->pages, json_len(c->next) + json_len(tools), c->list_bytes,
                   MCP_CLIENT_PAGES_MAX, MCP_CLIENT_TOOLS_MAX, MCP_CLIENT_LIST_MAX);
@@ -228,8 +229,7 @@ static void on_page(struct mcp_client *c, const struct mcp_client_answer *a)
         return;
     }
     if (next.len > CURSOR_MAX || str_eq(next, c->cursor)) {
-        fail(c, ERR_PROTO,
-             "the server's list of tools goes in a circle, or its cursor is too long");
+        fail(c, ERR_PROTO, "the server's list of tools repeats, or its cursor is too long");
         return;
     }
     c->cursor = arena_str(c->next_arena, next);
@@ -245,7 +245,7 @@ static void refused(struct mcp_client *c, const char *method, const struct mcp_c
         e = *a->lost;
         (void)err_wrap(&e, "%s", method);
     } else {
-        (void)ERR(&e, ERR_PROTO, "%s: the server says: %.*s (%lld)", method,
+        (void)ERR(&e, ERR_PROTO, "%s: the server answered: %.*s (%lld)", method,
                   STR_ARG(str_slice(a->text, 0, 200)), (long long)a->code);
     }
     mcp_client_fail(c, &e);

@@ -135,11 +135,11 @@ static int count_one(struct census *c, const struct json *property, struct str h
 {
     struct str type = json_str(json_get(property, "type"), STR_EMPTY);
     if (!is_token(header)) {
-        return ERR(e, ERR_CONFIG, HEADER ": '%.*s' is no name of a field",
+        return ERR(e, ERR_CONFIG, HEADER ": '%.*s' is not a valid field name",
                    STR_ARG(str_slice(header, 0, 40)));
     }
     if (!str_eqc(type, "string") && !str_eqc(type, "integer") && !str_eqc(type, "boolean")) {
-        return ERR(e, ERR_CONFIG, HEADER ": '%.*s' is of a type that no field can say",
+        return ERR(e, ERR_CONFIG, HEADER ": '%.*s' has a type that a field cannot carry",
                    STR_ARG(header));
     }
     for (size_t i = 0; i < c->len; i++) {

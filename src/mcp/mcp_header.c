@@ -35,7 +35,7 @@ static int decode(struct str value, struct buf *out, struct err *e)
     }
     struct str inner = str_slice(value, prefix.len, value.len - suffix.len);
     if (base64_read(inner, out, e) < 0 || !str_is_utf8(buf_str(out))) {
-        return ERR(e, ERR_PROTO, "is no Base64 of UTF-8");
+        return ERR(e, ERR_PROTO, "is not Base64 of UTF-8");
     }
     return 0;
 }
@@ -104,7 +104,7 @@ static int check_param(const struct http_fields *f, const char *name, const stru
         return check_one(f, name, value->boolean ? STR("true") : STR("false"), true, e);
     }
     if (field == NULL || http_count(f, name) > 1 || !same_number(str_trim(*field), value)) {
-        return ERR(e, ERR_PROTO, "Header mismatch: %s does not say the number of the body", name);
+        return ERR(e, ERR_PROTO, "Header mismatch: %s does not have the number of the body", name);
     }
     return 0;
 }

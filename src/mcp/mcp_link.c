@@ -200,7 +200,7 @@ static void refuse(struct link *l, int status, uint64_t key, struct str body)
     (void)ERR(&e, code, "the server answers with status %d%s%.*s", status, text.len > 0 ? ": " : "",
               STR_ARG(text));
     if (status == 404 && l->session.len > 0) {
-        (void)ERR(&e, ERR_UPSTREAM, "the server does not know its session any more");
+        (void)ERR(&e, ERR_UPSTREAM, "the server no longer knows its session");
         end_link(l, &e);
         return;
     }
@@ -485,7 +485,7 @@ int mcp_link_new(const struct mcp_http_opts *o, struct mcp_transport **ret, stru
                                           .any_format = true,
                                           .first_byte = DAY,
                                           .idle = DAY };
-    int rc = rest.len == 0 ? ERR(e, ERR_CONFIG, "'%.100s' is no address", o->url)
+    int rc = rest.len == 0 ? ERR(e, ERR_CONFIG, "'%.100s' is not an address", o->url)
                            : upstream_curl_new(l->loop, &u, &l->upstream, e);
     rc = rc < 0 ? rc : timer_new(l->loop, on_timer, l, &l->timer, e);
     if (rc < 0) {

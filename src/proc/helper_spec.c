@@ -13,10 +13,10 @@
 int helper_spec_check(const char *program, struct err *e)
 {
     if (strncmp(program, "/proc/", strlen("/proc/")) == 0) {
-        return ERR(e, ERR_CONFIG,
-                   "command: '%s' is another file for everybody who looks; name the program by its "
-                   "own path",
-                   program);
+        return ERR(
+            e, ERR_CONFIG,
+            "command: '%s' is a different file for each process: name the program by its own path",
+            program);
     }
     return 0;
 }

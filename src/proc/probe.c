@@ -196,7 +196,7 @@ static int talk(const char *const *argv, nsec timeout, int signals, struct talk 
     int status = reap(pid);
     switch (end) {
     case TALK_TIMEOUT:
-        return ERR(e, ERR_TIMEOUT, "'%s' gave no answer in %d s", argv[0],
+        return ERR(e, ERR_TIMEOUT, "'%s' did not answer within %d s", argv[0],
                    (int)(timeout / NSEC_PER_SEC));
     case TALK_SIGNAL:
         return ERR(e, ERR_CANCELLED, "interrupted");

@@ -261,7 +261,7 @@ static int read_end(struct reading *g, struct json *line, struct err *e)
     struct cassette_exchange *x = g->exchange;
     struct str word = json_str(json_get(line, "end"), STR_EMPTY);
     if (!str_eqc(word, "complete") && !str_eqc(word, "cut") && !str_eqc(word, "cancelled")) {
-        return ERR(e, ERR_PARSE, "unknown end '%.*s'", STR_ARG(str_slice(word, 0, 40)));
+        return ERR(e, ERR_PARSE, "unknown 'end' value '%.*s'", STR_ARG(str_slice(word, 0, 40)));
     }
     x->end = str_eqc(word, "complete") ? CASSETTE_COMPLETE
              : str_eqc(word, "cut")    ? CASSETTE_CUT
@@ -294,7 +294,7 @@ static int read_line(struct reading *g, struct json *line, struct err *e)
         x->answered = nanoseconds(json_get(line, "at_ms"));
         return x->status >= 100 && x->status <= 999
                    ? 0
-                   : ERR(e, ERR_PARSE, "a status that is none: %d", x->status);
+                   : ERR(e, ERR_PARSE, "invalid HTTP status %d", x->status);
     }
     if (is_type(line, "data")) {
         return read_data(g, line, e);

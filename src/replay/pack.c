@@ -200,7 +200,7 @@ int unpacker_line(struct unpacker *u, struct str *ret, struct err *e)
         }
         u->scanned = u->text.len;
         if (u->ended) {
-            return u->used == u->text.len ? 0 : ERR(e, ERR_PARSE, "the last line has no end");
+            return u->used == u->text.len ? 0 : ERR(e, ERR_PARSE, "the last line is incomplete");
         }
         int r = refill(u, e);
         if (r < 0) {

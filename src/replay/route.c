@@ -171,7 +171,7 @@ int routes_add(struct routes *r, const char *pattern, const char *upstream, cons
     }
     for (const char *p = model; p != NULL && *p != '\0'; p++) {
         if (*p == '"' || *p == '\\' || (unsigned char)*p <= ' ' || *p == '?' || *p == '#') {
-            return ERR(e, ERR_CONFIG, "'%.80s' is no name of a model", model);
+            return ERR(e, ERR_CONFIG, "'%.80s' is not a model name", model);
         }
     }
     r->items[r->n_items++] = (struct gateway_route) {

@@ -250,10 +250,11 @@ static int check_name(void *arg, struct str name, struct err *e)
     if (script_name_known(c->script, c->when, name)) {
         return 0;
     }
-    return ERR(e, ERR_CONFIG,
-               "'${%.*s}' is no group of 'regex', no variable and no word such as turn or last "
-               "(write '$${' for the characters themselves)",
-               STR_ARG(str_slice(name, 0, 64)));
+    return ERR(
+        e, ERR_CONFIG,
+        "'${%.*s}' is neither a group of 'regex', nor a variable, nor a word such as turn or last "
+        "(write '$${' for the characters themselves)",
+        STR_ARG(str_slice(name, 0, 64)));
 }
 
 /* All strings of a value; the tree comes from yaml_parse(), so its depth is bounded. */

@@ -66,7 +66,7 @@ static int inner_path(const struct run *run, struct str path, char out[PATH_MAX]
             return ERR(e, ERR_LIMIT, "the path is too long");
         }
     }
-    return n == 0 ? ERR(e, ERR_INPUT, "'%.*s' is no file", STR_ARG(path)) : 0;
+    return n == 0 ? ERR(e, ERR_INPUT, "'%.*s' is not a file", STR_ARG(path)) : 0;
 }
 
 static int open_below(int root, const char *path, uint64_t flags, mode_t mode)
@@ -108,7 +108,7 @@ int agent_files_dir(struct run *run, struct str path, char ret[PATH_MAX], struct
     }
     CLEANUP(fd) int fd = r < 0 ? -1 : open_below(root, inner, O_PATH | O_DIRECTORY, 0);
     if (r == 0 && (fd < 0 || fstat(fd, &st) < 0)) {
-        r = errno == EXDEV ? ERR(e, ERR_DENIED, "'%s' leads out of the workspace", inner)
+        r = errno == EXDEV ? ERR(e, ERR_DENIED, "'%s' points outside of the workspace", inner)
                            : ERR_SYS_AS(e, ERR_INPUT, "open '%s'", inner);
     }
     return r < 0 ? r : path_join(run->settings.workspace, inner, ret, PATH_MAX, e);
@@ -145,11 +145,11 @@ int agent_files_read(struct run *run, struct str path, int64_t line, int64_t lim
     }
     CLEANUP(fd) int fd = open_below(root, inner, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0 || fstat(fd, &st) < 0) {
-        return errno == EXDEV ? ERR(e, ERR_DENIED, "'%s' leads out of the workspace", inner)
+        return errno == EXDEV ? ERR(e, ERR_DENIED, "'%s' points outside of the workspace", inner)
                               : ERR_SYS_AS(e, ERR_INPUT, "open '%s'", inner);
     }
     if (!S_ISREG(st.st_mode)) {
-        return ERR(e, ERR_INPUT, "'%s' is no file", inner);
+        return ERR(e, ERR_INPUT, "'%s' is not a file", inner);
     }
     r = file_read_fd(fd, inner, AGENT_FILE_MAX, &text, e);
     return r < 0 ? r : buf_append(ret, lines_of(buf_str(&text), line, limit), e);

@@ -198,7 +198,7 @@ static int create(struct run *run, const struct driver_ask *ask, struct err *e)
     const struct driver_terminal_ask *what = ask->terminal;
     if (tools->agent_host.envp == NULL || tools->closed != NULL ||
         run->cause.reason != REASON_NONE) {
-        return ERR(e, ERR_CANCELLED, "the run is over");
+        return ERR(e, ERR_CANCELLED, "the run has ended");
     }
     if (count(run) >= AGENT_TERMINALS_MAX) {
         return ERR(e, ERR_LIMIT, "more than %d terminals", AGENT_TERMINALS_MAX);

@@ -32,7 +32,7 @@ struct cleaning {
 static void warn_redacted(struct cleaning *c, const char *path)
 {
     if (++c->redacted <= NAMED_MAX) {
-        run_warn(c->run, "artifact '%s' is not as the agent left it: secrets were taken out", path);
+        run_warn(c->run, "secrets were removed from artifact '%s'", path);
     }
 }
 

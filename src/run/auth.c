@@ -112,9 +112,7 @@ static int plan_host(struct run *run, struct err *e)
     const struct profile *p = run->settings.profile;
     if (p->auth.logins_len == 0) {
         return ERR(e, ERR_UNSUPPORTED,
-                   "adapter '%s' knows no login of yours that it could use: take --auth gateway or "
-                   "--auth env",
-                   p->name);
+                   "adapter '%s' has no login to use: try --auth gateway or --auth env", p->name);
     }
     int r = 0;
     for (size_t i = 0; r == 0 && i < p->auth.logins_len; i++) {
@@ -145,7 +143,8 @@ static int plan_env(struct run *run, struct err *e)
         found++;
         secrets_give(run->arena, &run->secrets, name, str_of(value));
         if (login_expires(run->arena, json_cstr(run->arena, value), &when) && is_over(when)) {
-            return ERR(e, ERR_SECRET, "the token in %s ended at %s: export %s=… anew", name,
+            return ERR(e, ERR_SECRET,
+                       "the token in %s expired at %s: set it again with 'export %s=…'", name,
                        date_of(run->arena, when), name);
         }
     }
@@ -154,7 +153,7 @@ static int plan_env(struct run *run, struct err *e)
     }
     if (names.len == 0) {
         return ERR(e, ERR_UNSUPPORTED,
-                   "adapter '%s' does not say which variables hold credentials: name them with "
+                   "adapter '%s' does not declare which variables hold credentials: name them with "
                    "--secret NAME",
                    p->name);
     }
@@ -266,7 +265,7 @@ void auth_judge(struct run *run)
         const struct str said[] = { run->report.error, run->report.text, buf_str(&last) };
         for (size_t j = 0; j < ARRAY_LEN(said); j++) {
             if (words.len > 0 && str_find(said[j], words) < said[j].len) {
-                run_fail(run, REASON_AUTH, "the agent is not logged in (it says '%.*s'): %s",
+                run_fail(run, REASON_AUTH, "the agent is not logged in (it printed '%.*s'): %s",
                          STR_ARG(str_slice(words, 0, 80)), auth_advice(run));
                 return;
             }

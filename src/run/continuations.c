@@ -177,7 +177,7 @@ static void begin_anew(struct run *run)
     struct err e;
     run->exec.restart = false;
     if (run->exec.restarts == RESTARTS_MAX) {
-        run_fail(run, REASON_FAILURE, "sections were opened in %d starts, and no end is in sight",
+        run_fail(run, REASON_FAILURE, "the agent was restarted %d times because it opened sections",
                  RESTARTS_MAX);
         execute_over(run);
         return;

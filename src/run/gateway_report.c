@@ -154,7 +154,7 @@ void gateway_judge(struct run *run)
             break;
         case ACCOUNT_UNREACHABLE:
             run_fail(run, REASON_PROVIDER_UNAVAILABLE,
-                     "the provider cannot be reached, or keeps failing: %s",
+                     "the provider cannot be reached or failed repeatedly: %s",
                      account_trouble_text(g->account));
             break;
         case ACCOUNT_FINE:

@@ -250,7 +250,7 @@ void harness_session_keep(struct run *run)
     r = r < 0 ? r : file_mkdirs(record, KEPT_DIR, 0700, &e);
     r = r < 0 ? r : copy_to_record(run, home, &e);
     if (r < 0) {
-        run_warn(run, "the conversation cannot be gone on with: %s", e.msg);
+        run_warn(run, "the conversation cannot be continued: %s", e.msg);
     }
 }
 
@@ -304,7 +304,8 @@ int harness_session_admit(struct run *run, struct err *e)
     struct str was = json_str(json_get(note, "adapter"), str_of(adapter));
     if (id.len == 0) {
         return ERR(e, ERR_INPUT,
-                   "session.resume: '%s' is no record of a conversation that can go on", path);
+                   "session.resume: '%s' is not a record of a conversation that can be continued",
+                   path);
     }
     if (!str_eqc(was, adapter)) {
         return ERR(e, ERR_CONFIG,
@@ -323,11 +324,11 @@ static int check_place(struct run *run, const char *path, struct err *e)
     if (run->settings.profile->session_anywhere || str_eqc(was, run->settings.workspace)) {
         return 0;
     }
-    return ERR(e, ERR_CONFIG,
-               "session.resume: the conversation was had in '%.*s', this run works in '%s', and "
-               "'%s' goes on in the same directory only (in a sandbox it sees the workspace at its "
-               "own place)",
-               STR_ARG(was), run->settings.workspace, run->settings.profile->name);
+    return ERR(
+        e, ERR_CONFIG,
+        "session.resume: the conversation took place in '%.*s', this run works in '%s', and '%s' "
+        "continues only in the same directory (in a sandbox it sees the workspace at its own path)",
+        STR_ARG(was), run->settings.workspace, run->settings.profile->name);
 }
 
 int harness_session_put(struct run *run, struct err *e)

@@ -181,7 +181,7 @@ static void keep(struct keeping *k, int dir, const char *name, const char *as)
     CLEANUP(buf) struct buf text = BUF_INIT(KEPT_FILE);
     struct err why;
     if (!read_file(dir, name, &text)) {
-        run_warn(k->run, "'%s' of the adapter is not kept: it is no file, or larger than %d MiB",
+        run_warn(k->run, "'%s' of the adapter is not kept: it is not a file, or larger than %d MiB",
                  name, KEPT_FILE >> 20);
     } else if (record_write_text(&k->run->record, as, buf_str(&text), &why) < 0) {
         run_warn(k->run, "%s", why.msg);

@@ -131,11 +131,10 @@ static int check_arguments(const struct run *run, struct err *e)
                        i);
         }
         if (arg.len > ARGUMENT_MAX) {
-            return ERR(
-                e, ERR_CONFIG,
-                "argument %zu of the program has %zu bytes and the system takes %d: pass the "
-                "prompt by file (--prompt-via file)",
-                i, arg.len, ARGUMENT_MAX);
+            return ERR(e, ERR_CONFIG,
+                       "argument %zu of the program has %zu bytes and the system allows %d: pass "
+                       "the prompt by file (--prompt-via file)",
+                       i, arg.len, ARGUMENT_MAX);
         }
     }
     return 0;

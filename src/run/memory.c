@@ -33,7 +33,7 @@ void memory_begin(struct run *run)
     m->polled = !kept && m->limit > 0 && !image_wanted(run);
     if (m->polled && run->confine.policy.mode == SANDBOX_OFF) {
         run_warn(run, "no control group limits the memory of the run: there is no sandbox; the "
-                      "memory in use is only looked at ten times a second");
+                      "memory in use is only checked ten times a second");
     }
 }
 

@@ -259,7 +259,7 @@ static void on_send(void *owner, struct str bytes)
     struct run *run = owner;
     struct err e;
     if (run->exec.proc != NULL && proc_write(run->exec.proc, bytes, &e) < 0) {
-        run_fail(run, REASON_FAILURE, "the agent does not read what it is told: %s", e.msg);
+        run_fail(run, REASON_FAILURE, "the agent does not read its input: %s", e.msg);
         execute_stop(run, "deaf");
     }
 }

@@ -32,7 +32,7 @@ static void judge_exit(struct run *run)
     bool scylla = strcmp(run->settings.exit_profile, "scylla") == 0;
     if (asks_for_review(run)) {
         struct str why = redact_str(run->redactor, run->arena, run->report.error);
-        run_fail(run, REASON_NEEDS_HUMAN, "the agent asks for a review%s%.*s",
+        run_fail(run, REASON_NEEDS_HUMAN, "the agent requests a review%s%.*s",
                  why.len > 0 ? ": " : "", STR_ARG(str_slice(why, 0, 400)));
     } else if (run->report.failed) {
         /* Clean before it is cut: half a secret is not found. */
@@ -41,7 +41,7 @@ static void judge_exit(struct run *run)
                  STR_ARG(str_slice(why, 0, 400)));
     } else if (run->exec.let_go && run->report.result_seen) {
         if (!run->settings.profile->acp.stays) {
-            run_warn(run, "the agent gave a valid result and did not end: it was stopped");
+            run_warn(run, "the agent gave a valid result but kept running: it was terminated");
         }
     } else if (exit->end == ENGINE_SIGNALLED) {
         run_fail(run, REASON_FAILURE, "the agent was killed by signal %d", exit->value);

@@ -237,7 +237,7 @@ static int open_inside(struct run *run, struct sandbox *box, struct txns **ret, 
         .marks = sandbox_userxattr() ? NODE_MARKS_USER : NODE_MARKS_TRUSTED,
     };
     if (!sandbox_ready(box)) {
-        return ERR(e, ERR_BUG, "transactions before the sandbox stands");
+        return ERR(e, ERR_BUG, "transactions before the sandbox is mounted");
     }
     if (!o.overlay) {
         if (run->confine.copies_fd > 0) {
@@ -331,7 +331,7 @@ static int copy_patch(struct run *run, const char *name, int fd, struct diff_res
     } else if (len > 0) {
         uint64_t removed = redact_patch(run->redactor, str_n(text, len), &port);
         if (removed > 0) {
-            run_warn(run, "%s is not as the agent left it: secrets were taken out", name);
+            run_warn(run, "secrets were removed from %s", name);
         }
         if (c.out.written != c.out.received) {
             run_warn(run, "%s is not complete: the disk is full", name);

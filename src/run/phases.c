@@ -291,7 +291,7 @@ static void on_signal(void *arg, int signo)
 
 void run_cancel(struct run *run)
 {
-    run_fail(run, REASON_CANCELLED, "cancelled by whoever started it");
+    run_fail(run, REASON_CANCELLED, "cancelled by the calling program");
     execute_interrupt(run, false);
     gateway_hurry(run);
 }

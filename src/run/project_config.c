@@ -246,7 +246,8 @@ static int visit_dir(struct nested_walk *w, const char *dir, struct err *e)
         return 0;
     }
     if (!is_plain_path(dir)) {
-        run_warn(w->run, "'%s' of the workspace is not given to the agent: its path is no pattern",
+        run_warn(w->run,
+                 "'%s' of the workspace is not given to the agent: its path is not a pattern",
                  path);
         return 0;
     }

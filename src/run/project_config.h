@@ -33,8 +33,8 @@ int project_environment(struct run *run, const struct placeholders *vars, struct
 int project_prose(struct run *run, struct err *e) MUST_USE;
 /* Moves files of the workspace out of the harness' sight that it would obey and has no switch for,
  * once the view stands and before it is started; moves them back when it has read its configuration
- * (`over`: the run is over, all of them; idempotent). What the agent made in their place stays. In
- * place nothing is moved, since it would be the user's own tree: the files are hidden by
+ * (`over`: the run has ended, all of them; idempotent). What the agent made in their place stays.
+ * In place nothing is moved, since it would be the user's own tree: the files are hidden by
  * project_masked(). */
 bool project_hides(const struct run *run);
 int project_hide(struct run *run, struct err *e) MUST_USE;

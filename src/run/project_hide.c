@@ -140,7 +140,7 @@ static void reveal_file(struct run *run, int root, const char *path)
         r = unlinkat(p.fd, p.aside, 0);
     }
     if (r < 0) { /* the agent has moved or removed it: that is a change like others */
-        run_warn(run, "'%s' of the workspace was hidden from the agent and is gone", path);
+        run_warn(run, "'%s' of the workspace was hidden from the agent and has disappeared", path);
     }
     cleanup_fd(&p.fd);
 }

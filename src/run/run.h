@@ -6,7 +6,7 @@
  *   struct run_summary sum;
  *   int r = run_execute(&opts, &sum, e);
  *
- * Blocks until the run is over and every process of it is gone. Returns 0 when a record was
+ * Blocks until the run has ended and every process of it is gone. Returns 0 when a record was
  * written, whatever the outcome: the summary has the reason and the exit status. A negative code
  * means that there is no record, because the settings were wrong or the output directory could not
  * be used; nothing was started then.

@@ -144,7 +144,7 @@ int runtime_probe_start(struct run *run)
     run->probe = ARENA_NEW(run->arena, struct runtime_probe);
     *run->probe = (struct runtime_probe) { .asking = true, .version = BUF_INIT(VERSION_MAX) };
     if (start(run, version, &e) < 0) {
-        run_warn(run, "skill '%s' names dependencies, and uv is not there to provide them: %s",
+        run_warn(run, "skill '%s' has dependencies, and uv is not installed to provide them: %s",
                  s->name, e.msg);
         return 0;
     }

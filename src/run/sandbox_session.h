@@ -11,7 +11,7 @@
  *   execute    sandbox_session_await(run, …)    until programs may start, or the view is mounted
  *              sandbox_session_place(run)       for proc_opts.place; NULL: without a sandbox
  *   (after)    sandbox_session_close(run, then) by phases.c, before any later phase;
- *              sandbox_session_wait(run, then)  and before the run is over
+ *              sandbox_session_wait(run, then)  and before the run has ended
  *   finish     sandbox_session_report(run, …)   for the manifest
  *
  * Programs that cinch starts for the agent (tools, checks) go into the same sandbox, with a layer

@@ -170,7 +170,7 @@ static void fail_turn(struct run *run)
     int r = record_turn(run, why, &d, &e);
     r = r < 0 ? r : take_back(run, &report, &e);
     if (r < 0) { /* better two turns in one patch than one that is nowhere */
-        run_warn(run, "turn %lld failed, and what it changed was not taken back: %s",
+        run_warn(run, "turn %lld failed, and its changes were not rolled back: %s",
                  (long long)t->number, e.msg);
         return;
     }

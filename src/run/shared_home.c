@@ -81,7 +81,7 @@ static int write_login(struct run *run, const struct profile_login *l, int layer
     const struct json *tree = login_read(a, buf_str(&text));
     const struct json *has = l->has == NULL ? tree : json_pointer(tree, str_of(l->has));
     if (tree == NULL || has == NULL || (l->has != NULL && json_str(has, STR_EMPTY).len == 0)) {
-        run_warn(run, "'%s' of the shared home was changed and is no login any more: not kept",
+        run_warn(run, "'%s' of the shared home was changed and is no longer a login: not kept",
                  l->file);
         return 0;
     }

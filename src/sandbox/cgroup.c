@@ -316,7 +316,7 @@ int cgroup_open(const struct sandbox_policy *p, struct cgroup **ret, struct sand
     } else if (p->memory > 0) {
         loss_note(report, SANDBOX_MEMORY,
                   "no writable control group with the memory controller; the memory in use is only "
-                  "looked at ten times a second");
+                  "checked ten times a second");
     }
     if (p->cpus > 0 && (done & (1u << SANDBOX_CPUS)) == 0) {
         loss_note(report, SANDBOX_CPUS, "no writable control group with the cpu controller");

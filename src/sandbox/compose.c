@@ -122,8 +122,8 @@ int compose_check_path(const char *path, struct err *e)
     }
     if (compose_below(path, "/proc")) {
         return ERR(e, ERR_CONFIG,
-                   "sandbox: '%s' cannot be shown: every sandbox has a /proc of its own; name what "
-                   "it leads to",
+                   "sandbox: '%s' cannot be mounted: every sandbox has its own /proc; name the "
+                   "file that it refers to",
                    path);
     }
     return 0;

@@ -393,7 +393,7 @@ static int enter(const struct proc_place *place, int control,
     if (c->state != READY || c->ticket != 0) {
         return ERR(e, ERR_UNAVAILABLE, "%s",
                    c->state == READY ? "a program runs in this container already"
-                                     : "the container is not there");
+                                     : "the container does not exist");
     }
     c->ticket = ++c->last_ticket;
     int r = send_entry(c, control, e);

@@ -215,12 +215,12 @@ int container_image_read(struct arena *a, struct str text, struct json **ret, st
     struct json *all;
     int r = json_parse(a, text, NULL, &all, e);
     if (r < 0) {
-        return err_wrap(e, "what the engine says of the image");
+        return err_wrap(e, "the engine's description of the image");
     }
     const struct json *first = json_is(all, JSON_ARRAY) ? json_item(all, 0) : NULL;
     const struct json *config = json_get(first, "Config");
     if (!json_is(first, JSON_OBJECT)) {
-        return ERR(e, ERR_PROTO, "what the engine says of the image is not a list of objects");
+        return ERR(e, ERR_PROTO, "the engine's description of the image is not a list of objects");
     }
     struct json *o = json_object(a);
     const struct json *labels = json_get(config, "Labels");

@@ -126,7 +126,7 @@ static int read_card(struct skill *s, struct err *e)
     const char *label = skill_file_label(s, card_file);
     const struct package_file *f = package_find(s->package, str_of(card_file));
     if (f == NULL || f->dir) {
-        return ERR(e, ERR_CONFIG, "%s is missing: '%s' is no skill", label, s->path);
+        return ERR(e, ERR_CONFIG, "%s is missing: '%s' is not a skill", label, s->path);
     }
     return skill_card_parse(s->arena, f->content, label, &s->card, e);
 }
@@ -154,7 +154,7 @@ static int check_identity(struct skill *s, struct str given, const char *wanted,
                    skill_file_label(s, card_file), s->card.name, STR_ARG(given));
     }
     if (s->manifest != NULL && strcmp(s->manifest->id, s->card.name) != 0) {
-        return ERR(e, ERR_CONFIG, "%s: 'id' is '%s', but SKILL.md says '%s'",
+        return ERR(e, ERR_CONFIG, "%s: 'id' is '%s', but the name in SKILL.md is '%s'",
                    skill_file_label(s, manifest_file), s->manifest->id, s->card.name);
     }
     struct str name = wanted != NULL ? str_of(wanted) : given;

@@ -58,8 +58,8 @@ static int unknown(const struct binding *b, enum skill_schema_kind kind, struct 
     const char *word = skill_schema_word(kind);
     key = str_slice(key, 0, 64);
     if (json_len(list) == 0) {
-        return ERR(b->e, ERR_CONFIG, "skill '%s' takes no %s, so no '%.*s'", b->skill->name, word,
-                   STR_ARG(key));
+        return ERR(b->e, ERR_CONFIG, "skill '%s' has no %s, so '%.*s' is not accepted",
+                   b->skill->name, word, STR_ARG(key));
     }
     size_t distance = 3;
     const char *nearest = NULL;

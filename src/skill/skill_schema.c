@@ -163,7 +163,7 @@ static int load(struct skill *s, enum skill_schema_kind kind, struct err *e)
 {
     const struct package_file *f = locate(s, kind);
     if (f == NULL && kind == SKILL_OUTPUT) {
-        return ERR(e, ERR_CONFIG, "%s is missing: a skill package says what it gives out",
+        return ERR(e, ERR_CONFIG, "%s is missing: a skill package must declare its output",
                    skill_file_label(s, "assets/output.schema.json"));
     }
     if (f == NULL) {

@@ -392,12 +392,12 @@ void bridge_cancel(struct bridge_call *c)
     switch (c->phase) {
     case CALL_QUEUED:
         c->b->queued--;
-        fail(c, TOOL_CANCELLED, "the call was cancelled before it began");
+        fail(c, TOOL_CANCELLED, "the call was cancelled before it started");
         return;
     case CALL_POLICY:
         if (c->check != NULL) {
             guard_cancel(TAKE_PTR(c->check));
-            fail(c, TOOL_CANCELLED, "the call was cancelled before it began");
+            fail(c, TOOL_CANCELLED, "the call was cancelled before it started");
         }
         return;
     case CALL_RUNNING:
@@ -450,7 +450,7 @@ static void start(struct bridge_call *c, nsec left)
         r = txn_begin(o->txns, &c->txn, &e);
     }
     if (r < 0) {
-        fail(c, TOOL_INTERNAL, "the call could not begin: %s", e.msg);
+        fail(c, TOOL_INTERNAL, "the call could not start: %s", e.msg);
         return;
     }
     c->session = store_begin(o->session);
@@ -493,7 +493,7 @@ static void on_decided(void *arg, const struct guard_decision *d)
     } else if (r < 0) {
         fail(c, TOOL_INTERNAL, "%s", e.msg);
     } else if (c->b->stopped) {
-        fail(c, TOOL_CANCELLED, "the run is over");
+        fail(c, TOOL_CANCELLED, "the run has ended");
     } else {
         start(c, left);
     }
@@ -553,7 +553,7 @@ static void look_up(struct bridge_call *c)
     const struct bridge_tool *t = bridge_look_up(c->b, c->record.name);
     struct str name = str_slice(c->record.name, 0, MCP_NAME_MAX);
     if (c->b->stopped) {
-        fail(c, TOOL_CANCELLED, "the run is over");
+        fail(c, TOOL_CANCELLED, "the run has ended");
     } else if (t == NULL) {
         fail(c, TOOL_UNKNOWN, "there is no tool '%.*s'", STR_ARG(name));
     } else if (!t->offered) {

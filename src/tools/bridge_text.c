@@ -70,7 +70,7 @@ int bridge_content(struct arena *a, const struct json *content, struct json **re
 {
     CLEANUP(buf) struct buf all = BUF_INIT(BUF_TEXT);
     if (!json_is(content, JSON_ARRAY)) {
-        return ERR(e, ERR_CONFIG, "its content is no list of blocks");
+        return ERR(e, ERR_CONFIG, "its content is not a list of blocks");
     }
     for (size_t i = 0; i < json_len(content); i++) {
         const struct json *block = json_item(content, i);

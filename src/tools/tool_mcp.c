@@ -143,7 +143,7 @@ static void on_call_timeout(void *arg)
     }
     finish_with(c, TOOL_TIMEOUT, "the server did not answer in time");
     if (listing && s->state == UP) { /* no call can go on without the list */
-        (void)ERR(&e, ERR_TIMEOUT, "the server did not give its list of tools in time");
+        (void)ERR(&e, ERR_TIMEOUT, "the server did not list its tools in time");
         mcp_client_end(s->client, &e);
     }
 }
@@ -296,7 +296,7 @@ static int on_send(void *arg, const struct mcp_outgoing *m, struct err *e)
 {
     struct toolserver *s = arg;
     if (s->transport == NULL) {
-        return ERR(e, ERR_UNAVAILABLE, "the server is not there");
+        return ERR(e, ERR_UNAVAILABLE, "the server is not running");
     }
     return s->transport->ops->send(s->transport, m, e);
 }
@@ -342,7 +342,7 @@ static void on_end(void *arg, const struct err *why)
         tell_stopped(s);
         return;
     }
-    (void)ERR(&gone, ERR_UPSTREAM, "the server has gone");
+    (void)ERR(&gone, ERR_UPSTREAM, "the server has exited");
     if (s->client != NULL) {
         mcp_client_end(s->client, why == NULL ? &gone : why);
     }
@@ -408,8 +408,7 @@ static int connect_server(struct toolserver *s, struct err *e)
 static int revive(struct toolserver *s, struct err *e)
 {
     if (s->restarts >= TOOLSERVER_RESTARTS_MAX) {
-        return ERR(e, ERR_UNAVAILABLE, "the server is gone and was started again %d times before",
-                   s->restarts);
+        return ERR(e, ERR_UNAVAILABLE, "the server exited again after %d restarts", s->restarts);
     }
     s->restarts++;
     int rc = connect_server(s, e);

@@ -58,11 +58,11 @@ static void read_result(struct arena *a, const struct json *result, struct tool_
     const struct json *content = json_get(result, "content");
     const struct json *value = json_get(result, "structuredContent");
     if (!str_eqc(json_str(json_get(result, "resultType"), STR("complete")), "complete")) {
-        bad(ret, TOOL_FAILED, STR("the tool asks for input that nobody can give here"));
+        bad(ret, TOOL_FAILED, STR("the tool asks for user input, which is not available in a run"));
         return;
     }
     if (content == NULL && value == NULL) {
-        bad(ret, TOOL_BAD_OUTPUT, STR("the server's answer is no result of a tool"));
+        bad(ret, TOOL_BAD_OUTPUT, STR("the server's response is not a tool result"));
         return;
     }
     bool good =

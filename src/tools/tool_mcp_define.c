@@ -115,7 +115,7 @@ static int read_command(struct arena *a, const struct json *command, struct tool
     for (size_t i = 0; i < n; i++) {
         const char *word = json_cstring(json_item(command, i), NULL);
         if (word == NULL || (i == 0 && word[0] == '\0')) {
-            return ERR(e, ERR_CONFIG, "command[%zu] is no word of a command line", i);
+            return ERR(e, ERR_CONFIG, "command[%zu] is not a string without NUL bytes", i);
         }
         argv[i] = arena_dup(a, str_of(word));
     }
@@ -185,7 +185,8 @@ static int check_names(const struct toolserver_plan *p, struct err *e)
     for (size_t i = 0; p->rename != NULL && i < p->rename->object.len; i++) {
         struct str name = json_str(p->rename->object.members[i].value, STR_EMPTY);
         if (!mcp_tool_name(name, STR_EMPTY, out) || !str_eqc(name, out)) {
-            return ERR(e, ERR_CONFIG, "rename: '%.*s' is no name: 1 to %d of a-z, 0-9, _ and -",
+            return ERR(e, ERR_CONFIG,
+                       "rename: '%.*s' is not a valid name: use 1 to %d of a-z, 0-9, _ and -",
                        STR_ARG(str_slice(name, 0, 80)), TOOL_NAME_MAX);
         }
     }
@@ -232,7 +233,7 @@ static int read_server(struct arena *a, const struct json *mcp, struct toolserve
         return ERR(e, ERR_CONFIG, "one of 'command' (a list of words) and 'url' is needed");
     }
     if (url != NULL && !url_ok(url)) {
-        return ERR(e, ERR_CONFIG, "url: '%.100s' is no http:// or https:// address", url);
+        return ERR(e, ERR_CONFIG, "url: '%.100s' is not an http:// or https:// address", url);
     }
     int rc = program ? read_command(a, command, p, e) : 0;
     p->url = url == NULL ? NULL : arena_dup(a, str_of(url));

@@ -288,7 +288,7 @@ int tool_program_bind(struct arena *a, const struct json *definition, struct too
         struct str arg = json_str(json_item(command, i), STR_EMPTY);
         if (!json_is(json_item(command, i), JSON_STRING) || str_has_nul(arg) ||
             (i == 0 && arg.len == 0)) {
-            return ERR(e, ERR_CONFIG, "tool '%.*s': command[%zu] is no word of a command line",
+            return ERR(e, ERR_CONFIG, "tool '%.*s': command[%zu] is not a string without NUL bytes",
                        STR_ARG(t->name), i);
         }
         argv[i] = arena_dup(a, arg);

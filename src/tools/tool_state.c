@@ -88,7 +88,7 @@ static int check_value(const struct op *op, const struct json *change, size_t *i
         return ERR(e, ERR_LIMIT, "more than %d items", TOOL_STATE_ITEMS_MAX);
     }
     if ((key == NULL) != (value == NULL) && op->key == MAYBE) {
-        return ERR(e, ERR_CONFIG, "%s takes 'key' and 'value' together or neither", op->name);
+        return ERR(e, ERR_CONFIG, "%s needs both 'key' and 'value', or neither", op->name);
     }
     struct str pointer = json_str(key, STR_EMPTY);
     if (key != NULL && (pointer.len < 2 || pointer.ptr[0] != '/' ||

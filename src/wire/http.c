@@ -302,7 +302,7 @@ static int parse_head(struct http *h, struct err *e)
     head->chunked = (h->parser.flags & F_CHUNKED) != 0;
     const struct str *length = http_find(&head->fields, "content-length");
     if (length != NULL && !str_to_i64(*length, &head->length)) {
-        return fail(h, ERR_PROTO, "Content-Length is no number", e);
+        return fail(h, ERR_PROTO, "Content-Length is not a number", e);
     }
     head->keep_alive = llhttp_should_keep_alive(&h->parser) != 0;
     if (h->parser.http_major != 1 || h->parser.http_minor > 1) {

@@ -74,7 +74,7 @@ int http_write_request(struct str method, struct str target, struct buf *out, st
 {
     if (method.len == 0 || target.len == 0 || !has_only(method, 0x21, NULL) ||
         !has_only(target, 0x21, NULL)) {
-        return ERR(e, ERR_PROTO, "method or target cannot stand in a request line");
+        return ERR(e, ERR_PROTO, "method or target is not valid in a request line");
     }
     int rc = buf_append(out, method, e);
     rc = rc < 0 ? rc : buf_append_c(out, ' ', e);
@@ -97,7 +97,7 @@ int http_write_status(int status, struct buf *out, struct err *e)
 {
     char digits[DECIMAL_LEN];
     if (status < 100 || status > 999) {
-        return ERR(e, ERR_PROTO, "%d is no status of HTTP", status);
+        return ERR(e, ERR_PROTO, "%d is not an HTTP status", status);
     }
     int rc = buf_append(out, STR("HTTP/1.1 "), e);
     rc = rc < 0 ? rc : buf_append(out, decimal((uint64_t)status, digits), e);
@@ -110,7 +110,7 @@ int http_write_field(struct str name, struct str value, struct buf *out, struct 
 {
     if (name.len == 0 || !has_only(name, 0x21, NULL) || memchr(name.ptr, ':', name.len) != NULL ||
         !has_only(value, 0x20, "\t")) {
-        return ERR(e, ERR_PROTO, "'%.*s' cannot stand in a head",
+        return ERR(e, ERR_PROTO, "'%.*s' is not valid in a header",
                    (int)(name.len < 60 ? name.len : 60), name.ptr);
     }
     int rc = buf_append(out, name, e);

@@ -259,7 +259,7 @@ int apply_patch(struct arena *a, const struct apply_opts *o, struct apply_result
     struct applying x = { .a = a, .o = o, .ret = ret, .e = e == NULL ? &own : e };
     *ret = (struct apply_result) { 0 };
     if (!file_is_dir(AT_FDCWD, o->target)) {
-        return ERR(e, ERR_INPUT, "'%s' is no directory", o->target);
+        return ERR(e, ERR_INPUT, "'%s' is not a directory", o->target);
     }
     int r = file_read(AT_FDCWD, o->patch, TEXT_MAX, &head, e);
     if (r < 0 && r != -ERR_LIMIT) {
@@ -277,7 +277,8 @@ int apply_patch(struct arena *a, const struct apply_opts *o, struct apply_result
                    x.repo.root, x.repo.root);
     }
     if (!x.has_repo && (o->branch != NULL || o->commit != NULL)) {
-        return ERR(e, ERR_USAGE, "'%s' is no git repository: no branch or commit can be made there",
+        return ERR(e, ERR_USAGE,
+                   "'%s' is not a git repository: no branch or commit can be made there",
                    o->target);
     }
     if (x.has_repo && x.repo.prefix[0] != '\0') {

@@ -153,7 +153,7 @@ static int add_move(struct walk *w, const char *path, const char *base, const ch
     struct stat source;
     struct stat here;
     if (!base_stat(w, from, &source) || !S_ISDIR(source.st_mode)) {
-        return ERR(w->e, ERR_SYS, "'%s' was moved to '%s', but it is no directory", from, path);
+        return ERR(w->e, ERR_SYS, "'%s' was moved to '%s', but it is not a directory", from, path);
     }
     int r = base_stat(w, base, &here) ? add_removal(w, path, base) : 0;
     struct delta_entry move = { .kind = DELTA_MOVE, .path = path, .from = from };

@@ -139,7 +139,7 @@ static int check(const struct mount *m, const char *const *roots, char real[PATH
         allowed = realpath(roots[i], root) != NULL && is_within(real, root);
     }
     return allowed ? 0
-                   : ERR(e, ERR_DENIED, "mount '%s' lies outside the allowed roots", m->host_path);
+                   : ERR(e, ERR_DENIED, "mount '%s' is outside of the allowed roots", m->host_path);
 }
 
 int mount_copy(struct workspace *w, const struct mount *m, const char *const *roots,
@@ -158,7 +158,7 @@ int mount_copy(struct workspace *w, const struct mount *m, const char *const *ro
     }
     if (!node_is_inner_path(target) || strcmp(target, ".git") == 0 ||
         strncmp(target, ".git/", 5) == 0) {
-        return ERR(e, ERR_CONFIG, "mount path '%s' is no path within the workspace", target);
+        return ERR(e, ERR_CONFIG, "mount path '%s' is not inside of the workspace", target);
     }
     struct mounting x = {
         .w = w, .m = m, .a = a, .root = real, .target = target, .report = ret, .e = e

@@ -312,7 +312,7 @@ int savepoint_restore(struct savepoints *s, struct savepoint_report *ret, struct
     nsec start = clock_now();
     *ret = (struct savepoint_report) { 0 };
     if (s->saved_fd < 0 || s->opts.workspace_fd < 0) {
-        return ERR(e, ERR_BUG, "there is no savepoint, or no view to bring it back to");
+        return ERR(e, ERR_BUG, "there is no savepoint, or no view to restore it in");
     }
     int r = restore(s, ret, e);
     if (r == 0) {

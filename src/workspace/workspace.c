@@ -192,7 +192,7 @@ static int choose(struct workspace *w, const struct workspace_opts *o, struct er
             w->source, w->repo.root);
     }
     if ((o->kind == WORKSPACE_CLONE || o->ref != NULL) && !w->has_repo) {
-        return ERR(e, ERR_CONFIG, "'%s' is no git repository, so there is no %s", w->source,
+        return ERR(e, ERR_CONFIG, "'%s' is not a git repository, so there is no %s", w->source,
                    o->ref != NULL ? "ref to check out" : "clone of it");
     }
     if (o->kind == WORKSPACE_IN_PLACE && o->ref != NULL) {

@@ -174,7 +174,7 @@ static int resolve(struct workspace *w, const char *git_dir, const char *ref, ch
         return ERR(e, ERR_INPUT, "'%s' has no commit '%s'", w->repo.root, ref);
     }
     if (r == 0 && (id.len == 0 || id.len >= REPO_ID_MAX)) {
-        return ERR(e, ERR_INPUT, "git does not say what commit '%s' is", ref);
+        return ERR(e, ERR_INPUT, "git cannot resolve commit '%s'", ref);
     }
     if (r == 0) {
         memcpy(out, id.ptr, id.len);

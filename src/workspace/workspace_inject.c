@@ -24,13 +24,13 @@ static int make_level(struct workspace *w, const char *path, struct err *e)
     struct stat st;
     bool below = w->layered && fstatat(w->base_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
     if (below && !S_ISDIR(st.st_mode)) {
-        return ERR(e, ERR_CONFIG, "'%s' of the workspace is no directory", path);
+        return ERR(e, ERR_CONFIG, "'%s' of the workspace is not a directory", path);
     }
     if (mkdirat(w->tree_fd, path, 0755) < 0) {
         struct stat here;
         bool dir = errno == EEXIST && fstatat(w->tree_fd, path, &here, AT_SYMLINK_NOFOLLOW) == 0 &&
                    S_ISDIR(here.st_mode);
-        return dir ? 0 : ERR(e, ERR_CONFIG, "'%s' of the workspace is no directory", path);
+        return dir ? 0 : ERR(e, ERR_CONFIG, "'%s' of the workspace is not a directory", path);
     }
     return below ? node_copy_attributes(NODE_AT(w->base_fd, path), &st, NODE_AT(w->tree_fd, path),
                                         NULL, e)
@@ -57,7 +57,7 @@ int workspace_inject(struct workspace *w, const char *path, struct str content, 
 {
     struct stat st;
     if (path[0] == '\0' || !node_is_inner_path(path) || strlen(path) > PATH_MAX - NAME_MAX) {
-        return ERR(e, ERR_CONFIG, "'%s' is no path within the workspace", path);
+        return ERR(e, ERR_CONFIG, "'%s' is not a path inside of the workspace", path);
     }
     if (w->kind == WORKSPACE_IN_PLACE && fstatat(w->tree_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
         return ERR(e, ERR_EXISTS, "'%s' exists, and in place it would be overwritten", path);

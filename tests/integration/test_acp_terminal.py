@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Programs that an agent of the Agent Client Protocol has cinch run: in the sandbox, in the workspace, under policies,
-and all gone when the run is over."""
+and all gone when the run has ended."""
 
 import json
 import os
@@ -112,7 +112,7 @@ class Terminals(harness.Case):
         self.assertEqual(told["line"]["output"], "HELLO\n")
         self.assertTrue(told["below"]["output"].endswith("/sub\n"), told)
         self.assertIn("outside of the workspace", told["outside"])
-        self.assertIn("leads out of the workspace", told["link"])
+        self.assertIn("points outside of the workspace", told["link"])
         self.assertIn("no-such-program-at-all", str(told["absent"]))
         self.assertEqual((told["cut"]["output"], told["cut"]["truncated"]), ("bcd", True))
         self.assertEqual(told["secrets"]["output"], "0\n")

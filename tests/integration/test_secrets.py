@@ -134,7 +134,7 @@ put("dir with blank/na\\"me-" + S.replace("/", "_"), "x\\n")
 put("f", "one\\n" + S + "\\ntwo\\n")
 ''')
         self.assert_clean(r)
-        self.warned(r, "diff.patch", "secrets were taken out")
+        self.warned(r, "secrets were removed from diff.patch")
         wrapped = base64.b64encode(b"head " + TOKEN.encode() + b" tail")
         for i in range(12, len(TOKEN), 16):
             self.assertNotIn(wrapped[i:i + 16], r.bytes("diff.patch"))
@@ -253,7 +253,7 @@ put("report.bin", b"\\0" + S.encode())
         for name in ("data.bin", "data.gz", "link"):
             self.assertFalse(r.exists("artifacts", name))
             self.warned(r, f"'{name}'", "withheld")
-        self.warned(r, "'text.txt'", "secrets were taken out")
+        self.warned(r, "secrets were removed from artifact 'text.txt'")
 
     def test_modes_that_hide_a_file(self):
         """As an ordinary user, whom modes keep out."""

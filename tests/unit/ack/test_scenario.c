@@ -161,7 +161,7 @@ static void test_mistakes(void **state)
         { HEAD GOOD ", signal: {count: 0}}\n", "'count' is a number from 1 on" },
         { HEAD GOOD ", runs: []}\n", "without runs nothing is tried" },
         { HEAD GOOD ", copies: 2, runs: [{name: b}]}\n",
-          "where there are runs, it belongs to one" },
+          "a scenario with 'runs' must set it in one of them" },
         { HEAD ", runs: [{expect: [{reson: x}]}]}\n", "no check is called 'reson'" },
         { HEAD GOOD ", runs: [{replay: b}, {name: b}]}\n",
           "'resume' and 'replay' name an earlier run" },
@@ -198,7 +198,7 @@ static void refused(const char *text, const char *message)
 static void test_room(void **state)
 {
     static const char wrong[] = "'%{fill:N}' has a number from 1 to 16777216";
-    static const char much[] = "the placeholders of a scenario come to at most 16 MiB";
+    static const char much[] = "the placeholders of a scenario may expand to at most 16 MiB";
     refused(HEAD GOOD ", workspace: {a: '%{fill:16777217}'}}\n",
             "scenario 'a': f.yaml:2:122: '%{fill:N}' has a number from 1 to 16777216");
     refused(HEAD GOOD ", workspace: {a: '%{fill:99999999999999999999}'}}\n", wrong);

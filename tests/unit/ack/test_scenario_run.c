@@ -246,7 +246,7 @@ static void test_nothing_lingers(void **state)
 {
     struct play *p = *state;
     play(p, LINGERS, "");
-    expect_failure(p, "adapter 'mine' starts no program that could stay");
+    expect_failure(p, "adapter 'mine' starts no program that could keep running");
     p->profile.image = "localhost/mine";
     p->verdicts = 0;
     p->opts.dir = in(p, "another");

@@ -107,11 +107,11 @@ static void test_users_refusal_is_respected(void **state)
     static const char toml[] = "[projects.\"/w\"]\ntrust_level = \"untrusted\"\n";
     static const char json[] = "{\"/w\": \"DO_NOT_TRUST\"}";
     write_text(file, toml);
-    assert_refused(TRUST_CODEX, ERR_DENIED, "says that '/w' is not to be trusted");
+    assert_refused(TRUST_CODEX, ERR_DENIED, "marks '/w' as not trusted");
     assert_text(file, toml);
     use_style(TRUST_GEMINI);
     write_text(file, json);
-    assert_refused(TRUST_GEMINI, ERR_DENIED, "trustedFolders.json' says that '/w'");
+    assert_refused(TRUST_GEMINI, ERR_DENIED, "trustedFolders.json' marks '/w'");
     assert_text(file, json);
     write_text(file, "{\"/w\": \"PERHAPS\"}");
     assert_refused(TRUST_GEMINI, ERR_UNSUPPORTED, "trustedFolders.json:1:8: the trust entry");

@@ -470,7 +470,7 @@ static void a_cancelled_round_is_silent(void **state)
 static void senseless_providers_are_refused(void **state)
 {
     static const char *const rows[][2] = {
-        { "[{every_n_calls: 1}]", "task.yaml:1:2: feedback[0]: '' is no type" },
+        { "[{every_n_calls: 1}]", "task.yaml:1:2: feedback[0]: unknown type of feedback ''" },
         { "[{type: static, text: x}]", "feedback[0]: needs a trigger" },
         { "[{type: static, text: x, every_n_calls: null}]", "needs a trigger" },
         { "[{type: static, every_n_calls: 1}]", "needs a 'text'" },

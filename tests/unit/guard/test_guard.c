@@ -424,8 +424,9 @@ static void calls_of_another_run_are_counted_once(void **state)
 static void senseless_policies_are_refused(void **state)
 {
     static const char *const rows[][2] = {
-        { "[{tools: [a]}]", "task.yaml:1:2: policies[0]: '' is no type" },
-        { "[{type: deny, tools: [a]}, {type: nothing}]", "policies[1]: 'nothing' is no type" },
+        { "[{tools: [a]}]", "task.yaml:1:2: policies[0]: unknown type of policy ''" },
+        { "[{type: deny, tools: [a]}, {type: nothing}]",
+          "policies[1]: unknown type of policy 'nothing'" },
         { "[{type: deny}]", "needs 'tools'" },
         { "[{type: allow, tools: []}]", "'tools' must be a list" },
         { "[{type: allow, tools: ['']}]", "item 1 of 'tools'" },

@@ -83,12 +83,12 @@ static void schemas_that_may_not_ask(void **state)
     static const struct {
         const char *properties, *why;
     } bad[] = {
-        { "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"\"}}", "no name" },
-        { "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"A b\"}}", "no name" },
-        { "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"A\\r\\nX\"}}", "no name" },
-        { "{\"a\":{\"type\":\"string\",\"x-mcp-header\":7}}", "no name" },
-        { "{\"a\":{\"type\":\"number\",\"x-mcp-header\":\"A\"}}", "no field can say" },
-        { "{\"a\":{\"x-mcp-header\":\"A\"}}", "no field can say" },
+        { "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"\"}}", "not a valid field name" },
+        { "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"A b\"}}", "not a valid field name" },
+        { "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"A\\r\\nX\"}}", "not a valid field name" },
+        { "{\"a\":{\"type\":\"string\",\"x-mcp-header\":7}}", "not a valid field name" },
+        { "{\"a\":{\"type\":\"number\",\"x-mcp-header\":\"A\"}}", "a field cannot carry" },
+        { "{\"a\":{\"x-mcp-header\":\"A\"}}", "a field cannot carry" },
         { "{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"A\"},"
           "\"b\":{\"type\":\"string\",\"x-mcp-header\":\"a\"}}",
           "twice" },

@@ -394,8 +394,8 @@ static void mistakes_are_told_with_their_place(void **state)
     refused("steps: [{when: {format: soap}, say: x}]", "s.yaml:1:25: 'steps[0].when.format'");
     refused("steps: [{when: {side: 3}, say: x}]", "s.yaml:1:23: 'when.side'");
     refused("steps: [{when: {turn: 1}}]", "s.yaml:1:9: a step must say");
-    refused("steps: [{say: '${nope}'}]", "s.yaml:1:15: '${nope}' is no group");
-    refused("steps: [{say: '${1}'}]", "s.yaml:1:15: '${1}' is no group");
+    refused("steps: [{say: '${nope}'}]", "s.yaml:1:15: '${nope}' is neither a group");
+    refused("steps: [{say: '${1}'}]", "s.yaml:1:15: '${1}' is neither a group");
     refused("steps: [{when: {regex: '(a)(?:b)'}, say: '${2}'}]", "s.yaml:1:42: '${2}'");
     refused("steps: [{say: '${x'}]", "s.yaml:1:15: '${' without '}'");
     refused("steps: [{say: '${last|rot13}'}]", "s.yaml:1:15: unknown filter 'rot13'");

@@ -66,7 +66,7 @@ static void test_names_agree(void **state)
                "other/SKILL.md: the skill is named 'hello', but its directory 'other'");
     case_package(c, "{\"id\": \"hallo\", \"execution_modes\": [\"auto\"]}");
     expect_bad(c, "hello", ERR_CONFIG,
-               "hello/assets/runner.json: 'id' is 'hallo', but SKILL.md says 'hello'");
+               "hello/assets/runner.json: 'id' is 'hallo', but the name in SKILL.md is 'hello'");
 }
 
 static void test_package(void **state)

@@ -93,8 +93,8 @@ static void test_unknown_names(void **state)
                    "has no parameter 'volume'; it has 'n', 'on', 'word', 'list', 'free'");
     case_put(c, "plain.md", CARD("plain"));
     (void)case_open(c, "plain.md");
-    expect_refused(c, "{\"x\": \"y\"}", NULL, ERR_CONFIG, "takes no input");
-    expect_refused(c, NULL, "{\"x\": \"y\"}", ERR_CONFIG, "takes no parameter");
+    expect_refused(c, "{\"x\": \"y\"}", NULL, ERR_CONFIG, "has no input");
+    expect_refused(c, NULL, "{\"x\": \"y\"}", ERR_CONFIG, "has no parameter");
     struct skill_values v;
     assert_int_equal(bind(c, NULL, NULL, &v), 0);
 }
