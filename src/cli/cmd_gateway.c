@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "cli/command.h"
+#include "cli/gateway_watch.h"
 #include "cli/run_request.h"
 #include "cli/text.h"
 #include "config/gateway_file.h"
@@ -27,7 +28,7 @@
 #include "io/loop.h"
 #include "io/sigwatch.h"
 #include "record/redact.h"
-#include "replay/cassette_upstream.h"
+#include "replay/assembly.h"
 #include "replay/route.h"
 
 static const struct option options[] = {
@@ -62,6 +63,12 @@ static const struct option options[] = {
       .help = "set the speed of the replay: 1 is as recorded, 0 is without delays" },
     { "record-to", 0, OPTION_PATH, .old_name = "record", .value = "FILE", .complete = COMPLETE_FILE,
       .help = "record all model traffic in a new cassette" },
+    { "volatile-field", 0, OPTION_STRING, .value = "POINTER", .flags = OPTION_REPEAT,
+      .help =
+          "ignore this field of requests when a recording is replayed: a JSON pointer, in which "
+          "'*' stands for any key or index" },
+    { "volatile-pattern", 0, OPTION_STRING, .value = "REGEX", .flags = OPTION_REPEAT,
+      .help = "ignore texts that match REGEX when a recording is replayed" },
     { "allow", 0, OPTION_STRING, .old_letter = 'a', .value = "HOST[:PORT]", .flags = OPTION_REPEAT,
       .help = "also act as a proxy for this host; '*.name', addresses and networks are allowed" },
 
@@ -69,6 +76,17 @@ static const struct option options[] = {
       .help = "refuse model calls after the first N" },
     { "max-tokens", 0, OPTION_INT, .value = "N", .min = 1, .max = INT64_MAX,
       .help = "refuse model calls that could exceed N tokens, input and output together" },
+    { "max-input-tokens", 0, OPTION_INT, .value = "N", .min = 1, .max = INT64_MAX,
+      .help = "refuse model calls that could exceed N input tokens" },
+    { "max-output-tokens", 0, OPTION_INT, .value = "N", .min = 1, .max = INT64_MAX,
+      .help = "refuse model calls that could exceed N output tokens" },
+    { "max-usd", 0, OPTION_STRING, .value = "AMOUNT",
+      .help = "refuse model calls that could make the cost exceed AMOUNT (US dollars, by the price "
+              "table)" },
+    { "prices", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
+      .help = "use this price table before the built-in one" },
+    { "ledger", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
+      .help = "write usage and cost by model to FILE, while the gateway runs and at its end" },
     { "max-body", 0, OPTION_INT, .value = "BYTES", .min = 1, .max = (int64_t)1 << 30,
       .shown = "67108864", .help = "refuse requests larger than this" },
     { "grace", 0, OPTION_DURATION, .value = "TIME", .shown = "10s",
@@ -83,8 +101,6 @@ static const struct option options[] = {
     { 0 },
 };
 
-#define FILTERS 4
-
 struct server {
     struct cli *cli;
     const struct options *opt;
@@ -94,13 +110,10 @@ struct server {
     struct json *config;           /* `gateway` of the file; NULL: none */
     struct routes *routes;
     struct proxy_rules *rules;
-    struct account *account;
-    struct cassette_writer *writer;
-    struct redactor *redactor; /* of the token and the keys of providers, for what is recorded */
-    struct gateway *gateway;
+    struct assembly assembly;
+    struct gateway_watch *watch;
+    struct redactor *redactor; /* of the token and the keys of providers, for what is written */
     struct sigwatch *watches[2];
-    struct filter filters[FILTERS];
-    size_t n_filters;
     const char *token;
     const char *url;
     const char *socket;
@@ -178,30 +191,22 @@ static int add_file(struct server *s, const char *kind, struct err *e)
     return routes_upstream(s->routes, NULL, &w, e);
 }
 
-/* The routes of the file, as a run would take them: a script or cassette answers everything, else
- * routes do, then the upstream. */
+/* The routes of the file, as a run would take them. */
 static int add_config(struct server *s, struct err *e)
 {
-    struct arena *a = s->cli->arena;
-    const char *kinds[] = { "script", "cassette" };
-    const char *upstream = json_cstring(json_get(s->config, "upstream"), NULL);
-    const struct json *routes = json_get(s->config, "routes");
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(kinds); i++) {
-        const char *path = json_cstring(json_get(s->config, kinds[i]), NULL);
-        struct routing_words w = { .upstream = arena_printf(a, "%s:%s", kinds[i], path) };
-        rc = path == NULL ? 0 : routes_direct(s->routes, "*", &w, NULL, e);
+    const struct route_settings settings = {
+        json_cstring(json_get(s->config, "script"), NULL),
+        json_cstring(json_get(s->config, "cassette"), NULL),
+        json_cstring(json_get(s->config, "upstream"), NULL),
+        json_get(s->config, "routes"),
+    };
+    struct route_entry *entries;
+    size_t n = 0;
+    int rc = route_entries(s->cli->arena, &settings, &entries, &n, e);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        rc = routes_direct(s->routes, entries[i].pattern, &entries[i].words, entries[i].model, e);
     }
-    for (size_t i = 0; rc == 0 && i < json_len(routes); i++) {
-        const struct json *item = json_item(routes, i);
-        struct routing_words w = { json_cstring(json_get(item, "upstream"), upstream),
-                                   json_cstring(json_get(item, "format"), NULL),
-                                   json_cstring(json_get(item, "key"), NULL) };
-        rc = routes_direct(s->routes, json_cstring(json_get(item, "model"), "*"), &w,
-                           json_cstring(json_get(item, "name"), NULL), e);
-    }
-    struct routing_words rest = { .upstream = upstream };
-    return rc < 0 || upstream == NULL ? rc : routes_direct(s->routes, "*", &rest, NULL, e);
+    return rc;
 }
 
 static int check_routes(struct server *s, struct err *e)
@@ -224,9 +229,29 @@ static int load_config(struct server *s, struct err *e)
     return path == NULL ? 0 : gateway_file_load(s->cli->arena, path, &s->config, e);
 }
 
+static struct json *strings_of(struct arena *a, const char *const *list)
+{
+    struct json *array = json_array(a);
+    for (; *list != NULL; list++) {
+        json_push(a, array, json_cstr(a, *list));
+    }
+    return array;
+}
+
+/* What a replay does not compare; in the form that profiles have. */
+static struct json *volatile_rules(const struct server *s)
+{
+    struct arena *a = s->cli->arena;
+    struct json *rules = json_object(a);
+    json_setc(a, rules, "paths", strings_of(a, options_list(s->opt, "volatile-field")));
+    json_setc(a, rules, "patterns", strings_of(a, options_list(s->opt, "volatile-pattern")));
+    return rules;
+}
+
 static int open_routes(struct server *s, struct err *e)
 {
     struct routes_opts o = { .variable = variable, .arg = s };
+    o.upstreams.volatile_rules = volatile_rules(s);
     const char *speed = options_string(s->opt, "replay-speed", NULL);
     o.upstreams.replay_speed = json_real(json_get(s->config, "replay_speed"), 0);
     if (speed != NULL && (!str_to_double(str_of(speed), &o.upstreams.replay_speed) ||
@@ -252,42 +277,52 @@ static int open_routes(struct server *s, struct err *e)
     return rc < 0 ? rc : check_routes(s, e);
 }
 
-/* --- filters --- */
+/* --- budget, recorder --- */
 
-static int open_filters(struct server *s, struct err *e)
+static int read_limits(const struct server *s, struct budget_limits *ret, struct err *e)
 {
-    struct price_table *prices;
+    const char *usd = options_string(s->opt, "max-usd", NULL);
+    double amount = 0;
+    if (usd != NULL && (!str_to_double(str_of(usd), &amount) || price_pico(amount) <= 0)) {
+        return ERR(e, ERR_USAGE, "--max-usd: '%.40s' is not an amount above 0; example: 2.50", usd);
+    }
+    *ret = (struct budget_limits) { .calls = options_int(s->opt, "max-calls", 0),
+                                    .total = options_int(s->opt, "max-tokens", 0),
+                                    .input = options_int(s->opt, "max-input-tokens", 0),
+                                    .output = options_int(s->opt, "max-output-tokens", 0),
+                                    .cost = price_pico(amount) };
+    return 0;
+}
+
+static int open_account(struct server *s, struct err *e)
+{
     const char *own = json_cstring(json_get(s->config, "prices"), NULL);
-    int rc = price_load(s->cli->arena, own, &prices, e);
+    struct account_opts o = { .throttle = THROTTLE_DEFAULT, .port = gateway_watch_port(s->watch) };
+    int rc = read_limits(s, &o.limits, e);
     if (rc < 0) {
         return rc;
     }
-    struct account_opts o = {
-        .limits = { .calls = options_int(s->opt, "max-calls", 0),
-                    .total = options_int(s->opt, "max-tokens", 0) },
-        .throttle = THROTTLE_DEFAULT,
-        .prices = prices,
-    };
     if (!options_flag(s->opt, "retries", true)) {
         o.throttle.max_attempts = 1;
     }
     (void)!getrandom(&o.seed, sizeof o.seed, 0);
-    s->account = account_new(&o);
-    s->filters[s->n_filters++] = account_budget_filter(s->account);
-    s->filters[s->n_filters++] = account_throttle_filter(s->account);
+    return assembly_account(s->cli->arena, options_string(s->opt, "prices", own), &o, &s->assembly,
+                            e);
+}
+
+static int open_assembly(struct server *s, struct err *e)
+{
+    const struct gateway_watch_opts watch = { .cli = s->cli,
+                                              .loop = s->loop,
+                                              .ledger = options_string(s->opt, "ledger", NULL),
+                                              .redactor = s->redactor };
+    const struct cassette_writer_opts writer = { .redactor = s->redactor };
     const char *record = options_string(s->opt, "record-to", NULL);
-    if (record != NULL) {
-        const struct cassette_writer_opts w = { .redactor = s->redactor };
-        keep_secret(s, "CINCH_GATEWAY_TOKEN", s->token);
-        redactor_compile(s->redactor);
-        rc = cassette_writer_new(record, &w, &s->writer, e);
-        if (rc < 0) {
-            return rc;
-        }
-        cassette_filter(s->writer, &s->filters[s->n_filters++]);
-    }
-    s->filters[s->n_filters++] = account_meter_filter(s->account);
-    return 0;
+    keep_secret(s, "CINCH_GATEWAY_TOKEN", s->token);
+    redactor_compile(s->redactor);
+    int rc = gateway_watch_new(&watch, &s->watch, e);
+    rc = rc < 0 ? rc : open_account(s, e);
+    return rc < 0 || record == NULL ? rc : assembly_record(record, &writer, &s->assembly, e);
 }
 
 /* --- the listener --- */
@@ -498,7 +533,7 @@ static void on_signal(void *arg, int signo)
         loop_stop(s->loop); /* somebody is in a hurry */
         return;
     }
-    gateway_stop(s->gateway, s->grace, on_stopped, s);
+    gateway_stop(s->assembly.gateway, s->grace, on_stopped, s);
 }
 
 /* What went wrong meanwhile without stopping anything. */
@@ -516,7 +551,7 @@ static int outcome(struct server *s, struct err *e)
         struct str told = s->cli->format == CLI_TEXT ? line : missed;
         return ERR(e, ERR_CONFIG, "%.*s", STR_ARG(told));
     }
-    uint64_t lost = s->writer == NULL ? 0 : cassette_writer_lost(s->writer, &first);
+    uint64_t lost = assembly_close(&s->assembly, &first);
     return lost == 0 ? 0
                      : ERR(e, ERR_OUTPUT, "%llu exchanges were not recorded: %s",
                            (unsigned long long)lost, first.msg);
@@ -529,13 +564,12 @@ static int serve(struct server *s, struct err *e)
         .listeners = &s->fd,
         .n_listeners = 1,
         .token = s->token,
-        .filters = s->filters,
-        .n_filters = s->n_filters,
         .egress = options_list(s->opt, "allow")[0] == NULL ? NULL : s->rules,
         .spill_dir = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/var/tmp",
         .limits = { .body = (size_t)options_int(s->opt, "max-body", 0),
                     .head = options_duration(s->opt, "head-timeout", 0),
                     .stall = options_duration(s->opt, "stall-timeout", 0) },
+        .port = gateway_watch_events(s->watch),
     };
     o.routes = routes_list(s->routes, &o.n_routes);
     int rc = variables_of(s, &variables, e);
@@ -544,29 +578,31 @@ static int serve(struct server *s, struct err *e)
     if (rc < 0) {
         return rc;
     }
-    rc = gateway_open(s->loop, &o, &s->gateway, e);
+    rc = assembly_listen(s->loop, &o, &s->assembly, e);
     s->fd = -1;
     if (rc < 0) {
         return rc;
     }
     s->grace = options_duration(s->opt, "grace", 10 * NSEC_PER_SEC);
+    gateway_watch_start(s->watch, s->assembly.account, s->assembly.gateway);
     rc = tell(s, variables, e);
     if (rc < 0) {
         return rc;
     }
     loop_run(s->loop);
-    return outcome(s, e);
+    rc = gateway_watch_end(s->watch, e);
+    return rc < 0 ? rc : outcome(s, e);
 }
 
 static void close_server(struct server *s)
 {
-    s->gateway = gateway_free(s->gateway);
+    (void)assembly_close(&s->assembly, NULL);
+    s->watch = gateway_watch_free(s->watch);
     s->watches[0] = sigwatch_free(s->watches[0]);
     s->watches[1] = sigwatch_free(s->watches[1]);
     s->routes = routes_free(s->routes);
     s->loop = loop_free(s->loop);
-    s->account = account_free(s->account);
-    s->writer = cassette_writer_free(s->writer);
+    assembly_done(&s->assembly);
     s->redactor = redactor_free(s->redactor);
     s->rules = proxy_rules_free(s->rules);
     if (s->fd >= 0 || s->socket != NULL) {
@@ -582,7 +618,7 @@ static int run_gateway(struct cli *cli, const struct options *opt, struct err *e
     rc = rc < 0 ? rc : choose_token(&s, e);
     rc = rc < 0 ? rc : load_config(&s, e);
     rc = rc < 0 ? rc : open_routes(&s, e);
-    rc = rc < 0 ? rc : open_filters(&s, e);
+    rc = rc < 0 ? rc : open_assembly(&s, e);
     rc = rc < 0 ? rc : open_listener(&s, e);
     if (rc < 0) {
         s.socket = NULL; /* not ours */
@@ -602,7 +638,11 @@ static const char *const description[] = {
     "routes select an upstream by model. Requests are forwarded unchanged if the upstream uses the "
     "same format, and translated otherwise.",
     "It first prints the variables that clients need, as shell commands or, with --format json, as "
-    "one line of JSON.",
+    "one line of JSON. With --format json a line for each call, refusal and failed attempt "
+    "follows, "
+    "in the form of events.jsonl. On a terminal a status line shows calls, tokens and cost.",
+    "A gateway can be the shared budget of many runs: name its address as their upstream. A run "
+    "whose call it refuses fails with the reason `budget` and names the limit.",
     NULL,
 };
 
@@ -613,6 +653,8 @@ static const struct command_example examples[] = {
       "serve a scripted model to any program" },
     { "cinch gateway -u local=http://127.0.0.1:8000/v1,format=chat -r '*=local:qwen3'",
       "use a local model with any client" },
+    { "cinch gateway -u https://api.anthropic.com --max-usd 20 --ledger spent.json",
+      "share a budget of 20 dollars" },
     { "cinch gateway -u https://api.openai.com --allow '*.example.org'", "also act as a proxy" },
     { 0 },
 };

@@ -281,10 +281,10 @@ static void on_end(void *arg)
 
 static void tell_upstream_error(struct exchange *x, const struct upstream_error *error)
 {
-    char text[256];
     bool timeout = error->kind == UPSTREAM_TIMEOUT;
     bool ours = error->kind == UPSTREAM_REFUSED;
-    (void)snprintf(text, sizeof text, "upstream '%s': %s", x->upstream->name, error->message);
+    const char *text =
+        arena_printf(x->arena, "upstream '%s': %s", x->upstream->name, error->message);
     refuse(x,
            ours      ? 400
            : timeout ? 504

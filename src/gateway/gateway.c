@@ -291,6 +291,11 @@ struct gateway *gateway_free(struct gateway *g)
     return NULL;
 }
 
+size_t gateway_calls(const struct gateway *g)
+{
+    return g->metrics.in_flight;
+}
+
 size_t gateway_connections(const struct gateway *g)
 {
     return g->n_connections;

@@ -131,3 +131,4 @@ void gateway_give_up(struct gateway *g);
 struct gateway *gateway_free(struct gateway *g); /* accepts NULL, returns NULL */
 
 size_t gateway_connections(const struct gateway *g);
+size_t gateway_calls(const struct gateway *g); /* model calls under way */

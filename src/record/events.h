@@ -58,6 +58,7 @@ struct events_opts {
     int64_t seq;                     /* of the last line that is already there */
 };
 
+/* `d` may be NULL: then lines go to the listener of events_listen() alone. */
 int events_init(struct events *ev, const struct rundir *d, const struct events_opts *opts,
                 struct err *e) MUST_USE;
 void events_done(struct events *ev); /* idempotent */

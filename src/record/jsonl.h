@@ -40,6 +40,7 @@ enum jsonl_result {
     JSONL_TOO_LONG, /* nothing written, nothing noted */
 };
 
+/* Without a directory there is no file: lines are only formatted. */
 int jsonl_init(struct jsonl *j, const struct rundir *d, const char *name, struct loss *loss,
                struct err *e) MUST_USE;
 /* The time of a line, in the form of clock_iso(): never before that of the one before. */

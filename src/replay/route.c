@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/json.h"
 #include "base/macro.h"
 #include "gateway/upstream_curl.h"
 #include "replay/cassette_upstream.h"
@@ -155,6 +156,44 @@ int routes_upstream(struct routes *r, const char *name, const struct routing_wor
     rc = rc < 0 ? rc : route_open(r->loop, &target, &o, &entry->upstream, e);
     r->n_upstreams += rc < 0 ? 0 : 1;
     return rc;
+}
+
+/* --- routes of a task --- */
+
+int route_entries(struct arena *a, const struct route_settings *s, struct route_entry **ret,
+                  size_t *ret_n, struct err *e)
+{
+    size_t listed = json_len(s->routes);
+    struct route_entry *list = arena_array(a, listed + 1, sizeof *list);
+    const char *file = s->script != NULL ? s->script : s->cassette;
+    size_t n = 0;
+    *ret = list;
+    if (file != NULL) {
+        const char *kind = s->script != NULL ? "script" : "cassette";
+        list[n++] =
+            (struct route_entry) { .pattern = "*",
+                                   .words = { .upstream = arena_printf(a, "%s:%s", kind, file) } };
+        *ret_n = n;
+        return 0;
+    }
+    for (size_t i = 0; i < listed; i++) {
+        const struct json *item = json_item(s->routes, i);
+        list[n] = (struct route_entry) {
+            .pattern = json_cstring(json_get(item, "model"), "*"),
+            .model = json_cstring(json_get(item, "name"), NULL),
+            .words = { json_cstring(json_get(item, "upstream"), s->upstream),
+                       json_cstring(json_get(item, "format"), NULL),
+                       json_cstring(json_get(item, "key"), NULL) },
+        };
+        if (list[n++].words.upstream == NULL) {
+            return ERR(e, ERR_CONFIG, "gateway.routes[%zu] needs 'upstream'", i);
+        }
+    }
+    if (s->upstream != NULL) {
+        list[n++] = (struct route_entry) { .pattern = "*", .words = { .upstream = s->upstream } };
+    }
+    *ret_n = n;
+    return 0;
 }
 
 /* --- routes --- */

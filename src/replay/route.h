@@ -44,6 +44,25 @@ int route_open(struct loop *l, const struct routing_target *t, const struct rout
 /* What a script or cassette had no answer to; empty: nothing was missed. */
 struct str route_missed(enum routing_kind kind, const struct upstream *up);
 
+/* --- the routes of a task --- */
+
+/* `gateway` of a task or of a file. */
+struct route_settings {
+    const char *script, *cassette, *upstream; /* NULL: not given */
+    const struct json *routes;                /* a list of {model, upstream, name, format, key} */
+};
+
+struct route_entry {
+    const char *pattern;
+    const char *model; /* that the upstream is asked for; NULL: the one of the request */
+    struct routing_words words;
+};
+
+/* In the order in which they apply: a script or a cassette answers everything; else the listed
+ * routes, then the upstream. ERR_CONFIG for a route without an upstream. */
+int route_entries(struct arena *a, const struct route_settings *s, struct route_entry **ret,
+                  size_t *ret_n, struct err *e) MUST_USE;
+
 struct routes_opts {
     /* A variable of our environment, or NULL: for keys. */
     const char *(*variable)(void *arg, const char *name);

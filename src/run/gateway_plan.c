@@ -10,6 +10,7 @@
 #include "gateway/price.h"
 #include "gateway/provider.h"
 #include "replay/cassette.h"
+#include "replay/route.h"
 #include "replay/script.h"
 #include "run/gateway_run_priv.h"
 
@@ -91,25 +92,9 @@ static int plan_route(struct run *run, const char *pattern, const char *model,
     return p->kept ? check_kept(run, p, e) : find_credential(run, p, e);
 }
 
-static int plan_listed(struct run *run, struct err *e)
+static struct route_settings route_settings_of(const struct gateway_settings *s)
 {
-    const struct json *list = run->settings.gateway.routes;
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < json_len(list); i++) {
-        const struct json *item = json_item(list, i);
-        const char *fallback = run->settings.gateway.upstream;
-        struct routing_words w = {
-            .upstream = json_cstring(json_get(item, "upstream"), fallback),
-            .format = json_cstring(json_get(item, "format"), NULL),
-            .key = json_cstring(json_get(item, "key"), NULL),
-        };
-        if (w.upstream == NULL) {
-            return ERR(e, ERR_CONFIG, "gateway.routes[%zu] needs 'upstream'", i);
-        }
-        r = plan_route(run, json_cstring(json_get(item, "model"), "*"),
-                       json_cstring(json_get(item, "name"), NULL), &w, e);
-    }
-    return r;
+    return (struct route_settings) { s->script, s->cassette, s->upstream, s->routes };
 }
 
 /* Nothing behind such a route is ever asked, so its credential is not needed either. */
@@ -118,28 +103,21 @@ static bool covers_all(const struct run_gateway *g)
     return g->len > 0 && strcmp(g->routes[g->len - 1].pattern, "*") == 0;
 }
 
-/* A scripted or recorded model answers everything; else the routes do, then the upstream. */
+/* What the settings name, then the upstream of the profile. */
 static int plan_routes(struct run *run, struct err *e)
 {
-    const struct gateway_settings *s = &run->settings.gateway;
+    const struct route_settings s = route_settings_of(&run->settings.gateway);
     const struct profile_gateway *p = &run->settings.profile->gateway;
-    struct routing_words w = { 0 };
-    if (s->script != NULL) {
-        w.upstream = arena_printf(run->arena, "script:%s", s->script);
-        return plan_route(run, "*", NULL, &w, e);
+    struct route_entry *entries;
+    size_t n;
+    int r = route_entries(run->arena, &s, &entries, &n, e);
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        r = plan_route(run, entries[i].pattern, entries[i].model, &entries[i].words, e);
     }
-    if (s->cassette != NULL) {
-        w.upstream = arena_printf(run->arena, "cassette:%s", s->cassette);
-        return plan_route(run, "*", NULL, &w, e);
-    }
-    int r = plan_listed(run, e);
-    if (r == 0 && s->upstream != NULL) {
-        w.upstream = s->upstream;
-        r = plan_route(run, "*", NULL, &w, e);
-    } else if (r == 0 && p->upstream != NULL && !covers_all(run->gateway)) {
+    if (r == 0 && p->upstream != NULL && !covers_all(run->gateway)) {
         const struct profile_login *login = run->auth.login;
         bool kept = run->settings.auth != AUTH_GATEWAY;
-        w = (struct routing_words) { p->upstream, p->format, kept ? NULL : p->key };
+        struct routing_words w = { p->upstream, p->format, kept ? NULL : p->key };
         w.upstream = login != NULL && login->upstream != NULL ? login->upstream : w.upstream;
         r = plan_route(run, "*", NULL, &w, e);
     }
@@ -166,39 +144,21 @@ static int look_at(struct arena *a, const struct routing_words *w, struct err *e
     return r < 0 ? err_wrap(e, "gateway") : 0;
 }
 
-static int look_at_routes(struct arena *a, const struct gateway_settings *s, struct err *e)
-{
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < json_len(s->routes); i++) {
-        const struct json *item = json_item(s->routes, i);
-        struct routing_words w = {
-            .upstream = json_cstring(json_get(item, "upstream"), s->upstream),
-            .format = json_cstring(json_get(item, "format"), NULL),
-            .key = json_cstring(json_get(item, "key"), NULL),
-        };
-        r = w.upstream == NULL ? 0 : look_at(a, &w, e);
-    }
-    if (r == 0 && s->upstream != NULL) {
-        r = look_at(a, &(struct routing_words) { .upstream = s->upstream }, e);
-    }
-    return r;
-}
-
 int gateway_look(struct arena *a, const struct settings *s, struct err *e)
 {
-    const struct gateway_settings *g = &s->gateway;
+    const struct route_settings settings = route_settings_of(&s->gateway);
     struct price_table *prices;
-    struct routing_words w = { 0 };
-    int r = g->prices == NULL ? 0 : price_load(a, g->prices, &prices, e);
+    struct route_entry *entries;
+    size_t n = 0;
+    int r = s->gateway.prices == NULL ? 0 : price_load(a, s->gateway.prices, &prices, e);
+    r = r < 0 ? r : route_entries(a, &settings, &entries, &n, e);
     if (r < 0) {
         return err_wrap(e, "gateway");
     }
-    if (g->script != NULL) {
-        w.upstream = arena_printf(a, "script:%s", g->script);
-    } else if (g->cassette != NULL) {
-        w.upstream = arena_printf(a, "cassette:%s", g->cassette);
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        r = look_at(a, &entries[i].words, e);
     }
-    return w.upstream == NULL ? look_at_routes(a, g, e) : look_at(a, &w, e);
+    return r;
 }
 
 /* --- for a run --- */

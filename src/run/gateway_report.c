@@ -2,6 +2,7 @@
  *
  * What the gateway of a run tells: events while it works, then the reason, the ledger and the sums.
  */
+#include "gateway/account_event.h"
 #include "gateway/ledger.h"
 #include "gateway/price.h"
 #include "io/timer.h"
@@ -13,28 +14,7 @@
 static void on_call(void *arg, const struct exchange_view *x, const struct account_call *c)
 {
     struct run *run = arg;
-    const struct meter_call *m = &c->metered;
-    struct llm_usage used = meter_usage(m);
-    struct event_model_call ev = {
-        .exchange = (int64_t)x->id,
-        .format = llm_format_name(x->client.format),
-        .model = m->model,
-        .upstream = x->upstream->name,
-        .status = c->status,
-        .attempts = m->attempts,
-        .complete = c->complete,
-        .translated = x->translated,
-        .side = c->side,
-        .input = used.input,
-        .output = used.output,
-        .cache_read = m->usage.cache_read,
-        .cache_write = m->usage.cache_write,
-        .reasoning = m->usage.reasoning,
-        .estimated = m->estimated,
-        .cost_usd = c->cost < 0 ? -1 : price_usd(c->cost),
-        .first_byte = c->first_byte,
-        .took = c->took,
-    };
+    struct event_model_call ev = account_call_event(x, c);
     events_model_call(&run->record.events, &ev);
     run_alive(run);
     project_reveal(run, false);
@@ -47,10 +27,10 @@ static void on_refused(void *arg, const struct exchange_view *x,
 {
     struct run *run = arg;
     struct run_gateway *g = run->gateway;
-    const char *kind = refused->above ? "above" : budget_kind_word(refused->why);
     g->refused++;
-    events_gateway_refused(&run->record.events, (int64_t)x->id, kind, refused->text);
-    if (account_trouble(g->account) != ACCOUNT_BUDGET) {
+    events_gateway_refused(&run->record.events, (int64_t)x->id, account_refused_kind(refused),
+                           refused->text);
+    if (account_trouble(g->assembly.account) != ACCOUNT_BUDGET) {
         return; /* the deadline has its own timer */
     }
     run_fail(run, REASON_BUDGET, "a model call was refused to stay within the budget: %s",
@@ -65,13 +45,7 @@ static void on_throttled(void *arg, const struct exchange_view *x,
 {
     struct run *run = arg;
     struct event_prompt p = run_event_prompt(run);
-    struct event_throttle ev = {
-        .kind = throttle_kind_word(t->signal->kind),
-        .attempt = t->attempts,
-        .delay = t->delay,
-        .retry_after = t->signal->retry_after,
-        .retry_safe = t->signal->retry_safe,
-    };
+    struct event_throttle ev = account_throttle_event(t);
     events_throttled(&run->record.events, &p, &ev);
     run->gateway->throttled = ev;
 }
@@ -136,26 +110,26 @@ static size_t find_route(const struct run_gateway *g, const struct upstream *ups
 void gateway_judge(struct run *run)
 {
     struct run_gateway *g = run->gateway;
-    if (g->account == NULL) {
+    if (g->assembly.account == NULL) {
         return;
     }
-    g->blamed = find_route(g, account_troubled(g->account));
+    g->blamed = find_route(g, account_troubled(g->assembly.account));
     gateway_close(run);
     if (run->cause.reason != REASON_NONE) { /* why the agent failed is known better here */
-        switch (account_trouble(g->account)) {
+        switch (account_trouble(g->assembly.account)) {
         case ACCOUNT_AUTH:
             run_fail(run, REASON_AUTH, "the provider does not accept the credential (%s): %s",
-                     account_trouble_text(g->account), auth_advice(run));
+                     account_trouble_text(g->assembly.account), auth_advice(run));
             break;
         case ACCOUNT_RATE_LIMITED:
             run_fail(run, REASON_RATE_LIMITED,
                      "the provider limits the rate, or the quota is used (%s)",
-                     account_trouble_text(g->account));
+                     account_trouble_text(g->assembly.account));
             break;
         case ACCOUNT_UNREACHABLE:
             run_fail(run, REASON_PROVIDER_UNAVAILABLE,
                      "the provider cannot be reached or failed repeatedly: %s",
-                     account_trouble_text(g->account));
+                     account_trouble_text(g->assembly.account));
             break;
         case ACCOUNT_FINE:
         case ACCOUNT_BUDGET:
@@ -165,7 +139,7 @@ void gateway_judge(struct run *run)
     }
     struct ledger_reported told = reported(run);
     struct err why;
-    struct json *ledger = ledger_json(run->arena, account_meter(g->account), &told);
+    struct json *ledger = ledger_json(run->arena, account_meter(g->assembly.account), &told);
     if (record_write_json(&run->record, "evidence/ledger.json", ledger, &why) < 0) {
         run_warn(run, "the ledger could not be written: %s", why.msg);
     }
@@ -175,7 +149,7 @@ static void fill_usage(const struct run *run, struct summary *s)
 {
     struct run_gateway *g = run->gateway;
     struct ledger_reported told = reported(run);
-    struct json *ledger = ledger_json(run->arena, account_meter(g->account), &told);
+    struct json *ledger = ledger_json(run->arena, account_meter(g->assembly.account), &told);
     s->usage = json_object(run->arena);
     json_setc(run->arena, s->usage, "wire", json_get(ledger, "wire"));
     json_setc(run->arena, s->usage, "reported", json_get(ledger, "reported"));
@@ -184,12 +158,12 @@ static void fill_usage(const struct run *run, struct summary *s)
 
 struct budget_left gateway_left(const struct run *run)
 {
-    if (run->gateway == NULL || run->gateway->account == NULL) {
+    if (run->gateway == NULL || run->gateway->assembly.account == NULL) {
         struct budget none;
         budget_init(&none, &(struct budget_limits) { 0 });
         return budget_left(&none, 0);
     }
-    return account_left(run->gateway->account);
+    return account_left(run->gateway->assembly.account);
 }
 
 const struct event_throttle *gateway_throttled(const struct run *run)
@@ -201,8 +175,9 @@ const struct event_throttle *gateway_throttled(const struct run *run)
 const char *gateway_exceeded(const struct run *run)
 {
     const struct run_gateway *g = run->gateway;
-    enum budget_kind kind =
-        g == NULL || g->account == NULL ? BUDGET_NONE : account_exceeded(g->account);
+    enum budget_kind kind = g == NULL || g->assembly.account == NULL
+                                ? BUDGET_NONE
+                                : account_exceeded(g->assembly.account);
     return kind == BUDGET_NONE ? NULL : budget_kind_word(kind);
 }
 
@@ -215,8 +190,9 @@ struct agent_usage run_usage(const struct run *run)
 {
     const struct run_gateway *g = run->gateway;
     struct agent_usage u = run->report.usage;
-    const struct meter_sum *sum =
-        g == NULL || g->account == NULL ? NULL : meter_sum(account_meter(g->account));
+    const struct meter_sum *sum = g == NULL || g->assembly.account == NULL
+                                      ? NULL
+                                      : meter_sum(account_meter(g->assembly.account));
     if (sum != NULL && sum->calls > 0) {
         u.known = true;
         u.input = known(sum->usage.input);
@@ -231,10 +207,10 @@ struct agent_usage run_usage(const struct run *run)
 void gateway_fill(const struct run *run, struct summary *s)
 {
     const struct run_gateway *g = run->gateway;
-    if (g == NULL || g->account == NULL) {
+    if (g == NULL || g->assembly.account == NULL) {
         return;
     }
-    const struct meter *m = account_meter(g->account);
+    const struct meter *m = account_meter(g->assembly.account);
     const struct meter_sum *sum = meter_sum(m);
     const struct price_table *prices = meter_prices(m);
     fill_usage(run, s);

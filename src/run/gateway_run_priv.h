@@ -9,6 +9,7 @@
 #include "gateway/account.h"
 #include "gateway/gateway.h"
 #include "gateway/routing.h"
+#include "replay/assembly.h"
 #include "run/run_priv.h"
 
 /* Routes of a task are written by hand; the record lists them. */
@@ -39,11 +40,7 @@ struct run_gateway {
     const char *pass_url;    /* the address that shows the token; what harnesses get that show their
                              own credential where others show the token */
     struct proxy_rules *egress; /* NULL: there is no proxy */
-    struct price_table *prices;
-    struct account *account;
-    struct cassette_writer *recorder; /* NULL: nothing is recorded */
-    struct filter filters[FILTERS_MAX];
-    struct gateway *gateway;
+    struct assembly assembly;
     struct timer *patience;          /* of a harness that goes on after a refusal */
     int64_t refused;                 /* calls, by the budget */
     struct event_throttle throttled; /* the last time; kind NULL: never */

@@ -23,7 +23,7 @@ static void on_impatient(void *arg)
     execute_interrupt(arg, false);
 }
 
-static struct account *open_account(struct run *run)
+static int open_account(struct run *run, struct err *e)
 {
     const struct budget_settings *b = &run->settings.budget;
     const struct throttle_settings *t = &run->settings.throttle;
@@ -34,7 +34,7 @@ static struct account *open_account(struct run *run)
     policy.total = t->total;
     policy.concurrency = t->concurrency > INT_MAX ? INT_MAX : (int)t->concurrency;
     policy.per_minute = t->per_minute > INT_MAX ? INT_MAX : (int)t->per_minute;
-    return account_new(&(struct account_opts) {
+    const struct account_opts o = {
         .limits = { .input = b->tokens_input,
                     .output = b->tokens_output,
                     .total = b->tokens_total,
@@ -42,10 +42,11 @@ static struct account *open_account(struct run *run)
                     .calls = b->calls },
         .prompt_bytes = b->prompt_bytes,
         .throttle = policy,
-        .prices = run->gateway->prices,
         .port = gateway_account_port(run),
         .seed = (uint64_t)clock_wall(),
-    });
+    };
+    return assembly_account(run->arena, run->settings.gateway.prices, &o, &run->gateway->assembly,
+                            e);
 }
 
 /* What prompts name and another run has elsewhere. */
@@ -90,7 +91,7 @@ static int open_recorder(struct run *run, struct err *e)
                                           run->settings.profile->gateway.volatile_fields,
                                       .places = places(run) };
     const char *path = arena_printf(run->arena, "%s/%s", run->record.dir.path, CASSETTE_NAME);
-    return cassette_writer_new(path, &o, &g->recorder, e);
+    return assembly_record(path, &o, &g->assembly, e);
 }
 
 static int open_upstreams(struct run *run, struct err *e)
@@ -108,31 +109,19 @@ static int open_upstreams(struct run *run, struct err *e)
 static int open_gateway(struct run *run, const int *listeners, size_t n_listeners, struct err *e)
 {
     struct run_gateway *g = run->gateway;
-    struct filter *filters = g->filters; /* borrowed by the gateway */
-    size_t n = 0;
-    if (g->account != NULL) {
-        filters[n++] = account_budget_filter(g->account);
-        filters[n++] = account_throttle_filter(g->account);
-        if (g->recorder != NULL) {
-            cassette_filter(g->recorder, &filters[n++]);
-        }
-        filters[n++] = account_meter_filter(g->account);
-    }
-    return gateway_open(run->loop,
-                        &(struct gateway_opts) { .listeners = listeners,
-                                                 .n_listeners = n_listeners,
-                                                 .token = g->token,
-                                                 .proxy_token = g->proxy_token,
-                                                 .routes = g->table,
-                                                 .n_routes = g->len,
-                                                 .mounts = tools_door(run),
-                                                 .n_mounts = tools_door(run) == NULL ? 0 : 1,
-                                                 .filters = filters,
-                                                 .n_filters = n,
-                                                 .egress = g->egress,
-                                                 .spill_dir = run->record.dir.path,
-                                                 .port = gateway_event_port(run) },
-                        &g->gateway, e);
+    return assembly_listen(run->loop,
+                           &(struct gateway_opts) { .listeners = listeners,
+                                                    .n_listeners = n_listeners,
+                                                    .token = g->token,
+                                                    .proxy_token = g->proxy_token,
+                                                    .routes = g->table,
+                                                    .n_routes = g->len,
+                                                    .mounts = tools_door(run),
+                                                    .n_mounts = tools_door(run) == NULL ? 0 : 1,
+                                                    .egress = g->egress,
+                                                    .spill_dir = run->record.dir.path,
+                                                    .port = gateway_event_port(run) },
+                           &g->assembly, e);
 }
 
 static void tell_opened(struct run *run)
@@ -164,9 +153,8 @@ static int open_model(struct run *run, struct err *e)
     if (g->len == 0) {
         return 0; /* only a proxy */
     }
-    int r = price_load(run->arena, run->settings.gateway.prices, &g->prices, e);
+    int r = open_account(run, e);
     if (r == 0) {
-        g->account = open_account(run);
         r = timer_new(run->loop, on_impatient, run, &g->patience, e);
     }
     if (r == 0) {
@@ -214,22 +202,20 @@ int gateway_start(struct run *run, struct err *e)
 
 void gateway_clock(struct run *run)
 {
-    if (run->gateway->account != NULL) {
-        account_set_deadline(run->gateway->account, run->exec.started,
+    if (run->gateway->assembly.account != NULL) {
+        account_set_deadline(run->gateway->assembly.account, run->exec.started,
                              run->exec.started + run->settings.timeout);
     }
 }
 
-static void close_recorder(struct run *run)
+static void close_assembly(struct run *run)
 {
-    struct run_gateway *g = run->gateway;
     struct err first;
-    uint64_t lost = g->recorder == NULL ? 0 : cassette_writer_lost(g->recorder, &first);
+    uint64_t lost = assembly_close(&run->gateway->assembly, &first);
     if (lost > 0) {
         run_warn(run, "%llu exchanges are not in the cassette: %s", (unsigned long long)lost,
                  first.msg);
     }
-    g->recorder = cassette_writer_free(g->recorder);
 }
 
 /* The lines of a report as one, of a length that fits where one line is shown. */
@@ -273,16 +259,17 @@ bool gateway_wait(struct run *run)
 {
     struct run_gateway *g = run->gateway;
     /* Whoever ended the run wants it to end; what is under way is then charged in full. */
-    if (g == NULL || g->gateway == NULL || g->account == NULL || run->signal_count > 0) {
+    if (g == NULL || g->assembly.gateway == NULL || g->assembly.account == NULL ||
+        run->signal_count > 0) {
         return false;
     }
-    return gateway_drain(g->gateway, DRAIN_TIME, on_drained, run);
+    return gateway_drain(g->assembly.gateway, DRAIN_TIME, on_drained, run);
 }
 
 void gateway_hurry(struct run *run)
 {
-    if (run->gateway != NULL && run->gateway->gateway != NULL) {
-        gateway_give_up(run->gateway->gateway);
+    if (run->gateway != NULL && run->gateway->assembly.gateway != NULL) {
+        gateway_give_up(run->gateway->assembly.gateway);
     }
 }
 
@@ -293,8 +280,7 @@ void gateway_close(struct run *run)
         return;
     }
     tell_misses(run);
-    g->gateway = gateway_free(g->gateway);
-    close_recorder(run);
+    close_assembly(run);
     for (size_t i = 0; i < g->len; i++) {
         if (g->routes[i].upstream != NULL) {
             g->routes[i].upstream->ops->free(g->routes[i].upstream);
@@ -309,6 +295,6 @@ void gateway_done(struct run *run)
 {
     gateway_close(run);
     if (run->gateway != NULL) {
-        run->gateway->account = account_free(run->gateway->account);
+        assembly_done(&run->gateway->assembly);
     }
 }

@@ -84,6 +84,28 @@ class Replays(Case):
         self.assertEqual(code, 65)
         self.assertIn("/temperature: added 1", text)
 
+    def test_the_difference_of_long_texts_reaches_the_client(self):
+        common = "the same words " * 40
+        self.record(common + "here")
+        g = self.replay()
+        status, _, answer = self.ask(g, common + "there")
+        self.assertEqual(status, 400)
+        message = json.loads(answer)["error"]["message"]
+        self.assertIn("words here", message)
+        self.assertIn("words there", message)
+        self.assertEqual(self.end_of(g)[0], 65)
+
+    def test_fields_and_patterns_that_a_replay_ignores(self):
+        self.record("job 4711")
+        g = self.replay("--volatile-field", "/model", "--volatile-pattern", "job [0-9]+")
+        self.assertEqual(self.ask(g, "job 12", model="another")[0], 200)
+        self.assertEqual(self.end_of(g)[0], 0)
+        for wrong in (["--volatile-field", "model"], ["--volatile-pattern", "("]):
+            done = subprocess.run([harness.CINCH, "gateway", "--cassette", self.path("c.cassette"), *wrong],
+                                  env=self.env, capture_output=True, check=False)
+            self.assertEqual(done.returncode, 65, done.stderr)
+            self.assertIn(b"volatile", done.stderr)
+
     def test_the_whole_report_is_for_people(self):
         self.record("hi")
         process = subprocess.Popen([harness.CINCH, "gateway", "--cassette", self.path("c.cassette"), "--token",

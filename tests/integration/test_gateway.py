@@ -480,6 +480,127 @@ gateway:
         self.stop(g)
 
 
+class Shared(gateway.Case):
+    """A gateway as the budget of many runs: limits, ledger, events, status line."""
+
+    ASK = {"model": "claude-opus-5", "max_tokens": 1000, "messages": [{"role": "user", "content": "hi"}]}
+
+    def ask(self, g, **more):
+        return g.request("POST", "/v1/messages", json.dumps({**self.ASK, **more}).encode())
+
+    def test_each_limit(self):
+        up = self.upstream(Echo)
+        for options, limit, words in (
+                (["--max-usd", "0.0001"], "usd", "the next call could cost up to $0.02"),
+                (["--max-input-tokens", "5"], "input_tokens", "of 5 input tokens are left"),
+                (["--max-output-tokens", "10"], "output_tokens", "at least 16 output tokens; 10 of 10 are left"),
+                (["--max-tokens", "20"], "total_tokens", "20 of 20 are left"),
+                (["--max-calls", "1"], "calls", "all 1 calls are used")):
+            with self.subTest(limit):
+                g = self.gateway("--upstream", f"a={up.url},format=anthropic", *options)
+                if limit == "calls":
+                    self.assertEqual(self.ask(g).status, 200)
+                a = self.ask(g)
+                self.assertEqual((a.status, a.fields["x-cinch-reason"], a.fields["x-cinch-limit"]),
+                                 (400, "budget", limit))
+                message = a.json()["error"]["message"]
+                self.assertIn(words, message)
+                self.assertNotIn("this run", message)
+                self.stop(g)
+
+    def test_a_model_without_a_price(self):
+        up = self.upstream(Echo)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic", "--max-usd", "1")
+        a = self.ask(g, model="not-listed")
+        self.assertIn("model 'not-listed' has no price", a.json()["error"]["message"])
+        self.assertEqual(up.seen, [])
+        self.stop(g)
+
+    def test_wrong_amounts(self):
+        for amount in ("0", "-1", "much", "nan"):
+            done = subprocess.run([harness.CINCH, "gateway", "--upstream", "http://127.0.0.1:9", "--max-usd", amount],
+                                  env=self.env, capture_output=True, check=False)
+            self.assertEqual(done.returncode, 64, done.stderr)
+
+    def test_ledger_and_events(self):
+        up = self.upstream(Echo)
+        ledger = self.path("ledger.json")
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic", "--ledger", ledger, "--max-calls", "2")
+        with open(ledger, encoding="utf-8") as f:
+            self.assertEqual(json.load(f)["wire"]["calls"], 0)
+        for _ in range(3):
+            self.ask(g)
+        g.request("POST", "/v1/messages", b"{}", {"x-api-key": "wrong"}, token=False)
+        g.process.terminate()
+        out, err = g.process.communicate(timeout=harness.PATIENCE)
+        self.assertEqual((g.process.returncode, err), (0, b""))
+        events = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([(e["event"], e["seq"]) for e in events],
+                         [("model.call", 1), ("model.call", 2), ("gateway.refused", 3), ("gateway.refused", 4)])
+        self.assertEqual((events[0]["context"]["input_tokens"], events[0]["context"]["upstream"]), (11, "a"))
+        self.assertEqual([e["context"]["kind"] for e in events[2:]], ["calls", "token"])
+        with open(ledger, encoding="utf-8") as f:
+            kept = json.load(f)
+        self.assertEqual((kept["wire"]["calls"], kept["wire"]["input"], kept["reported"]), (2, 22, None))
+        self.assertEqual(os.stat(ledger).st_mode & 0o777, 0o600)
+        self.assertNotIn(g.token.encode(), out)
+
+    def test_a_ledger_that_cannot_be_written(self):
+        done = subprocess.run([harness.CINCH, "gateway", "--upstream", "http://127.0.0.1:9", "--ledger",
+                               self.path("missing/ledger.json")], env=self.env, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 73, done.stderr)
+
+    def test_a_reader_of_events_that_does_not_read(self):
+        """More events than a pipe takes, and nobody reads them: the gateway works on and ends well."""
+        up = self.upstream(Echo)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic")
+        client = g.client()
+        for _ in range(400):
+            client.request("POST", "/v1/messages", json.dumps(self.ASK), {"x-api-key": g.token})
+            self.assertEqual(gateway.Answer(client.getresponse()).status, 200)
+        client.close()
+        g.process.terminate()
+        out, _ = g.process.communicate(timeout=harness.PATIENCE)
+        lines = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([e["seq"] for e in lines], list(range(1, 401)))
+
+    def test_the_status_line(self):
+        up = self.upstream(Echo)
+        reader, writer = os.openpty()
+        line = [harness.CINCH, "gateway", "--upstream", f"a={up.url},format=anthropic", "--token", gateway.TOKEN,
+                "--max-usd", "5"]
+        process = subprocess.Popen(line, env={**self.env, "TERM": "xterm"}, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=writer)
+        self.addCleanup(self.reap, process)
+        os.close(writer)
+        url = process.stdout.readline().decode().split("'")[1]
+        g = gateway.Gateway(process, {"url": url, "token": gateway.TOKEN, "socket": None})
+        self.assertEqual(self.ask(g).status, 200)
+        shown = b""
+        while b"1 calls  11 tokens in, 7 out" not in shown:
+            shown += os.read(reader, 4096)
+        self.assertIn(b"of $5.00", shown)
+        process.terminate()
+        process.communicate(timeout=harness.PATIENCE)
+        os.close(reader)
+
+    def test_a_refused_run_names_the_limit(self):
+        up = self.upstream(Echo)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic", "--max-usd", "0.0001")
+        agent = self.write("agent.py", "import json, os, urllib.request\n"
+                           f"body = {json.dumps(self.ASK)!r}.encode()\n"
+                           "request = urllib.request.Request(os.environ['CINCH_GATEWAY_URL'] + '/v1/messages', body,\n"
+                           "    {'x-api-key': os.environ['CINCH_GATEWAY_TOKEN']})\n"
+                           "urllib.request.urlopen(request)\n")
+        routes = [{"model": "*", "upstream": g.url, "key": "UPPER"}]
+        r = self.run_command("/usr/bin/python3", agent, options=[
+            "--read", agent, "--set", f"gateway.routes={json.dumps(routes)}"], env={"UPPER": g.token})
+        self.assertEqual((r.code, r.reason), (78, "budget"), r.stderr)
+        self.assertEqual(r.result["evaluation_error"]["details"]["exceeded_dimension"], "usd")
+        self.assertIn("the next call could cost up to", r.result["error"])
+        self.stop(g)
+
+
 class Chain(gateway.Case):
     def test_a_gateway_behind_a_gateway_shares_its_budget(self):
         up = self.upstream(Echo)

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From the account's reports to events; see account_event.h.
+ */
+#include "gateway/account_event.h"
+
+#include "gateway/price.h"
+
+struct event_model_call account_call_event(const struct exchange_view *x,
+                                           const struct account_call *c)
+{
+    const struct meter_call *m = &c->metered;
+    struct llm_usage used = meter_usage(m);
+    return (struct event_model_call) {
+        .exchange = (int64_t)x->id,
+        .format = llm_format_name(x->client.format),
+        .model = m->model,
+        .upstream = x->upstream->name,
+        .status = c->status,
+        .attempts = m->attempts,
+        .complete = c->complete,
+        .translated = x->translated,
+        .side = c->side,
+        .input = used.input,
+        .output = used.output,
+        .cache_read = m->usage.cache_read,
+        .cache_write = m->usage.cache_write,
+        .reasoning = m->usage.reasoning,
+        .estimated = m->estimated,
+        .cost_usd = c->cost < 0 ? -1 : price_usd(c->cost),
+        .first_byte = c->first_byte,
+        .took = c->took,
+    };
+}
+
+struct event_throttle account_throttle_event(const struct account_throttled *t)
+{
+    return (struct event_throttle) {
+        .kind = throttle_kind_word(t->signal->kind),
+        .attempt = t->attempts,
+        .delay = t->delay,
+        .retry_after = t->signal->retry_after,
+        .retry_safe = t->signal->retry_safe,
+    };
+}
+
+const char *account_refused_kind(const struct account_refused *r)
+{
+    return r->above ? "above" : budget_kind_word(r->why);
+}
