@@ -598,6 +598,7 @@ static int read_project(struct profile *p, const char *file, struct err *e)
     const struct json *c = json_get(p->doc, "project_config");
     const struct json *trusted = json_get(c, "trusted");
     p->project = (struct profile_project) {
+        .declared = c != NULL,
         .env = json_get(c, "env"),
         .files = json_get(c, "files"),
         .session = json_get(c, "session"),

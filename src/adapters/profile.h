@@ -166,6 +166,7 @@ struct profile_acp {
  * user trusts the project. Arguments for it stand in `argv`, under `when` and `unless:
  * project_trusted`. */
 struct profile_project {
+    bool declared;                            /* the profile has the section, also if it is empty */
     struct json *env;                         /* for the child, values with placeholders */
     struct json *files;                       /* by name of a file: merged over all else */
     struct json *session;                     /* `_meta` of a session (driver acp) */
@@ -176,8 +177,9 @@ struct profile_project {
      * {nested: name, to: folder below the home}. */
     struct json *instructions;
     struct json *skills; /* folders of the workspace; their text goes to the profile's `skills` */
-    /* For what it has no switch for: files (* and ? in the last name) that it does not find until
-     * it asks a model for the first time, when it has read its configuration; or not at all. */
+    /* For what it has no switch for: files (* and ? match within one name) that it does not find
+     * until it asks a model for the first time, when it has read its configuration; or not at
+     * all. */
     struct json *hide, *hide_whole_run;
 };
 

@@ -12,6 +12,7 @@
 #include "config/support.h"
 #include "proc/which.h"
 #include "run/harness_session.h"
+#include "run/project_config.h"
 #include "run/run_priv.h"
 #include "run/run_session.h"
 
@@ -117,6 +118,9 @@ static int check_support(struct run *run, struct err *e)
     const struct profile *p = run->settings.profile;
     if (r == 0 && p != NULL && p->unverified != NULL) {
         run_warn(run, "adapter '%s' is unverified: %s", p->name, p->unverified);
+    }
+    if (r == 0 && p != NULL) {
+        project_admit(run);
     }
     return r;
 }

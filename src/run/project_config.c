@@ -45,6 +45,23 @@ static bool takes_prose(const struct run *run)
     return !is_trusted(run) && run->settings.home == HOME_PRIVATE;
 }
 
+/* An agent, and not just any program or an image with an entry point of its own. */
+static bool is_harness(const struct profile *p)
+{
+    return p->image == NULL && (json_len(p->binary) > 0 || strcmp(p->driver, "acp") == 0);
+}
+
+void project_admit(struct run *run)
+{
+    const struct profile *p = run->settings.profile;
+    if (is_harness(p) && !p->project.declared && !is_trusted(run)) {
+        run_warn(run,
+                 "files of the workspace that configure the agent are not disabled: adapter '%s' "
+                 "does not declare them (project_config)",
+                 p->name);
+    }
+}
+
 /* --- values of the profile --- */
 
 /* Does the task bring a skill that makes the harness run programs? Then it has to be able to. */

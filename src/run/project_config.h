@@ -5,6 +5,7 @@
  * --trust-project) the harness is started so that it obeys none of them, by what the profile says
  * under `project_config` (docs/adapters.md), and gets only the prose:
  *
+ *   admit      project_admit(run)         warns where the profile declares nothing
  *   prepare    project_prose(run)         instructions and skills go to the run's home
  *              project_file(run, …)       values of the profile, merged last into a file
  *              project_locked(run)        what the agent must not change of its own configuration
@@ -21,6 +22,8 @@
 
 struct run;
 
+/* Warns if the harness may obey files of the workspace that the profile does not declare. */
+void project_admit(struct run *run);
 /* A configuration file of the harness with the profile's values for (un)trusted projects over it.
  */
 int project_file(struct run *run, const char *name, const struct json *tree, struct json **ret,

@@ -42,63 +42,92 @@ bool project_hides(const struct run *run)
 
 struct search {
     struct run *run;
+    int root;           /* of the workspace */
     struct json *found; /* paths below the root: whether for the whole run */
     bool whole_run;
 };
 
-/* A file of the pattern's directory; what is no directory of the workspace has none. */
-static int search_dir(struct search *s, int root, const char *dir, const char *pattern,
-                      struct err *e)
+static int add_file(struct search *s, const char *dir, const char *name, struct err *e)
 {
-    int fd = agent_files_open(root, dir, O_RDONLY | O_DIRECTORY);
+    if (json_len(s->found) == HIDDEN_MAX) {
+        return ERR(e, ERR_DENIED,
+                   "the workspace has more than %d files that configure the agent: look at them, "
+                   "then use --trust-project",
+                   HIDDEN_MAX);
+    }
+    const char *path = arena_printf(s->run->arena, "%s/%s", dir, name);
+    json_set(s->run->arena, s->found, str_of(path), json_boolean(s->run->arena, s->whole_run));
+    return 0;
+}
+
+static int search_dir(struct search *s, const char *dir, const char *pattern, struct err *e);
+
+/* An entry of `dir` that matches the first name of a pattern; `rest` is what follows, or NULL. */
+static int visit_entry(struct search *s, int dir_fd, const char *dir, const char *name,
+                       const char *rest, struct err *e)
+{
+    struct stat st;
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        return 0;
+    }
+    if (rest == NULL) {
+        return S_ISDIR(st.st_mode) ? 0 : add_file(s, dir, name, e);
+    }
+    bool leads_on = S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode);
+    return !leads_on ? 0 : search_dir(s, arena_printf(s->run->arena, "%s/%s", dir, name), rest, e);
+}
+
+static bool is_dot_name(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Adds the files below `dir` that match `pattern`, one name of it per level. `dir` may lead through
+ * links, but not out of the workspace. */
+static int search_dir(struct search *s, const char *dir, const char *pattern, struct err *e)
+{
+    int fd = agent_files_open(s->root, dir, O_RDONLY | O_DIRECTORY);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    int r = 0;
     if (d == NULL) {
         cleanup_fd(&fd);
         return 0;
     }
-    for (struct dirent *i = readdir(d); r == 0 && i != NULL; i = readdir(d)) {
-        struct stat st;
-        if (fnmatch(pattern, i->d_name, 0) != 0 ||
-            fstatat(dirfd(d), i->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode)) {
-            continue;
-        }
-        if (json_len(s->found) == HIDDEN_MAX) {
-            r = ERR(e, ERR_DENIED,
-                    "the workspace has more than %d files that configure the agent: look at them, "
-                    "then use --trust-project",
-                    HIDDEN_MAX);
-        } else {
-            const char *path = arena_printf(s->run->arena, "%s/%s", dir, i->d_name);
-            json_set(s->run->arena, s->found, str_of(path),
-                     json_boolean(s->run->arena, s->whole_run));
+    const char *slash = strchr(pattern, '/');
+    const char *rest = slash == NULL ? NULL : slash + 1;
+    const char *name = slash == NULL
+                           ? pattern
+                           : arena_dup(s->run->arena, str_n(pattern, (size_t)(slash - pattern)));
+    int r = 0;
+    if (strpbrk(name, "*?[\\") == NULL) {
+        r = visit_entry(s, dirfd(d), dir, name, rest, e);
+    } else {
+        for (struct dirent *i = readdir(d); r == 0 && i != NULL; i = readdir(d)) {
+            if (!is_dot_name(i->d_name) && fnmatch(name, i->d_name, 0) == 0) {
+                r = visit_entry(s, dirfd(d), dir, i->d_name, rest, e);
+            }
         }
     }
     (void)closedir(d);
     return r;
 }
 
-static int search_patterns(struct search *s, int root, const struct json *patterns, struct err *e)
+static int search_patterns(struct search *s, const struct json *patterns, struct err *e)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(patterns); i++) {
-        const char *path = json_cstring(json_item(patterns, i), "");
-        const char *slash = strrchr(path, '/');
-        size_t len = slash == NULL ? 0 : (size_t)(slash - path);
-        const char *dir = slash == NULL ? "." : arena_dup(s->run->arena, str_n(path, len));
-        r = search_dir(s, root, dir, slash == NULL ? path : slash + 1, e);
+        r = search_dir(s, ".", json_cstring(json_item(patterns, i), ""), e);
     }
     return r;
 }
 
-/* Below the root as "./opencode.json", ".opencode/plugin/a.js". */
+/* Below the root as "./opencode.json", "./.opencode/plugin/a.js". */
 static int find_files(struct run *run, int root, struct json **ret, struct err *e)
 {
     const struct profile_project *p = &run->settings.profile->project;
-    struct search s = { .run = run, .found = json_object(run->arena) };
-    int r = search_patterns(&s, root, p->hide, e);
+    struct search s = { .run = run, .root = root, .found = json_object(run->arena) };
+    int r = search_patterns(&s, p->hide, e);
     s.whole_run = true;
-    r = r < 0 ? r : search_patterns(&s, root, p->hide_whole_run, e);
+    r = r < 0 ? r : search_patterns(&s, p->hide_whole_run, e);
     *ret = s.found;
     return r;
 }

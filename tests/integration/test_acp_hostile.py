@@ -147,7 +147,7 @@ class Hostile(harness.Case):
     def test_it_is_known_to_stay(self):
         """Where the profile says so, it is ended by a signal at once, and that is nothing to warn about."""
         self.write("profiles/stays.yaml", "name: stays\ndriver: acp\nargv: ['{command...}']\nhome: private\n"
-                   "acp: {stays: true}\n")
+                   "acp: {stays: true}\nproject_config: {}\n")
         r = self.assert_fine("hang", "--adapter-dir", self.path("profiles"), adapter="stays")
         self.assertEqual(r.manifest["warnings"], [])
         self.assertEqual([e["context"]["why"] for e in r.events("process.signal")], ["finished"])

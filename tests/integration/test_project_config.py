@@ -73,6 +73,10 @@ def call(tool, **args):
     return {"call": {"tool": tool, "unchecked": True, "args": args}}
 
 
+def shell(command):
+    return {"call": {"tool": "native.shell", "args": {"command": command}}}
+
+
 SAY = {"say": "over"}
 
 
@@ -430,6 +434,18 @@ class Gemini(GeminiLike):
                 self.check(adapter, "SKILL-OF-THE-PROJECT")
 
 
+    def test_a_trusted_project(self):
+        """Its settings and its environment file take effect."""
+        server = {"command": "sh", "args": ["-c", self.fires("mcp")]}
+        self.write("ws/.gemini/settings.json", json.dumps({"mcpServers": {"evil": server}}))
+        self.write("ws/.gemini/.env", "PLANTED=1\n")
+        for adapter in ("gemini", "gemini-print"):
+            with self.subTest(adapter):
+                r = self.agent([shell("env | grep ^PLANTED > seen; true"), SAY], "--trust-project", adapter=adapter)
+                self.assertEqual(self.changed(r), ["fired-mcp", "seen"])
+                self.assertIn(b"+PLANTED=1", r.bytes("diff.patch"))
+
+
 class Qwen(GeminiLike):
     program = adapter = "qwen"
     folder, instructions, key, address = ".qwen", "QWEN.md", "OPENAI_API_KEY", "OPENAI_BASE_URL"
@@ -437,6 +453,12 @@ class Qwen(GeminiLike):
     def test_only_prose_is_read(self):
         self.plant()
         self.check("qwen", "SKILL-OF-THE-PROJECT", "BODY-OF-THE-SKILL")
+
+    def test_a_trusted_project(self):
+        server = {"command": "sh", "args": ["-c", self.fires("mcp")]}
+        self.write("ws/.qwen/settings.json", json.dumps({"mcpServers": {"evil": server}}))
+        r = self.agent([SAY], "--trust-project")
+        self.assertEqual(self.fired(r), ["fired-mcp"])
 
 
 class Opencode(Case):
@@ -477,6 +499,94 @@ class Opencode(Case):
             {"mcp": {"evil": {"type": "local", "command": ["sh", "-c", self.fires("mcp")], "enabled": True}}}))
         r = self.agent([{"delay": "2s", **SAY}], "--trust-project")
         self.assertEqual(self.fired(r), ["fired-mcp"])
+
+
+class Planted(Case):
+    """Harnesses whose files are hidden when they start; they read none that are written later."""
+
+    files = {}  # of the workspace, by path; values may contain {fires:NAME}
+
+    def plant(self, at):
+        for name, text in self.files.items():
+            for what in ("hook", "pre", "prompt", "server", "plugin"):
+                text = text.replace("{fires:" + what + "}", self.fires(what))
+            self.write(at + "/" + name, text)
+
+    def test_only_prose_is_read(self):
+        self.plant("ws")
+        r = self.agent([shell("echo made > made.txt"), SAY])
+        self.assertEqual(self.changed(r), ["made.txt"])
+        self.assert_asked(r, "ADVICE-OF-THE-ROOT", "SKILL-OF-THE-PROJECT", lacks=["PLANTED-AGENT", "PLANTED-COMMAND"])
+        self.assertEqual(r.manifest["warnings"], [])
+
+    def test_files_that_the_model_writes(self):
+        self.plant("ws/seed")
+        r = self.agent([shell("cp -R seed/. ."), {"delay": "2s", **shell("echo made > made.txt")}, SAY])
+        self.assertEqual(self.fired(r), [])
+        self.assertEqual([name for name in (*self.files, "made.txt") if name not in self.changed(r)], [])
+
+    def test_a_trusted_project(self):
+        self.plant("ws")
+        r = self.agent([shell("echo made > made.txt"), SAY], "--trust-project")
+        self.assertIn("made.txt", self.changed(r))
+        self.assertNotEqual(self.fired(r), [])
+
+
+def claude_hooks(*events):
+    return json.dumps({"hooks": {name: [{"hooks": [{"type": "command", "command": "{fires:hook}"}]}] for name in events}})
+
+
+SKILL = "---\nname: demo\ndescription: SKILL-OF-THE-PROJECT\n---\nRead it.\n"
+AGENT = "---\nname: helper\ndescription: PLANTED-AGENT\n---\nHelp.\n"
+
+
+class Copilot(Planted):
+    program = adapter = "copilot"
+    files = {
+        "AGENTS.md": "ADVICE-OF-THE-ROOT\n",
+        ".github/skills/demo/SKILL.md": SKILL,
+        ".github/hooks/planted.json": json.dumps({"version": 1, "hooks": {
+            "sessionStart": [{"type": "command", "bash": "{fires:hook}"}],
+            "preToolUse": [{"type": "command", "bash": "{fires:pre}"}],
+            "userPromptSubmitted": [{"type": "command", "bash": "{fires:prompt}"}]}}),
+        ".github/copilot/settings.json": json.dumps({"hooks": {"sessionStart": [{"type": "command", "bash": "{fires:hook}"}]}}),
+        ".github/lsp.json": json.dumps({"lspServers": {"planted": {
+            "command": "sh", "args": ["-c", "{fires:server}"], "fileExtensions": {".txt": "text"}}}}),
+        ".mcp.json": json.dumps({"mcpServers": {"planted": {
+            "type": "local", "tools": ["*"], "command": "sh", "args": ["-c", "{fires:server}"]}}}),
+        ".github/agents/helper.md": AGENT,
+        ".claude/agents/other.md": AGENT,
+        ".claude/commands/order.md": "---\nname: order\ndescription: PLANTED-COMMAND\n---\nDo.\n",
+        ".env": "COPILOT_PROVIDER_BASE_URL=http://127.0.0.1:9\n",
+    }
+
+    def test_a_list_of_models(self):
+        """With this file, it refuses models that are not in it."""
+        self.write("ws/.github/allowed_models.txt", "another-model\n")
+        r = self.agent([shell("echo made > made.txt"), SAY])
+        self.assertEqual(self.changed(r), ["made.txt"])
+
+
+class Goose(Planted):
+    program = adapter = "goose"
+    files = {
+        "AGENTS.md": "ADVICE-OF-THE-ROOT\n",
+        ".goose/skills/demo/SKILL.md": SKILL,
+        ".agents/plugins/planted/hooks/hooks.json": claude_hooks("SessionStart", "PreToolUse", "UserPromptSubmit"),
+        ".config/goose/settings.json": json.dumps({"enabledPlugins": {"planted": True}}),
+        ".goose/agents/helper.md": AGENT,
+        ".agents/agents/other.md": AGENT,
+        ".goose/recipes/order.yaml": "version: 1.0.0\ntitle: order\ndescription: PLANTED-COMMAND\ninstructions: x\n",
+        ".env": "OPENAI_HOST=http://127.0.0.1:9\n",
+    }
+
+    def agent(self, steps, *options, **kw):
+        # It adds a message of its own after every answer, so that "turn" stays 0.
+        script = {"steps": [{"when": {"request": n + 1}, **step} for n, step in enumerate(steps)]}
+        model = self.write("model.yaml", json.dumps(script))
+        r = self.run_cinch("--adapter", "goose", "--script", model, "--record", "--timeout", "100s", *options, "do the work now", **kw)
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stdout.log")[-3000:] + r.bytes("stderr.log"))
+        return r
 
 
 class Aider(Case):
@@ -598,6 +708,33 @@ class Hidden(harness.Case):
         r = self.hider("rm -f *.hidden-*")
         self.assertIn("'./agent.conf' of the workspace was hidden", "\n".join(r.manifest["warnings"]))
         self.assertIn(b"-one\n", r.bytes("diff.patch"))
+
+    def test_directories_of_any_name(self):
+        """Wildcards of a pattern also match directories, through links that stay in the workspace."""
+        profile = PROFILE.replace("hide: [", "hide: ['plugins/*/hooks/*.json', ")
+        self.assertNotEqual(profile, PROFILE)
+        self.write("profiles/hider.yaml", profile)
+        for name in ("plugins/a/hooks/x.json", "plugins/b c/hooks/y.json", "real/hooks/z.json"):
+            self.write("ws/" + name, "planted\n")
+        self.write("ws/plugins/a/hooks/readme", "text\n")
+        self.write("outside/hooks/w.json", "outside\n")
+        os.symlink("../real", self.workspace + "/plugins/inside")
+        os.symlink(self.path("outside"), self.workspace + "/plugins/outside")
+        look = "cat plugins/*/hooks/readme plugins/*/hooks/*.json real/hooks/*.json 2>/dev/null; "
+        r = self.hider(look + "echo; " + ASK + look)
+        self.assertEqual(r.bytes("stdout.log").split(b"\n\n"), [b"text", b"text\nplanted\nplanted\nplanted\nplanted\n"])
+        self.assertFalse(r.exists("diff.patch") and r.bytes("diff.patch"))
+
+    def test_a_profile_that_declares_nothing(self):
+        """Nobody knows what such an agent reads, and the run says so; `project_config: {}` means that it reads nothing."""
+        bare = "name: bare\ndriver: oneshot\nbinary: [sh]\nargv: ['{binary}', -c, '{args...}']\nhome: private\n"
+        for text, options, warns in ((bare, (), True), (bare, ("--trust-project",), False),
+                                     (bare + "project_config: {}\n", (), False)):
+            with self.subTest(text=text, options=options):
+                self.write("profiles/bare.yaml", text)
+                r = self.run_cinch("--adapter-dir", self.path("profiles"), "--adapter", "bare", *options, "go", "--", "true")
+                self.assertEqual("adapter 'bare' does not declare them" in str(r.manifest["warnings"]), warns, r.stderr)
+        self.assertEqual(self.run_cinch("--", "true").manifest["warnings"], [])
 
     def test_too_many(self):
         for n in range(300):
