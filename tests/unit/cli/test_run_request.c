@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options of a run: each row of the table of settings that has an option gets one, and what is given
- * with it reaches the key of the row.
+ * Options of a run: each row of the table of settings that has an option gets one, and what is
+ * given with it reaches the key of the row.
  */
 #include "cli/run_request.h"
 
