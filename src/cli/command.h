@@ -34,6 +34,7 @@
     X(apply)            \
     X(task)             \
     X(config)           \
+    X(schema)           \
     X(recover)          \
     X(clean)            \
     X(cassette)         \

@@ -86,7 +86,7 @@ static const struct shape feedback_shape[] = {
     { "name", SHAPE_STRING, .help = "unique name" },
     { "type", SHAPE_WORD, .required = true, .words = "deadline|budget|static|program", .help = "kind of feedback" },
     { "every_n_calls", SHAPE_INT, .help = "trigger: number of tool calls" },
-    { "every_n_seconds", SHAPE_NUMBER, .help = "trigger: time in seconds" },
+    { "every_n_seconds", SHAPE_NUMBER, .max = 1e9, .help = "trigger: time in seconds" },
     { "on_file_created", SHAPE_STRING, .help = "trigger: this file appears" },
     { "text", SHAPE_STRING, .help = "text of static feedback" },
     { "threshold", SHAPE_DURATION, .help = "remaining time (deadline), or remaining share of 1 (budget), from which it is given" },
