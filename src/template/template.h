@@ -18,25 +18,19 @@
  *  3. Rendering appends to `out`; on failure `out` is as before.
  *  4. Nothing here is thread safe; a set and what belongs to it stay in one thread.
  *
- * The language is that of Jinja2 3.1 with its defaults (autoescape off, line statements off, one
- * trailing newline removed) in its ImmutableSandboxedEnvironment with StrictUndefined: an undefined
+ * The language is a subset of Jinja2 3.1 with its defaults (autoescape off, line statements off,
+ * one trailing newline removed) in its ImmutableSandboxedEnvironment with StrictUndefined: an undefined
  * variable is an error wherever it is used, except for `is defined`, `default` and the like.
- * tests/unit/template/template_against_jinja2.py compares it with the original. Differences that
- * are intended:
- *  - not there: extends, block, import, from, autoescape, print, do, break, continue, line
- *    statements, and the filters pprint, random, urlize; using them is a syntax error.
+ * docs/prompt.md lists what is supported; everything else is an error. What is supported renders as
+ * in Jinja2 (tests/unit/template/template_against_jinja2.py compares them), except:
  *  - include takes relative paths below the loader's directory only.
  *  - integers have 64 bits, range() at most 100000 members; beyond that is ERR_LIMIT.
- *  - what Python prints with a memory address (a generator, a bound method) is an error that says
- *    what to write instead.
+ *  - range() and the dict methods items, keys and values return lists.
+ *  - text has no mark of being escaped: `e` always escapes, and `safe` only converts to text.
+ *  - case is mapped code point by code point (template_unicode.h).
  *  - complex numbers do not exist: a negative number to a fractional power is an error.
- *  - striptags knows the numeric entities and amp, lt, gt, quot, apos, nbsp; string escapes know
- *    all but \N{…}.
- *  - methods are those listed here; any other attribute of a Python object is refused:
- *    strings: upper lower title capitalize swapcase strip lstrip rstrip split rsplit splitlines
- *    partition rpartition startswith endswith removeprefix removesuffix replace join format count
- *    find rfind index rindex isdigit isalpha isalnum isspace isupper islower zfill ljust rjust
- *    center; dicts: items keys values get copy; lists and tuples: index count; lists: copy.
+ *  - string escapes know all but \N{…}.
+ *  - a method that is not supported hides no member of a dict: `d.pop` is the member `pop`.
  *
  * Limits make every template end: each is an ERR_LIMIT with file and line.
  */

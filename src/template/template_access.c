@@ -40,9 +40,8 @@ uint32_t tpl_value_kinds_with(struct str name)
 {
     uint32_t kinds = 0;
     for (unsigned kind = 0; kind < VALUE_KIND_MAX; kind++) {
-        bool refused = false;
         struct value v = { .kind = (enum value_kind)kind };
-        if (tpl_method_find(&v, name, &refused) != NULL || refused) {
+        if (tpl_method_find(&v, name) != NULL) {
             kinds |= 1u << kind;
         }
     }
@@ -61,18 +60,6 @@ static int cycler_attribute(const struct cycler *c, struct str name, struct valu
     return 0;
 }
 
-static int range_attribute(const struct range *range, struct str name, struct value *out)
-{
-    if (str_eqc(name, "start")) {
-        *out = value_int(range->start);
-    } else if (str_eqc(name, "stop")) {
-        *out = value_int(range->stop);
-    } else if (str_eqc(name, "step")) {
-        *out = value_int(range->step);
-    }
-    return 0;
-}
-
 /* Properties that are no methods. *out stays VALUE_MISSING when there is none of that name. */
 static int property(struct render *r, const struct value *v, struct str name, struct value *out)
 {
@@ -86,12 +73,8 @@ static int property(struct render *r, const struct value *v, struct str name, st
     }
     case VALUE_LOOP:
         return tpl_loop_attribute(r, v->loop, name, out);
-    case VALUE_MACRO:
-        return tpl_macro_attribute(r, v->macro, name, out);
     case VALUE_CYCLER:
         return cycler_attribute(v->cycler, name, out);
-    case VALUE_RANGE:
-        return range_attribute(v->range, name, out);
     case VALUE_TUPLE:
         if (v->list->group && str_eqc(name, "grouper")) {
             *out = v->list->items[0];
@@ -112,14 +95,11 @@ static int attribute(struct render *r, const struct value *v, struct str name, s
     if (rc < 0 || out->kind != VALUE_MISSING || v->kind == VALUE_NAMESPACE) {
         return rc;
     }
-    bool refused = false;
-    const struct method *m = tpl_method_find(v, name, &refused);
+    const struct method *m = tpl_method_find(v, name);
     if (m != NULL) {
         struct bound *bound = ARENA_NEW(r->arena, struct bound);
         *bound = (struct bound) { *v, m };
         *out = (struct value) { .kind = VALUE_METHOD, .bound = bound };
-    } else if (refused) {
-        *out = unsafe(r, v, name);
     }
     return 0;
 }
@@ -166,15 +146,14 @@ static bool at_index(const struct value *v, int64_t i, struct value *out)
         size_t to = from;
         (void)unicode_next(v->string, &to);
         *out = value_text(str_n(v->string.ptr + from, to - from));
-        out->markup = v->markup;
         return true;
     }
-    int64_t len = v->kind == VALUE_RANGE ? v->range->len : (int64_t)v->list->len;
+    int64_t len = (int64_t)v->list->len;
     i += i < 0 ? len : 0;
     if (i < 0 || i >= len) {
         return false;
     }
-    *out = v->kind == VALUE_RANGE ? tpl_range_at(v->range, i) : v->list->items[i];
+    *out = v->list->items[i];
     return true;
 }
 
@@ -198,7 +177,7 @@ int tpl_value_item(struct render *r, const struct value *v, const struct value *
             return rc;
         }
     }
-    bool indexed = v->kind == VALUE_STRING || value_is_sequence(v) || v->kind == VALUE_RANGE;
+    bool indexed = v->kind == VALUE_STRING || value_is_sequence(v);
     if (indexed && value_is_integral(key) && at_index(v, value_integer(key), out)) {
         return 0;
     }
@@ -284,7 +263,6 @@ static int slice_text(struct render *r, const struct value *v, const struct span
         size_t from = unicode_offset(v->string, (size_t)s->start);
         struct str tail = str_slice(v->string, from, v->string.len);
         *out = value_text(str_n(tail.ptr, unicode_offset(tail, (size_t)s->len)));
-        out->markup = v->markup;
         return 0;
     }
     struct list *chars;
@@ -297,27 +275,13 @@ static int slice_text(struct render *r, const struct value *v, const struct span
         rc = buf_append(b, chars->items[s->start + i * s->step].string, NULL);
     }
     *out = tpl_render_captured(r);
-    out->markup = v->markup;
     return rc < 0 ? tpl_render_fail_output(r) : 0;
-}
-
-static void slice_range(struct render *r, const struct range *range, const struct span *s,
-                        struct value *out)
-{
-    struct range *part = ARENA_NEW(r->arena, struct range);
-    part->start = range->start + s->start * range->step;
-    part->stop = range->start + s->stop * range->step;
-    part->len = s->len;
-    if (__builtin_mul_overflow(range->step, s->step, &part->step)) {
-        part->step = range->step; /* at most one member: the step is never taken */
-    }
-    *out = (struct value) { .kind = VALUE_RANGE, .range = part };
 }
 
 int tpl_value_slice(struct render *r, const struct value *v, const struct slice_bounds *b,
                     struct value *out)
 {
-    bool can = v->kind == VALUE_STRING || value_is_sequence(v) || v->kind == VALUE_RANGE;
+    bool can = v->kind == VALUE_STRING || value_is_sequence(v);
     if (!can) {
         return tpl_render_fail_type(r, v, "a %s has no slices", tpl_value_type(v));
     }
@@ -330,10 +294,6 @@ int tpl_value_slice(struct render *r, const struct value *v, const struct slice_
     }
     if (v->kind == VALUE_STRING) {
         return slice_text(r, v, &s, out);
-    }
-    if (v->kind == VALUE_RANGE) {
-        slice_range(r, v->range, &s, out);
-        return 0;
     }
     struct list *l = tpl_list_new(r->arena, (size_t)s.len);
     for (int64_t i = 0; i < s.len; i++) {

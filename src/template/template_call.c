@@ -316,28 +316,6 @@ int tpl_macro_call(struct render *r, const struct macro *m, const struct call_ar
     return rc;
 }
 
-int tpl_macro_attribute(struct render *r, const struct macro *m, struct str name, struct value *out)
-{
-    const struct macro_node *n = m->node;
-    if (str_eqc(name, "name")) {
-        *out = n->name.len == 0 ? VALUE_OF_NONE : value_text(n->name);
-    } else if (str_eqc(name, "catch_kwargs")) {
-        *out = value_bool(n->uses_kwargs);
-    } else if (str_eqc(name, "catch_varargs")) {
-        *out = value_bool(n->uses_varargs);
-    } else if (str_eqc(name, "caller")) {
-        *out = value_bool(n->uses_caller);
-    } else if (str_eqc(name, "arguments")) {
-        struct list *l = tpl_list_new(r->arena, n->params.len);
-        for (size_t i = 0; i < n->params.len; i++) {
-            struct value param = value_text(n->params.items[i]->name.name->text);
-            tpl_list_add(r->arena, l, &param);
-        }
-        *out = value_tuple(l);
-    }
-    return 0;
-}
-
 /* --- everything that can be called --- */
 
 static int call_method(struct render *r, const struct bound *b, const struct call_args *args,

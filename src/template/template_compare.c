@@ -40,9 +40,6 @@ int tpl_value_truth(struct render *r, const struct value *v, bool *ret)
     case VALUE_LIST:
     case VALUE_TUPLE:
     case VALUE_DICT:
-    case VALUE_VIEW:
-    case VALUE_RANGE:
-    case VALUE_LOOP:
         rc = tpl_value_len(r, v, &n);
         break;
     default: /* objects without a length are true */
@@ -158,12 +155,6 @@ static int equal_dicts(struct render *r, const struct dict *a, const struct dict
     return 0;
 }
 
-static bool equal_ranges(const struct range *a, const struct range *b)
-{
-    return a->len == b->len &&
-           (a->len == 0 || (a->start == b->start && (a->len == 1 || a->step == b->step)));
-}
-
 static int equal_deep(struct render *r, const struct value *a, const struct value *b, bool *ret)
 {
     switch ((int)a->kind) {
@@ -172,9 +163,6 @@ static int equal_deep(struct render *r, const struct value *a, const struct valu
         return equal_lists(r, a->list, b->list, ret);
     case VALUE_DICT:
         return equal_dicts(r, a->dict, b->dict, ret);
-    case VALUE_RANGE:
-        *ret = equal_ranges(a->range, b->range);
-        return 0;
     default:
         *ret = tpl_value_same(a, b);
         return 0;
@@ -288,11 +276,6 @@ int tpl_value_compare_op(struct render *r, const struct value *a, const struct v
     return rc;
 }
 
-int tpl_value_less(struct render *r, const struct value *a, const struct value *b, bool *ret)
-{
-    return tpl_value_compare_op(r, a, b, CMP_LT, ret);
-}
-
 static int text_contains(struct render *r, const struct value *box, const struct value *v,
                          bool *ret)
 {
@@ -326,9 +309,9 @@ int tpl_value_contains(struct render *r, const struct value *box, const struct v
     if (box->kind == VALUE_STRING) {
         return text_contains(r, box, v, ret);
     }
-    if (box->kind == VALUE_DICT || (box->kind == VALUE_VIEW && box->view->what == VIEW_KEYS)) {
+    if (box->kind == VALUE_DICT) {
         struct value *found;
-        int rc = tpl_dict_find(r, box->kind == VALUE_DICT ? box->dict : box->view->dict, v, &found);
+        int rc = tpl_dict_find(r, box->dict, v, &found);
         *ret = rc == 0 && found != NULL;
         return rc;
     }
@@ -408,9 +391,6 @@ int tpl_value_hash(struct render *r, const struct value *v, uint64_t *ret)
         return 0;
     case VALUE_TUPLE:
         return hash_tuple(r, v->list, ret);
-    case VALUE_RANGE:
-        *ret = mix((uint64_t)v->range->len);
-        return 0;
     case VALUE_UNDEFINED:
         if (v->undefined->strict) {
             return tpl_render_fail_undefined(r, v);
@@ -419,7 +399,6 @@ int tpl_value_hash(struct render *r, const struct value *v, uint64_t *ret)
         return 0;
     case VALUE_LIST:
     case VALUE_DICT:
-    case VALUE_VIEW:
         return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "a %s cannot be a key", tpl_value_type(v));
     default:
         *ret = mix((uint64_t)(uintptr_t)identity(v));
@@ -445,8 +424,8 @@ static int merge(struct sorting *s, size_t from, size_t mid, size_t to)
         if (a < mid && b < to) {
             const struct value *x = &s->keys[s->order[a]];
             const struct value *y = &s->keys[s->order[b]];
-            int rc = s->reverse ? tpl_value_less(s->r, x, y, &take_b)
-                                : tpl_value_less(s->r, y, x, &take_b);
+            int rc = s->reverse ? tpl_value_compare_op(s->r, x, y, CMP_LT, &take_b)
+                                : tpl_value_compare_op(s->r, y, x, CMP_LT, &take_b);
             rc = rc < 0 ? rc : render_step(s->r);
             if (rc < 0) {
                 return rc;

@@ -165,3 +165,23 @@ int tpl_dict_set(struct render *r, struct dict *d, const struct value *key,
     }
     return 0;
 }
+
+int tpl_dict_list(struct render *r, const struct dict *d, enum dict_part part, struct value *out)
+{
+    struct list *l = tpl_list_new(r->arena, d->len);
+    int rc = 0;
+    for (size_t i = 0; i < d->len && rc == 0; i++) {
+        const struct dict_entry *entry = &d->entries[i];
+        struct value item = part == DICT_KEYS ? entry->key : entry->value;
+        if (part == DICT_ITEMS) {
+            struct list *pair = tpl_list_new(r->arena, 2);
+            tpl_list_add(r->arena, pair, &entry->key);
+            tpl_list_add(r->arena, pair, &entry->value);
+            item = value_tuple(pair);
+        }
+        tpl_list_add(r->arena, l, &item);
+        rc = render_step(r);
+    }
+    *out = value_list(l);
+    return rc;
+}

@@ -4,6 +4,8 @@
  */
 #include "template/template_render_priv.h"
 
+#include "template/template_unicode.h"
+
 static const struct filter *find_in(const struct filter *table, size_t len, struct str name)
 {
     for (size_t i = 0; i < len; i++) {
@@ -19,8 +21,7 @@ const struct filter *tpl_filter_find(struct str name)
     const struct filter *f = find_in(tpl_filters_text, tpl_filters_text_len, name);
     f = f != NULL ? f : find_in(tpl_filters_select, tpl_filters_select_len, name);
     f = f != NULL ? f : find_in(tpl_filters_list, tpl_filters_list_len, name);
-    f = f != NULL ? f : find_in(tpl_filters_number, tpl_filters_number_len, name);
-    return f != NULL ? f : find_in(tpl_filters_html, tpl_filters_html_len, name);
+    return f != NULL ? f : find_in(tpl_filters_number, tpl_filters_number_len, name);
 }
 
 int tpl_filter_apply(struct render *r, const struct filter *f, const struct value *in,
@@ -39,8 +40,10 @@ int tpl_key_get(struct render *r, const struct key_of *k, const struct value *it
 {
     int rc = tpl_value_path(r, item, k->attribute, k->otherwise, out);
     if (rc == 0 && k->ignore_case && out->kind == VALUE_STRING) {
-        struct value text = *out;
-        rc = tpl_text_case(r, &text, 0, out);
+        struct buf *b = tpl_render_capture(r);
+        rc = unicode_convert(b, out->string, UNICODE_LOWER, UNICODE_LOWER, NULL);
+        *out = tpl_render_captured(r);
+        rc = rc < 0 ? tpl_render_fail_output(r) : 0;
     }
     return rc;
 }

@@ -137,22 +137,18 @@ static int filter_dictsort(struct render *r, const struct value *in, const struc
         return tpl_render_fail_type(r, in, "filter 'dictsort' needs a dict, not a %s",
                                     tpl_value_type(in));
     }
-    struct view view = { in->dict, VIEW_ITEMS };
-    struct value items = { .kind = VALUE_VIEW, .view = &view };
     struct value position = value_int(str_eqc(by, "value"));
-    struct list *l = NULL;
-    rc = rc < 0 ? rc : tpl_value_to_list(r, &items, &l);
+    rc = rc < 0 ? rc : tpl_dict_list(r, in->dict, DICT_ITEMS, out);
     if (rc < 0) {
         return rc;
     }
+    struct list *l = out->list;
     struct value *keys = arena_array(r->arena, l->len, sizeof *keys);
     struct key_of k = { &position, &none, !case_sensitive };
     for (size_t i = 0; i < l->len && rc == 0; i++) {
         rc = tpl_key_get(r, &k, &l->items[i], &keys[i]);
     }
-    rc = rc < 0 ? rc : tpl_value_sort(r, l->items, keys, l->len, reverse);
-    *out = value_list(l);
-    return rc;
+    return rc < 0 ? rc : tpl_value_sort(r, l->items, keys, l->len, reverse);
 }
 
 static int group_from(struct render *r, const struct key_of *k, const struct list *l,
@@ -436,19 +432,16 @@ static int filter_slice(struct render *r, const struct value *in, const struct v
 static int next_pair(struct render *r, struct iter *it, struct value *out)
 {
     if (it->state == NULL) {
-        it->state = ARENA_NEW(r->arena, struct iter);
-        struct view *view = ARENA_NEW(r->arena, struct view);
-        if (it->source.kind == VALUE_UNDEFINED) {
-            view->dict = tpl_dict_new(r->arena);
-        } else if (it->source.kind == VALUE_DICT) {
-            view->dict = it->source.dict;
-        } else {
+        static const struct dict empty;
+        bool missing = it->source.kind == VALUE_UNDEFINED;
+        struct value items;
+        if (!missing && it->source.kind != VALUE_DICT) {
             return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "filter 'items' needs a dict, not a %s",
                                    tpl_value_type(&it->source));
         }
-        view->what = VIEW_ITEMS;
-        struct value items = { .kind = VALUE_VIEW, .view = view };
-        int rc = tpl_iter_start(r, &items, it->state);
+        it->state = ARENA_NEW(r->arena, struct iter);
+        int rc = tpl_dict_list(r, missing ? &empty : it->source.dict, DICT_ITEMS, &items);
+        rc = rc < 0 ? rc : tpl_iter_start(r, &items, it->state);
         if (rc < 0) {
             return rc;
         }

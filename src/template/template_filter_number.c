@@ -41,8 +41,8 @@ static bool plain_number(struct str s, char *out, size_t size)
             out[n++] = s.ptr[i];
             continue;
         }
-        bool between = i > 0 && i + 1 < s.len && unicode_is_alnum((unsigned char)s.ptr[i - 1]) &&
-                       unicode_is_alnum((unsigned char)s.ptr[i + 1]);
+        bool between = i > 0 && i + 1 < s.len && unicode_digit_value(s.ptr[i - 1]) < 99 &&
+                       unicode_digit_value(s.ptr[i + 1]) < 99;
         if (!between) {
             return false;
         }
@@ -204,56 +204,9 @@ static double round_float(double d, int64_t digits)
     if (!isfinite(d) || digits > 320) {
         return d;
     }
-    if (digits >= 0) {
-        char text[700];
-        (void)snprintf(text, sizeof text, "%.*f", (int)digits, d);
-        return strtod(text, NULL);
-    }
-    if (digits < -308) {
-        return copysign(0.0, d);
-    }
-    /* d / 10^n is inexact; its decimal point moves exactly as text, then %.0f rounds. */
-    char exact[1500];
-    (void)snprintf(exact, sizeof exact, "%.1074f", fabs(d));
-    size_t point = strcspn(exact, ".");
-    size_t keep = point > (size_t)-digits ? point - (size_t)-digits : 0;
-    bool up = false;
-    if (point >= (size_t)-digits) {
-        const char *tail = exact + keep;
-        bool more = strspn(tail + 1, "0.") != strlen(tail + 1);
-        bool odd = keep > 0 && ((exact[keep - 1] - '0') & 1);
-        up = tail[0] > '5' || (tail[0] == '5' && (more || odd));
-    }
     char text[700];
-    (void)snprintf(text, sizeof text, "%.*s", (int)keep, exact);
-    double head = keep == 0 ? 0 : strtod(text, NULL);
-    (void)snprintf(text, sizeof text, "%.0fe%lld", head + (up ? 1 : 0), (long long)-digits);
-    return copysign(strtod(text, NULL), d);
-}
-
-static int round_int(struct render *r, int64_t i, int64_t digits, struct value *out)
-{
-    *out = value_int(i);
-    if (digits >= 0) {
-        return 0;
-    }
-    if (digits < -18) {
-        *out = value_int(0);
-        return 0;
-    }
-    __int128 unit = 1;
-    for (int64_t k = 0; k < -digits; k++) {
-        unit *= 10;
-    }
-    __int128 down = i >= 0 ? i / unit : -((-(__int128)i + unit - 1) / unit);
-    __int128 rest = i - down * unit;
-    bool up = rest * 2 > unit || (rest * 2 == unit && (down & 1));
-    __int128 result = (down + up) * unit;
-    if (result > INT64_MAX || result < INT64_MIN) {
-        return fail_large(r);
-    }
-    *out = value_int((int64_t)result);
-    return 0;
+    (void)snprintf(text, sizeof text, "%.*f", (int)digits, d);
+    return strtod(text, NULL);
 }
 
 static int round_towards(struct render *r, const struct value *in, const struct value *precision,
@@ -315,48 +268,13 @@ static int filter_round(struct render *r, const struct value *in, const struct v
         return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "the precision must be an integer");
     }
     int64_t digits = value_integer(&precision);
-    if (in->kind != VALUE_FLOAT) {
-        return round_int(r, value_integer(in), digits, out);
+    if (digits < 0) {
+        return tpl_render_fail(r, TEMPLATE_FAULT_VALUE,
+                               "filter 'round' needs a precision of 0 or more");
     }
-    *out = value_float(round_float(in->real, digits));
+    *out = in->kind == VALUE_FLOAT ? value_float(round_float(in->real, digits))
+                                   : value_int(value_integer(in));
     return 0;
-}
-
-static int filter_filesizeformat(struct render *r, const struct value *in, const struct value *args,
-                                 struct value *out)
-{
-    static const char *const decimal[] = { "kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB" };
-    static const char *const binary[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB" };
-    bool is_binary;
-    double bytes = 0;
-    int rc = tpl_arg_bool(r, &args[0], false, &is_binary);
-    if (rc == 0 && value_is_number(in)) {
-        bytes = value_real(in);
-    } else if (rc == 0 && (in->kind != VALUE_STRING || !read_float(in->string, &bytes))) {
-        return tpl_render_fail_type(r, in, "filter 'filesizeformat' needs a number, not a %s",
-                                    tpl_value_type(in));
-    }
-    double base = is_binary ? 1024 : 1000;
-    char text[64];
-    if (bytes == 1) {
-        (void)snprintf(text, sizeof text, "1 Byte");
-    } else if (bytes < base) {
-        struct value whole;
-        bool nan;
-        rc = rc < 0 ? rc : truncate_float(r, bytes, &nan, &whole);
-        (void)snprintf(text, sizeof text, "%lld Bytes", rc < 0 ? 0 : (long long)whole.integer);
-    } else {
-        double unit = base;
-        size_t i = 0;
-        do {
-            unit *= base;
-            i++;
-        } while (i < ARRAY_LEN(decimal) && bytes >= unit);
-        (void)snprintf(text, sizeof text, "%.1f %s", base * bytes / unit,
-                       is_binary ? binary[i - 1] : decimal[i - 1]);
-    }
-    *out = tpl_render_copy_text(r, str_of(text));
-    return rc;
 }
 
 const struct filter tpl_filters_number[] = {
@@ -364,6 +282,5 @@ const struct filter tpl_filters_number[] = {
     { .name = "int", .run = filter_int, .params = { { "default", "base" }, 2, 0 } },
     { .name = "float", .run = filter_float, .params = { { "default" }, 1, 0 } },
     { .name = "round", .run = filter_round, .params = { { "precision", "method" }, 2, 0 } },
-    { .name = "filesizeformat", .run = filter_filesizeformat, .params = { { "binary" }, 1, 0 } },
 };
 const size_t tpl_filters_number_len = ARRAY_LEN(tpl_filters_number);

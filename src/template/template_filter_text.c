@@ -4,41 +4,44 @@
  */
 #include "template/template_render_priv.h"
 
+#include <stdio.h>
+
 #include "template/template_unicode.h"
 
-static int finish(struct render *r, int rc, bool markup, struct value *out)
+static int finish(struct render *r, int rc, struct value *out)
 {
     *out = tpl_render_captured(r);
-    out->markup = markup;
     return rc < 0 ? tpl_render_fail_output(r) : 0;
 }
 
-static int filter_upper(struct render *r, const struct value *in, const struct value *args,
-                        struct value *out)
-{
-    struct value s;
-    int rc = tpl_value_to_text(r, in, &s);
-    return rc < 0 ? rc : tpl_text_case(r, &s, UNICODE_UPPER, out);
-}
-
-static int filter_lower(struct render *r, const struct value *in, const struct value *args,
-                        struct value *out)
-{
-    struct value s;
-    int rc = tpl_value_to_text(r, in, &s);
-    return rc < 0 ? rc : tpl_text_case(r, &s, UNICODE_LOWER, out);
-}
-
-static int filter_capitalize(struct render *r, const struct value *in, const struct value *args,
-                             struct value *out)
+static int convert_case(struct render *r, const struct value *in, enum unicode_case first,
+                        enum unicode_case rest, struct value *out)
 {
     struct value s;
     int rc = tpl_value_to_text(r, in, &s);
     if (rc < 0) {
         return rc;
     }
-    rc = unicode_capitalize(tpl_render_capture(r), s.string, NULL);
-    return finish(r, rc, s.markup, out);
+    rc = unicode_convert(tpl_render_capture(r), s.string, first, rest, NULL);
+    return finish(r, rc, out);
+}
+
+static int filter_upper(struct render *r, const struct value *in, const struct value *args,
+                        struct value *out)
+{
+    return convert_case(r, in, UNICODE_UPPER, UNICODE_UPPER, out);
+}
+
+static int filter_lower(struct render *r, const struct value *in, const struct value *args,
+                        struct value *out)
+{
+    return convert_case(r, in, UNICODE_LOWER, UNICODE_LOWER, out);
+}
+
+static int filter_capitalize(struct render *r, const struct value *in, const struct value *args,
+                             struct value *out)
+{
+    return convert_case(r, in, UNICODE_TITLE, UNICODE_LOWER, out);
 }
 
 /* Words begin after blanks and opening brackets; the rest of a word becomes lower case. */
@@ -67,12 +70,10 @@ static int filter_title(struct render *r, const struct value *in, const struct v
             }
             end = next;
         }
-        uint32_t first = unicode_next(s, &at);
-        rc = unicode_map(b, first, UNICODE_UPPER, NULL);
-        rc = rc < 0 ? rc : unicode_convert(b, str_slice(s, at, end), UNICODE_LOWER, NULL);
+        rc = unicode_convert(b, str_slice(s, at, end), UNICODE_UPPER, UNICODE_LOWER, NULL);
         at = end;
     }
-    return finish(r, rc, false, out);
+    return finish(r, rc, out);
 }
 
 static int filter_trim(struct render *r, const struct value *in, const struct value *args,
@@ -90,7 +91,18 @@ static int filter_center(struct render *r, const struct value *in, const struct 
     int64_t width;
     int rc = tpl_value_to_text(r, in, &s);
     rc = rc < 0 ? rc : tpl_arg_int(r, &args[0], 80, &width);
-    return rc < 0 ? rc : tpl_text_pad(r, &s, width, STR(" "), 0, out);
+    int64_t len = rc < 0 ? 0 : (int64_t)unicode_len(s.string);
+    int64_t pad = rc < 0 || width <= len ? 0 : width - len;
+    rc = rc < 0 ? rc : tpl_render_check_size(r, (uint64_t)pad + s.string.len, 1);
+    if (rc < 0) {
+        return rc;
+    }
+    int64_t left = pad / 2 + (pad & width & 1); /* as Python rounds */
+    struct buf *b = tpl_render_capture(r);
+    rc = buf_printf(b, NULL, "%*s", (int)left, "");
+    rc = rc < 0 ? rc : buf_append(b, s.string, NULL);
+    rc = rc < 0 ? rc : buf_printf(b, NULL, "%*s", (int)(pad - left), "");
+    return finish(r, rc, out);
 }
 
 static int filter_string(struct render *r, const struct value *in, const struct value *args,
@@ -168,7 +180,7 @@ static int filter_indent(struct render *r, const struct value *in, const struct 
         rc = rc < 0 || !indented ? rc : buf_append(b, indent.string, NULL);
         rc = rc < 0 ? rc : buf_append(b, line, NULL);
     }
-    return finish(r, rc, in->markup, out);
+    return finish(r, rc, out);
 }
 
 static int filter_truncate(struct render *r, const struct value *in, const struct value *args,
@@ -215,7 +227,7 @@ static int filter_truncate(struct render *r, const struct value *in, const struc
     struct buf *b = tpl_render_capture(r);
     rc = buf_append(b, s, NULL);
     rc = rc < 0 ? rc : buf_append(b, end, NULL);
-    return finish(r, rc, in->markup, out);
+    return finish(r, rc, out);
 }
 
 static int filter_wordcount(struct render *r, const struct value *in, const struct value *args,
@@ -232,35 +244,6 @@ static int filter_wordcount(struct render *r, const struct value *in, const stru
     }
     *out = value_int(n);
     return rc;
-}
-
-static int filter_wordwrap(struct render *r, const struct value *in, const struct value *args,
-                           struct value *out)
-{
-    struct str s;
-    int64_t width;
-    bool break_words;
-    bool on_hyphens;
-    struct str newline = STR("\n");
-    int rc = tpl_arg_text(r, in, "what is wrapped", &s);
-    rc = rc < 0 ? rc : tpl_arg_int(r, &args[0], 79, &width);
-    rc = rc < 0 ? rc : tpl_arg_bool(r, &args[1], true, &break_words);
-    rc = rc < 0 ? rc : tpl_arg_bool(r, &args[3], true, &on_hyphens);
-    if (rc == 0 && args[2].kind != VALUE_MISSING && args[2].kind != VALUE_NONE) {
-        rc = tpl_arg_text(r, &args[2], "the line end", &newline);
-    }
-    struct list *lines = tpl_list_new(r->arena, 0);
-    struct str line;
-    while (rc == 0 && tpl_text_next_line(&s, false, &line)) {
-        size_t before = lines->len;
-        rc = tpl_text_wrap(r, line, width, break_words, on_hyphens, lines);
-        if (lines->len == before) { /* an empty paragraph is an empty line */
-            struct value empty = value_text(STR_EMPTY);
-            tpl_list_add(r->arena, lines, &empty);
-        }
-    }
-    struct value all = value_list(lines);
-    return rc < 0 ? rc : tpl_text_join(r, &all, newline, out);
 }
 
 static int filter_format(struct render *r, const struct value *in, const struct call_args *args,
@@ -296,7 +279,73 @@ static int filter_tojson(struct render *r, const struct value *in, const struct 
 {
     int rc = tpl_value_write_json(r, in, &args[0], tpl_render_capture(r));
     *out = tpl_render_captured(r);
-    out->markup = true;
+    return rc;
+}
+
+static int filter_escape(struct render *r, const struct value *in, const struct value *args,
+                         struct value *out)
+{
+    static const struct {
+        char from;
+        const char *to;
+    } entities[] = {
+        { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&#34;" }, { '\'', "&#39;" },
+    };
+    struct value text;
+    int rc = tpl_value_to_text(r, in, &text);
+    if (rc < 0) {
+        return rc;
+    }
+    struct buf *b = tpl_render_capture(r);
+    for (size_t i = 0; i < text.string.len && rc == 0; i++) {
+        size_t k = 0;
+        while (k < ARRAY_LEN(entities) && entities[k].from != text.string.ptr[i]) {
+            k++;
+        }
+        rc = k < ARRAY_LEN(entities) ? buf_append(b, str_of(entities[k].to), NULL)
+                                     : buf_append_c(b, text.string.ptr[i], NULL);
+    }
+    return finish(r, rc, out);
+}
+
+/* A query escapes slashes, and blanks become plus signs. */
+static int quote_to(struct render *r, struct buf *b, const struct value *v, bool query)
+{
+    struct value text;
+    int rc = tpl_value_to_text(r, v, &text);
+    for (size_t i = 0; rc == 0 && i < text.string.len; i++) {
+        char c = text.string.ptr[i];
+        bool as_is = unicode_digit_value(c) < 99 || (c != '\0' && strchr("_.-~", c) != NULL) ||
+                     (c == '/' && !query);
+        rc = as_is               ? buf_append_c(b, c, NULL)
+             : c == ' ' && query ? buf_append_c(b, '+', NULL)
+                                 : buf_printf(b, NULL, "%%%02X", (unsigned char)c);
+        rc = rc < 0 ? tpl_render_fail_output(r) : 0;
+    }
+    return rc;
+}
+
+static int filter_urlencode(struct render *r, const struct value *in, const struct value *args,
+                            struct value *out)
+{
+    struct value pairs = *in;
+    bool dict = in->kind == VALUE_DICT;
+    int rc = dict ? tpl_dict_list(r, in->dict, DICT_ITEMS, &pairs) : 0;
+    struct buf *b = tpl_render_capture(r);
+    if (!dict) {
+        rc = value_is_sequence(in)
+                 ? tpl_render_fail(r, TEMPLATE_FAULT_VALUE,
+                                   "filter 'urlencode' needs a string, a number or a dict")
+                 : quote_to(r, b, in, false);
+    }
+    for (size_t i = 0; dict && rc == 0 && i < pairs.list->len; i++) {
+        const struct list *pair = pairs.list->items[i].list;
+        rc = b->len == 0 ? 0 : render_write(r, b, STR("&"));
+        rc = rc < 0 ? rc : quote_to(r, b, &pair->items[0], true);
+        rc = rc < 0 ? rc : render_write(r, b, STR("="));
+        rc = rc < 0 ? rc : quote_to(r, b, &pair->items[1], true);
+    }
+    *out = tpl_render_captured(r);
     return rc;
 }
 
@@ -315,10 +364,12 @@ const struct filter tpl_filters_text[] = {
       .run = filter_truncate,
       .params = { { "length", "killwords", "end", "leeway" }, 4, 0 } },
     { .name = "wordcount", .run = filter_wordcount },
-    { .name = "wordwrap",
-      .run = filter_wordwrap,
-      .params = { { "width", "break_long_words", "wrapstring", "break_on_hyphens" }, 4, 0 } },
     { .name = "format", .raw = filter_format },
     { .name = "tojson", .run = filter_tojson, .params = { { "indent" }, 1, 0 } },
+    { .name = "escape", .run = filter_escape },
+    { .name = "e", .run = filter_escape },
+    { .name = "forceescape", .run = filter_escape },
+    { .name = "safe", .run = filter_string },
+    { .name = "urlencode", .run = filter_urlencode },
 };
 const size_t tpl_filters_text_len = ARRAY_LEN(tpl_filters_text);

@@ -39,13 +39,18 @@ static int make_range(struct render *r, const struct value *in, const struct cal
     if (n[2] == 0) {
         return tpl_render_fail(r, TEMPLATE_FAULT_VALUE, "the step of range() cannot be zero");
     }
-    struct range *range = ARENA_NEW(r->arena, struct range);
-    *range = (struct range) { n[0], n[1], n[2], range_len(n[0], n[1], n[2]) };
-    if (range->len > RANGE_MAX) {
+    int64_t len = range_len(n[0], n[1], n[2]);
+    if (len > RANGE_MAX) {
         return tpl_render_fail(r, TEMPLATE_FAULT_LIMIT, "range() with more than %d members",
                                RANGE_MAX);
     }
-    *out = (struct value) { .kind = VALUE_RANGE, .range = range };
+    struct list *l = tpl_list_new(r->arena, (size_t)len);
+    for (int64_t i = 0; i < len; i++) {
+        struct value item = value_int(n[0] + i * n[2]);
+        tpl_list_add(r->arena, l, &item);
+    }
+    r->steps += (uint64_t)len;
+    *out = value_list(l);
     return 0;
 }
 
@@ -175,8 +180,7 @@ static int cycler_reset(struct render *r, const struct value *self, const struct
     return 0;
 }
 
-const struct method tpl_methods_cycler[] = {
+const struct method tpl_methods_cycler[TPL_METHODS_CYCLER] = {
     { .name = "next", .run = cycler_next },
     { .name = "reset", .run = cycler_reset },
 };
-const size_t tpl_methods_cycler_len = ARRAY_LEN(tpl_methods_cycler);

@@ -32,37 +32,13 @@ static int next_char(struct render *r, struct iter *it, struct value *out)
     return rc < 0 ? rc : 1;
 }
 
-static int next_entry(struct render *r, struct iter *it, struct value *out)
+static int next_key(struct render *r, struct iter *it, struct value *out)
 {
-    const struct dict *d = it->source.kind == VALUE_DICT ? it->source.dict : it->source.view->dict;
-    enum view_kind what = it->source.kind == VALUE_DICT ? VIEW_KEYS : it->source.view->what;
+    const struct dict *d = it->source.dict;
     if (it->pos >= d->len) {
         return 0;
     }
-    const struct dict_entry *entry = &d->entries[it->pos++];
-    if (what == VIEW_ITEMS) {
-        struct list *pair = tpl_list_new(r->arena, 2);
-        tpl_list_add(r->arena, pair, &entry->key);
-        tpl_list_add(r->arena, pair, &entry->value);
-        *out = value_tuple(pair);
-    } else {
-        *out = what == VIEW_KEYS ? entry->key : entry->value;
-    }
-    int rc = render_step(r);
-    return rc < 0 ? rc : 1;
-}
-
-struct value tpl_range_at(const struct range *range, int64_t i)
-{
-    return value_int(range->start + i * range->step);
-}
-
-static int next_number(struct render *r, struct iter *it, struct value *out)
-{
-    if ((int64_t)it->pos >= it->source.range->len) {
-        return 0;
-    }
-    *out = tpl_range_at(it->source.range, (int64_t)it->pos++);
+    *out = d->entries[it->pos++].key;
     int rc = render_step(r);
     return rc < 0 ? rc : 1;
 }
@@ -73,18 +49,6 @@ static int next_of_generator(struct render *r, struct iter *it, struct value *ou
     return rc < 0 ? rc : it->source.iter->next(r, it->source.iter, out);
 }
 
-/* A loop gives pairs of the item and itself. */
-static int next_of_loop(struct render *r, struct iter *it, struct value *out)
-{
-    struct value item;
-    int rc = tpl_loop_next(r, it->source.loop, &item);
-    struct list *pair = tpl_list_new(r->arena, 2);
-    tpl_list_add(r->arena, pair, &item);
-    tpl_list_add(r->arena, pair, &it->source);
-    *out = value_tuple(pair);
-    return rc;
-}
-
 static int next_nothing(struct render *r, struct iter *it, struct value *out)
 {
     return 0;
@@ -93,8 +57,7 @@ static int next_nothing(struct render *r, struct iter *it, struct value *out)
 bool tpl_value_is_iterable(const struct value *v)
 {
     return v->kind == VALUE_STRING || value_is_sequence(v) || v->kind == VALUE_DICT ||
-           v->kind == VALUE_VIEW || v->kind == VALUE_RANGE || v->kind == VALUE_ITER ||
-           v->kind == VALUE_LOOP;
+           v->kind == VALUE_ITER;
 }
 
 int tpl_iter_start(struct render *r, const struct value *v, struct iter *it)
@@ -109,17 +72,10 @@ int tpl_iter_start(struct render *r, const struct value *v, struct iter *it)
         it->next = next_char;
         return 0;
     case VALUE_DICT:
-    case VALUE_VIEW:
-        it->next = next_entry;
-        return 0;
-    case VALUE_RANGE:
-        it->next = next_number;
+        it->next = next_key;
         return 0;
     case VALUE_ITER:
         it->next = next_of_generator;
-        return 0;
-    case VALUE_LOOP:
-        it->next = next_of_loop;
         return 0;
     case VALUE_UNDEFINED:
         if (!v->undefined->strict) {
@@ -146,14 +102,6 @@ int tpl_value_len(struct render *r, const struct value *v, size_t *ret)
     case VALUE_DICT:
         *ret = v->dict->len;
         return 0;
-    case VALUE_VIEW:
-        *ret = v->view->dict->len;
-        return 0;
-    case VALUE_RANGE:
-        *ret = (size_t)v->range->len;
-        return 0;
-    case VALUE_LOOP:
-        return tpl_loop_length(r, v->loop, ret);
     case VALUE_UNDEFINED:
         *ret = 0;
         return v->undefined->strict ? tpl_render_fail_undefined(r, v) : 0;
@@ -195,14 +143,8 @@ static int next_reversed(struct render *r, struct iter *it, struct value *out)
         return 0;
     }
     it->pos--;
-    if (it->source.kind == VALUE_RANGE) {
-        *out = tpl_range_at(it->source.range, (int64_t)it->pos);
-    } else if (it->source.kind == VALUE_DICT || it->source.kind == VALUE_VIEW) {
-        struct iter forward = { .source = it->source, .pos = it->pos };
-        return next_entry(r, &forward, out);
-    } else {
-        *out = it->source.list->items[it->pos];
-    }
+    bool dict = it->source.kind == VALUE_DICT;
+    *out = dict ? it->source.dict->entries[it->pos].key : it->source.list->items[it->pos];
     int rc = render_step(r);
     return rc < 0 ? rc : 1;
 }
@@ -217,8 +159,7 @@ int tpl_iter_reverse(struct render *r, const struct value *v, struct value *out)
             return rc;
         }
         source = value_list(chars);
-    } else if (!value_is_sequence(v) && v->kind != VALUE_DICT && v->kind != VALUE_VIEW &&
-               v->kind != VALUE_RANGE) {
+    } else if (!value_is_sequence(v) && v->kind != VALUE_DICT) {
         return tpl_render_fail_type(r, v, "a %s cannot be walked backwards, try '|list' first",
                                     tpl_value_type(v));
     }

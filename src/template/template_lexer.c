@@ -214,7 +214,7 @@ static int lex_comment(struct lexer *x, size_t begin)
 
 static bool is_name_start(uint32_t c)
 {
-    return unicode_is_word(c) && !(c < 0x80 && unicode_is_digit(c));
+    return unicode_is_word(c) && !(c >= '0' && c <= '9');
 }
 
 static int lex_name(struct lexer *x)

@@ -71,7 +71,8 @@ static struct value filtered(struct render *r, struct activation *up, const stru
 
 /* --- the object --- */
 
-int tpl_loop_next(struct render *r, struct loop *loop, struct value *out)
+/* 1 and the item, 0 at the end. */
+static int next_of_loop(struct render *r, struct loop *loop, struct value *out)
 {
     int rc = 1;
     if (loop->peeked) {
@@ -99,7 +100,7 @@ static int peek(struct render *r, struct loop *loop)
     return rc < 0 ? rc : 0;
 }
 
-int tpl_loop_length(struct render *r, struct loop *loop, size_t *ret)
+static int loop_length(struct render *r, struct loop *loop, size_t *ret)
 {
     int rc = 0;
     if (!loop->have_length && loop->iterable.kind != VALUE_ITER) {
@@ -143,7 +144,7 @@ static int loop_last(struct render *r, struct loop *loop, struct value *out)
 static int loop_remaining(struct render *r, struct loop *loop, int64_t used, struct value *out)
 {
     size_t len;
-    int rc = tpl_loop_length(r, loop, &len);
+    int rc = loop_length(r, loop, &len);
     *out = value_int((int64_t)len - used);
     return rc;
 }
@@ -246,11 +247,10 @@ static int loop_changed(struct render *r, const struct value *self, const struct
     return rc;
 }
 
-const struct method tpl_methods_loop[] = {
+const struct method tpl_methods_loop[TPL_METHODS_LOOP] = {
     { .name = "cycle", .raw = loop_cycle },
     { .name = "changed", .raw = loop_changed },
 };
-const size_t tpl_methods_loop_len = ARRAY_LEN(tpl_methods_loop);
 
 int tpl_loop_call(struct render *r, struct loop *loop, const struct call_args *args,
                   struct value *out)
@@ -304,7 +304,7 @@ static int walk_start(struct render *r, const struct node *n, const struct value
 
 static int walk_next(struct render *r, struct walk *w, struct value *out)
 {
-    return w->loop == NULL ? iter_next(r, &w->plain, out) : tpl_loop_next(r, w->loop, out);
+    return w->loop == NULL ? iter_next(r, &w->plain, out) : next_of_loop(r, w->loop, out);
 }
 
 static int run_rounds(struct render *r, struct activation *act, const struct node *n,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Arithmetic, concatenation and repetition, as Python has them but with 64-bit integers: what does
- * not fit is a limit error, never a wrapped number. Joining markup with plain text escapes the
- * plain text, as markupsafe does.
+ * not fit is a limit error, never a wrapped number.
  */
 #include "template/template_value_priv.h"
 
@@ -163,58 +162,17 @@ static int binary_float(struct render *r, enum binary_op op, double a, double b,
     return 0;
 }
 
-static int escape_char(struct buf *b, char c)
-{
-    switch (c) {
-    case '&':
-        return buf_append(b, STR("&amp;"), NULL);
-    case '<':
-        return buf_append(b, STR("&lt;"), NULL);
-    case '>':
-        return buf_append(b, STR("&gt;"), NULL);
-    case '"':
-        return buf_append(b, STR("&#34;"), NULL);
-    case '\'':
-        return buf_append(b, STR("&#39;"), NULL);
-    default:
-        return buf_append_c(b, c, NULL);
-    }
-}
-
-int tpl_value_escape(struct render *r, const struct value *v, struct value *out)
-{
-    struct value text;
-    int rc = tpl_value_to_text(r, v, &text);
-    if (rc < 0 || text.markup) {
-        *out = text;
-        return rc;
-    }
-    struct buf *b = tpl_render_capture(r);
-    for (size_t i = 0; i < text.string.len && rc == 0; i++) {
-        rc = escape_char(b, text.string.ptr[i]);
-    }
-    *out = tpl_render_captured(r);
-    out->markup = true;
-    return rc < 0 ? tpl_render_fail_output(r) : 0;
-}
-
 static int concat(struct render *r, const struct value *a, const struct value *b, struct value *out)
 {
-    struct value left = *a;
-    struct value right = *b;
-    bool markup = a->markup || b->markup;
-    int rc = markup ? tpl_value_escape(r, a, &left) : 0;
-    rc = rc < 0 || !markup ? rc : tpl_value_escape(r, b, &right);
-    rc = rc < 0 ? rc : tpl_render_check_size(r, left.string.len + right.string.len, 1);
+    size_t len = a->string.len + b->string.len;
+    int rc = tpl_render_check_size(r, len, 1);
     if (rc < 0) {
         return rc;
     }
-    size_t len = left.string.len + right.string.len;
     char *p = arena_alloc(r->arena, len + 1);
-    memcpy(p, left.string.ptr, left.string.len);
-    memcpy(p + left.string.len, right.string.ptr, right.string.len);
+    memcpy(p, a->string.ptr, a->string.len);
+    memcpy(p + a->string.len, b->string.ptr, b->string.len);
     *out = value_text(str_n(p, len));
-    out->markup = markup;
     return 0;
 }
 
@@ -240,7 +198,6 @@ static int repeat_text(struct render *r, const struct value *v, uint64_t times, 
     size_t len = v->string.len;
     if (len == 0 || times == 0) {
         *out = value_text(STR_EMPTY);
-        out->markup = v->markup;
         return 0;
     }
     int rc = times > SIZE_MAX / len ? tpl_render_check_size(r, UINT64_MAX, 1)
@@ -253,7 +210,6 @@ static int repeat_text(struct render *r, const struct value *v, uint64_t times, 
         memcpy(p + i * len, v->string.ptr, len);
     }
     *out = value_text(str_n(p, len * times));
-    out->markup = v->markup;
     return 0;
 }
 

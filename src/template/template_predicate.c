@@ -33,32 +33,6 @@ static int is_divisible(struct render *r, const struct value *in, const struct v
     return remainder_is(r, in, arg, 0, ret);
 }
 
-/* The tests that only look at the kind. */
-static int is_defined(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    *ret = in->kind != VALUE_UNDEFINED;
-    return 0;
-}
-
-static int is_undefined(struct render *r, const struct value *in, const struct value *arg,
-                        bool *ret)
-{
-    *ret = in->kind == VALUE_UNDEFINED;
-    return 0;
-}
-
-static int is_none(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    *ret = in->kind == VALUE_NONE;
-    return 0;
-}
-
-static int is_boolean(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    *ret = in->kind == VALUE_BOOL;
-    return 0;
-}
-
 static int is_true(struct render *r, const struct value *in, const struct value *arg, bool *ret)
 {
     *ret = in->kind == VALUE_BOOL && in->boolean;
@@ -71,41 +45,11 @@ static int is_false(struct render *r, const struct value *in, const struct value
     return 0;
 }
 
-static int is_integer(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    *ret = in->kind == VALUE_INT;
-    return 0;
-}
-
-static int is_float(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    *ret = in->kind == VALUE_FLOAT;
-    return 0;
-}
-
-static int is_number(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    *ret = value_is_number(in);
-    return 0;
-}
-
-static int is_string(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    *ret = in->kind == VALUE_STRING;
-    return 0;
-}
-
-static int is_mapping(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    *ret = in->kind == VALUE_DICT;
-    return 0;
-}
-
 /* Anything with a length and elements by key: also a dict. */
 static int is_sequence(struct render *r, const struct value *in, const struct value *arg, bool *ret)
 {
     *ret = in->kind == VALUE_STRING || value_is_sequence(in) || in->kind == VALUE_DICT ||
-           in->kind == VALUE_RANGE || (in->kind == VALUE_UNDEFINED && !in->undefined->strict);
+           (in->kind == VALUE_UNDEFINED && !in->undefined->strict);
     return 0;
 }
 
@@ -115,19 +59,6 @@ static int is_iterable(struct render *r, const struct value *in, const struct va
         return tpl_render_fail_undefined(r, in);
     }
     *ret = in->kind == VALUE_UNDEFINED || tpl_value_is_iterable(in);
-    return 0;
-}
-
-static int is_callable(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    *ret = in->kind == VALUE_UNDEFINED || in->kind == VALUE_MACRO || in->kind == VALUE_METHOD ||
-           in->kind == VALUE_FUNCTION || in->kind == VALUE_JOINER || in->kind == VALUE_LOOP;
-    return 0;
-}
-
-static int is_escaped(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    *ret = in->kind == VALUE_STRING && in->markup;
     return 0;
 }
 
@@ -141,7 +72,7 @@ static int has_case(struct render *r, const struct value *in, bool upper, bool *
     for (size_t at = 0; rc == 0 && at < text.string.len;) {
         uint32_t c = unicode_next(text.string, &at);
         bool right = upper ? unicode_is_upper(c) : unicode_is_lower(c);
-        if (!right && unicode_is_cased(c)) {
+        if (!right && (unicode_is_lower(c) || unicode_is_upper(c) || unicode_is_title(c))) {
             return 0;
         }
         any |= right;
@@ -166,11 +97,6 @@ static int is_same(struct render *r, const struct value *in, const struct value 
     return 0;
 }
 
-static int is_in(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    return tpl_value_contains(r, arg, in, ret);
-}
-
 static int is_filter(struct render *r, const struct value *in, const struct value *arg, bool *ret)
 {
     uint64_t hash;
@@ -187,76 +113,48 @@ static int is_test(struct render *r, const struct value *in, const struct value 
     return rc;
 }
 
-static int is_eq(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    return tpl_value_compare_op(r, in, arg, CMP_EQ, ret);
-}
-
-static int is_ne(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    return tpl_value_compare_op(r, in, arg, CMP_NE, ret);
-}
-
-static int is_lt(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    return tpl_value_compare_op(r, in, arg, CMP_LT, ret);
-}
-
-static int is_le(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    return tpl_value_compare_op(r, in, arg, CMP_LE, ret);
-}
-
-static int is_gt(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    return tpl_value_compare_op(r, in, arg, CMP_GT, ret);
-}
-
-static int is_ge(struct render *r, const struct value *in, const struct value *arg, bool *ret)
-{
-    return tpl_value_compare_op(r, in, arg, CMP_GE, ret);
-}
+#define KIND(k) (1u << VALUE_##k)
 
 static const struct predicate predicates[] = {
-    { "odd", is_odd, 0, NULL },
-    { "even", is_even, 0, NULL },
-    { "divisibleby", is_divisible, 1, "num" },
-    { "defined", is_defined, 0, NULL },
-    { "undefined", is_undefined, 0, NULL },
-    { "filter", is_filter, 0, NULL },
-    { "test", is_test, 0, NULL },
-    { "none", is_none, 0, NULL },
-    { "boolean", is_boolean, 0, NULL },
-    { "false", is_false, 0, NULL },
-    { "true", is_true, 0, NULL },
-    { "integer", is_integer, 0, NULL },
-    { "float", is_float, 0, NULL },
-    { "lower", is_lower, 0, NULL },
-    { "upper", is_upper, 0, NULL },
-    { "string", is_string, 0, NULL },
-    { "mapping", is_mapping, 0, NULL },
-    { "number", is_number, 0, NULL },
-    { "sequence", is_sequence, 0, NULL },
-    { "iterable", is_iterable, 0, NULL },
-    { "callable", is_callable, 0, NULL },
-    { "sameas", is_same, 1, "other" },
-    { "escaped", is_escaped, 0, NULL },
-    { "in", is_in, 1, "seq" },
-    { "==", is_eq, 1, NULL },
-    { "eq", is_eq, 1, NULL },
-    { "equalto", is_eq, 1, NULL },
-    { "!=", is_ne, 1, NULL },
-    { "ne", is_ne, 1, NULL },
-    { ">", is_gt, 1, NULL },
-    { "gt", is_gt, 1, NULL },
-    { "greaterthan", is_gt, 1, NULL },
-    { ">=", is_ge, 1, NULL },
-    { "ge", is_ge, 1, NULL },
-    { "<", is_lt, 1, NULL },
-    { "lt", is_lt, 1, NULL },
-    { "lessthan", is_lt, 1, NULL },
-    { "<=", is_le, 1, NULL },
-    { "le", is_le, 1, NULL },
+    { "defined", .kinds = ~KIND(UNDEFINED) },
+    { "undefined", .kinds = KIND(UNDEFINED) },
+    { "none", .kinds = KIND(NONE) },
+    { "boolean", .kinds = KIND(BOOL) },
+    { "integer", .kinds = KIND(INT) },
+    { "float", .kinds = KIND(FLOAT) },
+    { "number", .kinds = KIND(BOOL) | KIND(INT) | KIND(FLOAT) },
+    { "string", .kinds = KIND(STRING) },
+    { "mapping", .kinds = KIND(DICT) },
+    { "callable", .kinds = KIND(UNDEFINED) | KIND(MACRO) | KIND(METHOD) | KIND(FUNCTION) |
+                           KIND(JOINER) | KIND(LOOP) },
+    { "true", is_true },
+    { "false", is_false },
+    { "odd", is_odd },
+    { "even", is_even },
+    { "divisibleby", is_divisible, .args = 1, .param = "num" },
+    { "lower", is_lower },
+    { "upper", is_upper },
+    { "sequence", is_sequence },
+    { "iterable", is_iterable },
+    { "sameas", is_same, .args = 1, .param = "other" },
+    { "filter", is_filter },
+    { "test", is_test },
+    { "in", .args = 1, .param = "seq", .compare = CMP_IN },
+    { "==", .args = 1, .compare = CMP_EQ },
+    { "eq", .args = 1, .compare = CMP_EQ },
+    { "equalto", .args = 1, .compare = CMP_EQ },
+    { "!=", .args = 1, .compare = CMP_NE },
+    { "ne", .args = 1, .compare = CMP_NE },
+    { ">", .args = 1, .compare = CMP_GT },
+    { "gt", .args = 1, .compare = CMP_GT },
+    { "greaterthan", .args = 1, .compare = CMP_GT },
+    { ">=", .args = 1, .compare = CMP_GE },
+    { "ge", .args = 1, .compare = CMP_GE },
+    { "<", .args = 1, .compare = CMP_LT },
+    { "lt", .args = 1, .compare = CMP_LT },
+    { "lessthan", .args = 1, .compare = CMP_LT },
+    { "<=", .args = 1, .compare = CMP_LE },
+    { "le", .args = 1, .compare = CMP_LE },
 };
 
 const struct predicate *tpl_predicate_find(struct str name)
@@ -281,5 +179,12 @@ int tpl_predicate_apply(struct render *r, const struct predicate *p, const struc
     const struct value *arg = args->plain_len == 1   ? &args->plain[0]
                               : args->named_len == 1 ? &args->named[0].value
                                                      : NULL;
-    return p->run(r, in, arg, ret);
+    if (p->run != NULL) {
+        return p->run(r, in, arg, ret);
+    }
+    if (p->args == 1) {
+        return tpl_value_compare_op(r, in, arg, (int)p->compare, ret);
+    }
+    *ret = (p->kinds >> in->kind & 1) != 0;
+    return 0;
 }

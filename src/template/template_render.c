@@ -147,7 +147,9 @@ struct buf *tpl_render_capture(struct render *r)
 
 struct value tpl_render_captured(struct render *r)
 {
-    struct value v = tpl_render_copy_text(r, buf_str(r->set->captures[r->set->captures_used - 1]));
+    struct str s = buf_str(r->set->captures[r->set->captures_used - 1]);
+    r->steps += s.len / 64;
+    struct value v = value_text(arena_str(r->arena, s));
     tpl_render_drop(r);
     return v;
 }
@@ -155,12 +157,6 @@ struct value tpl_render_captured(struct render *r)
 void tpl_render_drop(struct render *r)
 {
     r->set->captures_used--;
-}
-
-struct value tpl_render_copy_text(struct render *r, struct str s)
-{
-    r->steps += s.len / 64;
-    return value_text(arena_str(r->arena, s));
 }
 
 /* --- activations --- */

@@ -125,8 +125,6 @@ struct buf *tpl_render_capture(struct render *r);
 struct value tpl_render_captured(struct render *r); /* ends the innermost capture */
 void tpl_render_drop(struct render *r);             /* the same, forgetting the text */
 
-struct value tpl_render_copy_text(struct render *r, struct str s);
-
 /* --- arguments of a call --- */
 
 struct named_value {
@@ -177,26 +175,21 @@ struct filter {
 const struct filter *tpl_filter_find(struct str name);
 int tpl_filter_apply(struct render *r, const struct filter *f, const struct value *in,
                      const struct call_args *args, struct value *out) MUST_USE;
-extern const struct filter tpl_filters_text[], tpl_filters_html[], tpl_filters_list[],
-    tpl_filters_number[], tpl_filters_select[];
-extern const size_t tpl_filters_text_len, tpl_filters_html_len, tpl_filters_list_len,
-    tpl_filters_number_len, tpl_filters_select_len;
+extern const struct filter tpl_filters_text[], tpl_filters_list[], tpl_filters_number[],
+    tpl_filters_select[];
+extern const size_t tpl_filters_text_len, tpl_filters_list_len, tpl_filters_number_len,
+    tpl_filters_select_len;
 
-/* Text functions that filters and methods share; `s` is a string value and keeps its markup. */
-int tpl_text_case(struct render *r, const struct value *s, int to, struct value *out) MUST_USE;
+/* Text functions that filters and methods share; `s` is a string value. */
 int tpl_text_strip(struct render *r, const struct value *s, const struct value *chars,
                    unsigned sides, struct value *out) MUST_USE;
 enum { STRIP_LEFT = 1, STRIP_RIGHT = 2 };
-int tpl_text_pad(struct render *r, const struct value *s, int64_t width, struct str fill, int align,
-                 struct value *out) MUST_USE;
 int tpl_text_replace(struct render *r, struct str s, struct str old, struct str new, int64_t count,
                      struct value *out) MUST_USE;
 /* Cuts the first line off *rest; `with_end` keeps its line end. False at the end of the text. */
 bool tpl_text_next_line(struct str *rest, bool with_end, struct str *ret);
 int tpl_text_join(struct render *r, const struct value *items, struct str sep,
                   struct value *out) MUST_USE;
-int tpl_text_wrap(struct render *r, struct str line, int64_t width, bool break_words,
-                  bool on_hyphens, struct list *out) MUST_USE;
 /* Key of an item for sorting and grouping: its attribute, in lower case when it is text. */
 struct key_of {
     const struct value *attribute; /* path, or none for the item itself */
@@ -211,8 +204,10 @@ int tpl_key_get(struct render *r, const struct key_of *k, const struct value *it
 struct predicate {
     const char *name;
     int (*run)(struct render *r, const struct value *in, const struct value *arg, bool *ret);
-    unsigned args; /* 0 or 1 */
-    const char *param;
+    unsigned args;           /* 0 or 1 */
+    const char *param;       /* name of the argument, if it has one */
+    uint32_t kinds;          /* without run and args: true for these kinds, a bit each */
+    enum compare_op compare; /* without run, with args: this comparison */
 };
 const struct predicate *tpl_predicate_find(struct str name);
 int tpl_predicate_apply(struct render *r, const struct predicate *p, const struct value *in,
@@ -227,12 +222,10 @@ struct method {
     filter_raw_fn *raw;
     struct params params;
 };
-/* *ret NULL: no such method; `unsafe` then says whether Python has one that we refuse. */
-const struct method *tpl_method_find(const struct value *self, struct str name, bool *unsafe);
-extern const struct method tpl_methods_string[], tpl_methods_dict[], tpl_methods_list[],
-    tpl_methods_loop[], tpl_methods_cycler[];
-extern const size_t tpl_methods_string_len, tpl_methods_dict_len, tpl_methods_list_len,
-    tpl_methods_loop_len, tpl_methods_cycler_len;
+const struct method *tpl_method_find(const struct value *self, struct str name); /* or NULL */
+enum { TPL_METHODS_LOOP = 2, TPL_METHODS_CYCLER = 2 };
+extern const struct method tpl_methods_loop[TPL_METHODS_LOOP];
+extern const struct method tpl_methods_cycler[TPL_METHODS_CYCLER];
 
 struct function {
     const char *name;
@@ -250,9 +243,6 @@ struct macro {
 };
 int tpl_macro_call(struct render *r, const struct macro *m, const struct call_args *args,
                    struct value *out) MUST_USE;
-int tpl_macro_attribute(struct render *r, const struct macro *m, struct str name,
-                        struct value *out);
-
 struct loop {
     struct iter iter;
     struct value iterable;
@@ -270,10 +260,6 @@ struct loop {
 int tpl_loop_attribute(struct render *r, struct loop *loop, struct str name, struct value *out);
 int tpl_loop_call(struct render *r, struct loop *loop, const struct call_args *args,
                   struct value *out) MUST_USE;
-int tpl_loop_length(struct render *r, struct loop *loop, size_t *ret) MUST_USE;
-/* 1 and the item, 0 at the end. */
-int tpl_loop_next(struct render *r, struct loop *loop, struct value *out) MUST_USE;
-
 struct activation *tpl_activation_new(struct render *r, const struct template *t,
                                       const struct func *f, struct activation *up);
 void tpl_activation_release(struct render *r, const struct template *t, const struct func *f,

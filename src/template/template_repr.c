@@ -130,15 +130,13 @@ static int repr_text(struct render *r, struct buf *out, const struct value *v)
     bool single = s.len > 0 && memchr(s.ptr, '\'', s.len) != NULL;
     bool both = single && memchr(s.ptr, '"', s.len) != NULL;
     char quote = single && !both ? '"' : '\'';
-    int rc = v->markup ? add_text(r, out, "Markup(") : 0;
-    rc = rc < 0 ? rc : add(r, out, str_n(&quote, 1));
+    int rc = add(r, out, str_n(&quote, 1));
     for (size_t at = 0; at < s.len && rc == 0;) {
         size_t from = at;
         uint32_t c = unicode_next(s, &at);
         rc = repr_char(r, out, c, str_n(s.ptr + from, at - from), quote);
     }
-    rc = rc < 0 ? rc : add(r, out, str_n(&quote, 1));
-    return rc < 0 || !v->markup ? rc : add_text(r, out, ")");
+    return rc < 0 ? rc : add(r, out, str_n(&quote, 1));
 }
 
 static int repr_list(struct render *r, struct buf *out, const struct value *v)
@@ -166,61 +164,6 @@ static int repr_dict(struct render *r, struct buf *out, const struct dict *d)
     return rc < 0 ? rc : add_text(r, out, "}");
 }
 
-static int repr_view(struct render *r, struct buf *out, const struct value *v)
-{
-    static const char *const names[] = { "dict_keys(", "dict_values(", "dict_items(" };
-    struct list *items;
-    int rc = add_text(r, out, names[v->view->what]);
-    rc = rc < 0 ? rc : tpl_value_to_list(r, v, &items);
-    if (rc < 0) {
-        return rc;
-    }
-    struct value list = value_list(items);
-    rc = tpl_value_write_repr(r, &list, out);
-    return rc < 0 ? rc : add_text(r, out, ")");
-}
-
-static int repr_range(struct render *r, struct buf *out, const struct range *range)
-{
-    int rc = add_text(r, out, "range(");
-    rc = rc < 0 ? rc : add_int(r, out, range->start);
-    rc = rc < 0 ? rc : add_text(r, out, ", ");
-    rc = rc < 0 ? rc : add_int(r, out, range->stop);
-    if (range->step != 1) {
-        rc = rc < 0 ? rc : add_text(r, out, ", ");
-        rc = rc < 0 ? rc : add_int(r, out, range->step);
-    }
-    return rc < 0 ? rc : add_text(r, out, ")");
-}
-
-static int repr_namespace(struct render *r, struct buf *out, const struct dict *names)
-{
-    int rc = add_text(r, out, "<Namespace ");
-    rc = rc < 0 ? rc : repr_dict(r, out, names);
-    return rc < 0 ? rc : add_text(r, out, ">");
-}
-
-static int repr_loop(struct render *r, struct buf *out, struct loop *loop)
-{
-    size_t len;
-    int rc = tpl_loop_length(r, loop, &len);
-    rc = rc < 0 ? rc : add_text(r, out, "<LoopContext ");
-    rc = rc < 0 ? rc : add_int(r, out, loop->index0 + 1);
-    rc = rc < 0 ? rc : add_text(r, out, "/");
-    rc = rc < 0 ? rc : add_int(r, out, (int64_t)len);
-    return rc < 0 ? rc : add_text(r, out, ">");
-}
-
-static int repr_macro(struct render *r, struct buf *out, const struct macro *m)
-{
-    struct value name = value_text(m->node->name);
-    int rc = add_text(r, out, "<Macro ");
-    rc = rc < 0                   ? rc
-         : m->node->name.len == 0 ? add_text(r, out, "anonymous")
-                                  : repr_text(r, out, &name);
-    return rc < 0 ? rc : add_text(r, out, ">");
-}
-
 static int repr_any(struct render *r, const struct value *v, struct buf *out)
 {
     switch ((int)v->kind) {
@@ -241,16 +184,6 @@ static int repr_any(struct render *r, const struct value *v, struct buf *out)
         return repr_list(r, out, v);
     case VALUE_DICT:
         return repr_dict(r, out, v->dict);
-    case VALUE_VIEW:
-        return repr_view(r, out, v);
-    case VALUE_RANGE:
-        return repr_range(r, out, v->range);
-    case VALUE_NAMESPACE:
-        return repr_namespace(r, out, v->names);
-    case VALUE_LOOP:
-        return repr_loop(r, out, v->loop);
-    case VALUE_MACRO:
-        return repr_macro(r, out, v->macro);
     case VALUE_ITER:
         return tpl_render_fail(
             r, TEMPLATE_FAULT_VALUE,

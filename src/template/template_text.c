@@ -6,17 +6,10 @@
 
 #include "template/template_unicode.h"
 
-static int finish(struct render *r, int rc, bool markup, struct value *out)
+static int finish(struct render *r, int rc, struct value *out)
 {
     *out = tpl_render_captured(r);
-    out->markup = markup;
     return rc < 0 ? tpl_render_fail_output(r) : 0;
-}
-
-int tpl_text_case(struct render *r, const struct value *s, int to, struct value *out)
-{
-    int rc = unicode_convert(tpl_render_capture(r), s->string, (enum unicode_case)to, NULL);
-    return finish(r, rc, s->markup, out);
 }
 
 static bool in_set(uint32_t c, struct str chars)
@@ -67,30 +60,7 @@ int tpl_text_strip(struct render *r, const struct value *s, const struct value *
         result = strip_chars(s->string, set, sides);
     }
     *out = value_text(result);
-    out->markup = s->markup;
     return 0;
-}
-
-/* align: -1 text to the left, 0 centred, 1 to the right. */
-int tpl_text_pad(struct render *r, const struct value *s, int64_t width, struct str fill, int align,
-                 struct value *out)
-{
-    int64_t len = (int64_t)unicode_len(s->string);
-    int64_t pad = width > len ? width - len : 0;
-    int rc = tpl_render_check_size(r, (uint64_t)pad * fill.len + s->string.len, 1);
-    if (rc < 0) {
-        return rc;
-    }
-    int64_t left = align < 0 ? 0 : align > 0 ? pad : pad / 2 + (pad & width & 1);
-    struct buf *b = tpl_render_capture(r);
-    for (int64_t i = 0; i < left && rc == 0; i++) {
-        rc = buf_append(b, fill, NULL);
-    }
-    rc = rc < 0 ? rc : buf_append(b, s->string, NULL);
-    for (int64_t i = left; i < pad && rc == 0; i++) {
-        rc = buf_append(b, fill, NULL);
-    }
-    return finish(r, rc, s->markup, out);
 }
 
 /* An empty `old` stands before each character and at the end. */
@@ -117,7 +87,7 @@ int tpl_text_replace(struct render *r, struct str s, struct str old, struct str 
 {
     struct buf *b = tpl_render_capture(r);
     if (old.len == 0) {
-        return finish(r, replace_empty(b, s, new, count), false, out);
+        return finish(r, replace_empty(b, s, new, count), out);
     }
     int rc = 0;
     while (count != 0 && rc == 0) {
@@ -132,7 +102,7 @@ int tpl_text_replace(struct render *r, struct str s, struct str old, struct str 
         r->steps++;
     }
     rc = rc < 0 ? rc : buf_append(b, s, NULL);
-    return finish(r, rc, false, out);
+    return finish(r, rc, out);
 }
 
 bool tpl_text_next_line(struct str *rest, bool with_end, struct str *ret)

@@ -86,8 +86,6 @@ const char *tpl_value_type(const struct value *v)
         [VALUE_LIST] = "list object",
         [VALUE_TUPLE] = "tuple object",
         [VALUE_DICT] = "dict object",
-        [VALUE_VIEW] = "dict view",
-        [VALUE_RANGE] = "range object",
         [VALUE_ITER] = "generator object",
         [VALUE_NAMESPACE] = "namespace object",
         [VALUE_CYCLER] = "cycler object",

@@ -7,7 +7,7 @@
  * is visible to the template, with three exceptions that the language has: namespaces, generators
  * and the counters cycler, joiner and loop.
  *
- * Strings are UTF-8. `markup` marks text that is escaped already, as markupsafe.Markup does.
+ * Strings are UTF-8.
  *
  * What the files of the engine share begins with tpl_, since its nouns are common ones. Functions
  * that can fail take the rendering first and return 0 or a negative code; the message is in the
@@ -41,8 +41,6 @@ enum value_kind {
     VALUE_LIST,
     VALUE_TUPLE,
     VALUE_DICT,
-    VALUE_VIEW, /* dict.keys(), .values(), .items() */
-    VALUE_RANGE,
     VALUE_ITER, /* a generator: can be walked once */
     VALUE_NAMESPACE,
     VALUE_CYCLER,
@@ -56,7 +54,6 @@ enum value_kind {
 
 struct value {
     enum value_kind kind;
-    bool markup; /* of VALUE_STRING */
     union {
         bool boolean;
         int64_t integer;
@@ -65,8 +62,6 @@ struct value {
         struct list *list; /* also of a tuple */
         struct dict *dict;
         struct dict *names; /* of a namespace */
-        struct view *view;
-        struct range *range;
         struct iter *iter;
         struct undefined *undefined;
         struct cycler *cycler;
@@ -93,17 +88,6 @@ struct dict {
     size_t len, cap;
     uint32_t *index; /* open addressing, entry number + 1; NULL while small */
     size_t slots;    /* a power of two */
-};
-
-enum view_kind { VIEW_KEYS, VIEW_VALUES, VIEW_ITEMS };
-struct view {
-    struct dict *dict;
-    enum view_kind what;
-};
-
-struct range {
-    int64_t start, stop, step;
-    int64_t len;
 };
 
 /* How a value came to be undefined; the message is made only when somebody trips over it. */
@@ -213,8 +197,6 @@ static inline bool value_is_sequence(const struct value *v)
 int tpl_value_truth(struct render *r, const struct value *v, bool *ret) MUST_USE;
 int tpl_value_equal(struct render *r, const struct value *a, const struct value *b,
                     bool *ret) MUST_USE;
-int tpl_value_less(struct render *r, const struct value *a, const struct value *b,
-                   bool *ret) MUST_USE;
 int tpl_value_compare_op(struct render *r, const struct value *a, const struct value *b, int op,
                          bool *ret) MUST_USE;
 int tpl_value_contains(struct render *r, const struct value *box, const struct value *v,
@@ -240,6 +222,11 @@ struct value *tpl_dict_find_hashed(const struct dict *d, struct str key, uint64_
 int tpl_dict_find(struct render *r, const struct dict *d, const struct value *key,
                   struct value **ret) MUST_USE;
 
+/* The keys, the values, or tuples of both as a list. */
+enum dict_part { DICT_KEYS, DICT_VALUES, DICT_ITEMS };
+int tpl_dict_list(struct render *r, const struct dict *d, enum dict_part part,
+                  struct value *out) MUST_USE;
+
 /* --- walking (template_iter.c) --- */
 
 /* Prepares `it` for walking v; a value that cannot be walked is an error. */
@@ -257,7 +244,6 @@ int tpl_value_to_list(struct render *r, const struct value *v, struct list **ret
 struct iter *tpl_iter_new(struct render *r,
                           int (*next)(struct render *, struct iter *, struct value *),
                           const struct value *source, void *state);
-struct value tpl_range_at(const struct range *range, int64_t i);
 /* reversed(v): a generator, or an error. */
 int tpl_iter_reverse(struct render *r, const struct value *v, struct value *out) MUST_USE;
 
@@ -267,7 +253,7 @@ int tpl_value_write_str(struct render *r, const struct value *v, struct buf *out
 int tpl_value_write_repr(struct render *r, const struct value *v, struct buf *out) MUST_USE;
 int tpl_value_write_json(struct render *r, const struct value *v, const struct value *indent,
                          struct buf *out) MUST_USE;
-/* str(v) as a string value; keeps markup. */
+/* str(v) as a string value. */
 int tpl_value_to_text(struct render *r, const struct value *v, struct value *out) MUST_USE;
 
 /* --- operators (template_ops.c) --- */
@@ -277,8 +263,6 @@ int tpl_value_binary(struct render *r, enum binary_op op, const struct value *a,
                      const struct value *b, struct value *out) MUST_USE;
 int tpl_value_negate(struct render *r, const struct value *v, struct value *out) MUST_USE;
 int tpl_value_positive(struct render *r, const struct value *v, struct value *out) MUST_USE;
-/* HTML-escaped str(v); markup is taken as it is. */
-int tpl_value_escape(struct render *r, const struct value *v, struct value *out) MUST_USE;
 
 /* --- access (template_access.c) --- */
 
@@ -286,7 +270,7 @@ int tpl_value_attribute(struct render *r, const struct value *v, struct str name
                         struct value *out) MUST_USE;
 int tpl_value_item(struct render *r, const struct value *v, const struct value *key,
                    struct value *out) MUST_USE;
-/* The kinds of values (a bit each) that have an attribute of that name, or one to be refused. */
+/* The kinds of values (a bit each) that have a method of that name, or refuse the name. */
 uint32_t tpl_value_kinds_with(struct str name);
 /* An attribute only, never an item; *out is undefined when there is none. */
 int tpl_value_attribute_only(struct render *r, const struct value *v, struct str name,
@@ -301,11 +285,8 @@ int tpl_value_slice(struct render *r, const struct value *v, const struct slice_
 int tpl_value_path(struct render *r, const struct value *v, const struct value *path,
                    const struct value *otherwise, struct value *out) MUST_USE;
 
-/* --- formatting (template_format.c, template_brace.c) --- */
+/* --- formatting (template_format.c) --- */
 
 /* "%s" % values, and the same with named values. */
 int tpl_value_percent(struct render *r, const struct value *format, const struct value *values,
                       struct value *out) MUST_USE;
-struct call_args;
-int tpl_value_brace_format(struct render *r, const struct value *format,
-                           const struct call_args *args, struct value *out) MUST_USE;

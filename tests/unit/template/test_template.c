@@ -202,7 +202,6 @@ static void bombs_end(void **state)
         { "{{ [1] * 999999999999 }}", "elements" },
         { "{{ 'x'|center(999999999999) }}", "elements" },
         { "{{ '%9999999999d' % 1 }}", "width" },
-        { "{{ '{:9999999999}'.format(1) }}", "width" },
         { "{{ 9223372036854775807 * 2 }}", "64 bits" },
         { "{% set ns = namespace(x='ab') %}{% for i in range(90) %}{% set ns.x = ns.x ~ ns.x %}"
           "{% endfor %}",
@@ -216,7 +215,6 @@ static void bombs_end(void **state)
         { "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = [ns.x, ns.x] %}"
           "{% endfor %}{{ ns.x == [ns.x] }}{{ ns.x }}",
           "main.md:1: " },
-        { "{% set ns = namespace(x=1) %}{% set ns.x = ns %}{{ ns }}", "nest too deep" },
         { "{% for x in [[]] recursive %}{{ loop([x]) }}{% endfor %}", "recursive loop" },
         { "{{ '{{' * 1000 }}{% for i in range(9999) %}{{ 'y' * 9999 }}{% endfor %}",
           "longer than" },
