@@ -19,8 +19,9 @@
  *  4. Nothing here is thread safe; a set and what belongs to it stay in one thread.
  *
  * The language is a subset of Jinja2 3.1 with its defaults (autoescape off, line statements off,
- * one trailing newline removed) in its ImmutableSandboxedEnvironment with StrictUndefined: an undefined
- * variable is an error wherever it is used, except for `is defined`, `default` and the like.
+ * one trailing newline removed) in its ImmutableSandboxedEnvironment with StrictUndefined: an
+ * undefined variable is an error wherever it is used, except for `is defined`, `default` and the
+ * like.
  * docs/prompt.md lists what is supported; everything else is an error. What is supported renders as
  * in Jinja2 (tests/unit/template/template_against_jinja2.py compares them), except:
  *  - include takes relative paths below the loader's directory only.
