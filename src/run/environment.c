@@ -171,7 +171,9 @@ int environment_names(const struct settings *s, struct err *e)
     return r;
 }
 
-static int add_object(struct building *b, const struct json *vars, const char *origin)
+/* Without the names in `in->withheld`; `in` may be NULL. */
+static int add_object(struct building *b, const struct json *vars,
+                      const struct environment_input *in, const char *origin)
 {
     for (size_t i = 0; i < json_len(vars); i++) {
         const struct json_member *m = &vars->object.members[i];
@@ -179,6 +181,9 @@ static int add_object(struct building *b, const struct json *vars, const char *o
         int r = check_name(m->key, b->e);
         if (r < 0) {
             return r;
+        }
+        if (in != NULL && is_withheld(in, m->key)) {
+            continue;
         }
         if (json_is(m->value, JSON_STRING)) {
             buf_add(&text, m->value->string);
@@ -256,12 +261,12 @@ int environment_build(struct arena *a, const struct environment_input *in, struc
     add_caller(&b, in);
     add_quiet(&b);
     add_contract(&b, in);
-    int r = add_object(&b, in->adapter_env, "adapter");
+    int r = add_object(&b, in->adapter_env, NULL, "adapter");
     if (r == 0) {
         r = add_passed(&b, in);
     }
     if (r == 0) {
-        r = add_object(&b, in->settings->env_set, "task");
+        r = add_object(&b, in->settings->env_set, in, "task");
     }
     if (r < 0) {
         return r;

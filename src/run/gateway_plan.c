@@ -3,6 +3,7 @@
  * What the settings and the profile ask of the gateway: routes, credentials, the token. All before
  * there is a record, so that every secret is known to the redactor.
  */
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -28,6 +29,13 @@ static const char *make_token(struct arena *a)
     return arena_dup(a, str_of(text));
 }
 
+static void withhold(struct run_gateway *g, const char *name)
+{
+    if (g->n_withheld < ARRAY_LEN(g->withheld) - 1) {
+        g->withheld[g->n_withheld++] = name;
+    }
+}
+
 static int find_credential(struct run *run, struct planned *p, struct err *e)
 {
     struct run_gateway *g = run->gateway;
@@ -36,7 +44,7 @@ static int find_credential(struct run *run, struct planned *p, struct err *e)
         return 0;
     }
     p->credential = auth_variable(run, key);
-    g->withheld[g->n_withheld++] = key;
+    withhold(g, key);
     if (p->credential == NULL && p->target.key_required) {
         bool other = run->settings.profile->auth.logins_len > 0;
         return ERR(e, ERR_SECRET,
@@ -63,14 +71,20 @@ static int check_kept(const struct run *run, const struct planned *p, struct err
                run->settings.profile->name, t->name);
 }
 
-/* A harness that finds a key prefers it to its login. */
+/* A harness that finds a key prefers it to its login, and to the run's token, which is all that it
+ * shall hold: no key of the task, of --secret or of --env takes that place. */
 static void withhold_keys(struct run *run)
 {
-    struct run_gateway *g = run->gateway;
-    const struct json *names = run->settings.profile->auth.env;
-    for (size_t i = 0; run->settings.auth == AUTH_HOST && i < json_len(names) && i < ROUTES_MAX;
-         i++) {
-        g->withheld[g->n_withheld++] = json_cstring(json_item(names, i), "");
+    const struct profile *p = run->settings.profile;
+    for (size_t i = 0; run->settings.auth != AUTH_ENV && i < json_len(p->auth.env); i++) {
+        withhold(run->gateway, json_cstring(json_item(p->auth.env, i), ""));
+    }
+    for (size_t i = 0; run->settings.auth == AUTH_GATEWAY && i < json_len(p->gateway.env); i++) {
+        const struct json_member *m = &p->gateway.env->object.members[i];
+        struct str value = json_str(m->value, STR_EMPTY);
+        if (str_find(value, STR("{gateway_token}")) < value.len) {
+            withhold(run->gateway, m->key.ptr);
+        }
     }
 }
 
@@ -204,11 +218,45 @@ void gateway_plan(struct run *run)
     }
 }
 
+/* The model that the provider will be asked for, as far as that is known before the start. */
+static const char *planned_model(const struct run *run)
+{
+    const struct run_gateway *g = run->gateway;
+    const char *model = run->settings.model;
+    for (size_t i = 0; i < g->len; i++) {
+        if (model == NULL ? strcmp(g->routes[i].pattern, "*") == 0
+                          : fnmatch(g->routes[i].pattern, model, 0) == 0) {
+            return g->routes[i].model != NULL ? g->routes[i].model : model;
+        }
+    }
+    return model;
+}
+
+/* A limit in dollars needs a price; a model that only the harness knows is checked at its first
+ * call. */
+static int check_price(const struct run *run, struct err *e)
+{
+    const char *model = planned_model(run);
+    struct price_table *prices;
+    struct price_match match;
+    if (run->settings.budget.usd <= 0 || run->gateway->len == 0 || model == NULL) {
+        return 0;
+    }
+    int r = price_load(run->arena, run->settings.gateway.prices, &prices, e);
+    if (r < 0 || price_find(prices, str_of(model), &match)) {
+        return r;
+    }
+    return ERR(e, ERR_CONFIG,
+               "model '%.100s' has no price, so the limit of %g dollars cannot be enforced; add the "
+               "model to a price table (gateway.prices), or limit tokens instead",
+               model, run->settings.budget.usd);
+}
+
 int gateway_admit(const struct run *run, struct err *e)
 {
     if (run->gateway->error.code != ERR_OK) {
         *e = run->gateway->error;
         return -(int)e->code;
     }
-    return 0;
+    return check_price(run, e);
 }

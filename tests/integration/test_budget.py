@@ -3,6 +3,7 @@
 """A budget holds whatever is in flight; a refusal ends the run with reason budget; nothing is spent beyond it."""
 
 import json
+import os
 import threading
 
 import harness
@@ -242,6 +243,19 @@ class Dollars(Case):
             r = self.call(p, "--max-usd", "1", how={"model": "nobody-knows"})
         self.assertEqual((r.code, len(p.requests)), (78, 0))
         self.assertIn("no price", r.result["error"])
+
+
+    def test_a_model_of_the_task_without_a_price(self):
+        """Nothing starts: the task names the model, so the mistake is known before."""
+        with Provider() as p:
+            for options in (["--model", "nobody-knows"],
+                            ["--set", f'gateway.routes=[{{model: "*", name: nobody-knows, upstream: "{p.url}"}}]']):
+                r = self.run_command("touch", self.path("started"), options=["--upstream", p.url, "--max-usd", "1", *options])
+                self.assertEqual((r.code, r.reason), (65, "bad_task"), r.stderr)
+                self.assertIn("model 'nobody-knows' has no price, so the limit of 1 dollars cannot be enforced",
+                              r.result["error"])
+        self.assertFalse(os.path.exists(self.path("started")))
+        self.assertEqual(p.requests, [])
 
 
 class Above(Case):

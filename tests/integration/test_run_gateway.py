@@ -34,6 +34,32 @@ class Secrets(Case):
                         with open(os.path.join(folder, name), "rb") as f:
                             self.assertNotIn(KEY.encode(), f.read(), name)
 
+    def test_no_key_displaces_the_token(self):
+        """The harness holds the run's token alone, whatever responds and however a key is given."""
+        names = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY")
+        spy = self.write("ws/spy.py", "import os\nfrom urllib.request import Request, urlopen\n"
+                         f"names = {names!r}\n"
+                         "print([os.environ.get(n) == os.environ['CINCH_GATEWAY_TOKEN'] for n in names])\n"
+                         "urlopen(Request(os.environ['CINCH_GATEWAY_URL'] + '/v1/messages', b'{\"model\": \"m\", "
+                         "\"max_tokens\": 9, \"messages\": [{\"role\": \"user\", \"content\": \"hi\"}]}',\n"
+                         "    {'x-api-key': os.environ['ANTHROPIC_API_KEY']}))\n")
+        script = self.write("s.yaml", "steps: [{say: hello}]\n")
+        config = self.write("config.json", json.dumps({"api_keys": {name: KEY for name in names}}))
+        keys = {name: KEY for name in names}
+        cassette = None
+        with Provider() as p:
+            for model in (["--script", script], ["--upstream", p.url], ["--cassette"]):
+                model = [*model, cassette] if model == ["--cassette"] else model
+                for given in (["--config", config], [w for n in names for w in ("--secret", n)],
+                              [w for n in names for w in ("--env", n)],
+                              [w for n in names for w in ("--env", f"{n}={KEY}")]):
+                    with self.subTest(model=model[0], given=given[0]):
+                        r = self.run_command("/usr/bin/python3", spy, options=[*model, *given], env=keys)
+                        self.assertEqual(r.reason, "success", r.stderr)
+                        self.assertEqual(r.bytes("stdout.log").split(b"\n")[0], b"[True, True, True]")
+                        cassette = cassette or os.path.join(r.output, "evidence/traffic.cassette")
+            self.assertTrue(all(KEY not in str(q.headers) for q in p.requests))
+
     def test_a_missing_credential(self):
         with Provider() as p:
             r = self.run_cinch(*self.routes(p), "--", "true")
