@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Auxiliary requests carry no tools and are recognised by the shape of the JSON they want or by the
+ * Auxiliary requests carry no tools (but for one) and are recognised by the shape of the JSON they want or by the
  * words of their system prompt. A request that merely has no tools is an ordinary one (`claude
  * --tools ""`, a plain client).
  */
@@ -15,6 +15,9 @@
 #define BODY_MAX ((size_t)4 << 20)
 /* Searched at both ends of a part. The longest prompt of a side request that was seen has 5 KB. */
 #define END_MAX ((size_t)8 << 10)
+
+/* The whole prompt of a request that comes with tools. */
+#define WARMUP "Warmup"
 
 /* A JSON schema with this property is asked for … */
 static const struct {
@@ -35,6 +38,7 @@ static const struct {
     { "title", true },    { "title", false },   { "title", false },   { "title", false },
     { "topic", false },   { "summary", true },  { "summary", false }, { "summary", false },
     { "summary", false }, { "summary", false }, { "summary", true },  { "route", true },
+    { "files", true },
 };
 static const char *const words[] = {
     "title generator",
@@ -49,6 +53,7 @@ static const char *const words[] = {
     "context checkpoint compaction",
     "state_snapshot",
     "task routing",
+    "expert at analyzing git history", /* claude-code 2.0: "Files modified by user" */
     /* compaction: the system prompt is the usual one, the wish stands in the last message */
     "summary of the conversation",
     /* from here on: only signs in the text of a request, see auxiliary_init() */
@@ -83,6 +88,9 @@ static const char *kind_by_words(const struct llm_request *r, struct str system,
 
 const char *auxiliary_request_kind(const struct llm_request *r, struct str system, struct str last)
 {
+    if (str_eqc(str_trim(last), WARMUP)) { /* claude-code 2.0: fills the cache for sub-agents */
+        return "warmup";
+    }
     if (r->n_tools > 0) {
         return NULL;
     }
@@ -145,7 +153,10 @@ const char *auxiliary_kind(const struct auxiliary *side, const struct llm_endpoi
                            struct str body, const struct scan *s)
 {
     struct llm_request request;
-    if (body.len == 0 || body.len > BODY_MAX || s->tools || !may_be_one(side, body, s)) {
+    struct str last = str_slice(body, s->last_from, s->talk_at.to);
+    bool warmup = str_find(last, STR("\"" WARMUP "\"")) < last.len;
+    if (body.len == 0 || body.len > BODY_MAX ||
+        (!warmup && (s->tools || !may_be_one(side, body, s)))) {
         return NULL;
     }
     CLEANUP(arena) struct arena *a = arena_new();

@@ -63,6 +63,17 @@ static void add_message(struct arena *a, struct buf *out, const struct llm_messa
     }
 }
 
+/* Of the messages before `end` that came after the model's last one, the first that has a result;
+ * `end`: none has. */
+static size_t first_result(const struct llm_request *r, size_t end)
+{
+    size_t first = end;
+    for (size_t i = end; i > 0 && r->messages[i - 1].role != LLM_ASSISTANT; i--) {
+        first = is_result(&r->messages[i - 1]) ? i - 1 : first;
+    }
+    return first;
+}
+
 struct str llm_last_text(struct arena *a, const struct llm_request *r)
 {
     size_t end = r->n_messages;
@@ -72,10 +83,8 @@ struct str llm_last_text(struct arena *a, const struct llm_request *r)
     if (end == 0) {
         return STR_EMPTY;
     }
-    size_t begin = end - 1;
-    while (begin > 0 && is_result(&r->messages[end - 1]) && is_result(&r->messages[begin - 1])) {
-        begin--;
-    }
+    size_t begin = first_result(r, end);
+    begin = begin == end ? end - 1 : begin;
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT * 2);
     for (size_t i = begin; i < end; i++) {
         add_message(a, &out, &r->messages[i]);
@@ -85,11 +94,12 @@ struct str llm_last_text(struct arena *a, const struct llm_request *r)
 
 /* --- the turn --- */
 
-/* Where the messages after the last words of the user begin. */
+/* Where the messages after the last words of the user begin. Words that follow a result, before
+ * the model has answered to it, are a reminder of the harness (goose, Kimi Code). */
 static size_t after_user_text(const struct llm_request *r)
 {
     size_t i = r->n_messages;
-    while (i > 0 && !is_user_text(&r->messages[i - 1])) {
+    while (i > 0 && (!is_user_text(&r->messages[i - 1]) || first_result(r, i - 1) < i - 1)) {
         i--;
     }
     return i;

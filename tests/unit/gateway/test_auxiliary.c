@@ -71,6 +71,16 @@ static void shapes_of_harnesses_are_known(void **state)
            "{\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"x\"}]}],\"systemInstruction\":"
            "{\"parts\":[{\"text\":\"Task Routing: choose\"}]}}",
            "route");
+    /* Older versions of Claude Code. */
+    expect(
+        "/v1/messages",
+        "{\"model\":\"m\",\"max_tokens\":9,\"tools\":[{\"name\":\"t\",\"input_schema\":{\"type\":"
+        "\"object\"}}],\"messages\":[{\"role\":\"user\",\"content\":\"Warmup\"}]}",
+        "warmup");
+    expect("/v1/messages",
+           "{\"model\":\"m\",\"max_tokens\":9,\"system\":\"You are an expert at analyzing git "
+           "history.\",\"messages\":[{\"role\":\"user\",\"content\":\"Files modified by user:\"}]}",
+           "files");
 }
 
 static void the_conversation_is_none(void **state)

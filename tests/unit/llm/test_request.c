@@ -143,6 +143,12 @@ static void test_turns(void **state)
     assert_int_equal(llm_turn(&r), 1);
     assert_true(str_eqc(llm_last_text(arena, &r), "ra\nrb"));
 
+    /* A reminder in a message of its own is no new turn, and does not hide the results. */
+    r = chat(arena_printf(arena, "%s,{\"role\":\"user\",\"content\":\"<reminder>\"}", results));
+    assert_int_equal(llm_results(&r), 2);
+    assert_int_equal(llm_turn(&r), 1);
+    assert_true(str_eqc(llm_last_text(arena, &r), "ra\nrb\n<reminder>"));
+
     /* New words of the user start anew. */
     r = chat(arena_printf(arena,
                           "%s,{\"role\":\"assistant\",\"content\":\"done\"},"
