@@ -307,6 +307,7 @@ static void acp_end(void *self, struct agent_report *ret)
     bool cut = p->stage == ACP_PROMPT && !p->interrupted;
     if (!p->report.failed && (cut || (!p->answered && !p->interrupted))) {
         acp_failed(p, "the agent ended before it answered '%s'", acp_stage_name(p->stage));
+        p->report.ended_early = true;
     }
     p->report.overlong_lines = p->lines.overlong;
     p->report.text = buf_str(&p->said);
@@ -356,6 +357,16 @@ static void acp_resumed(void *self)
     leave(p);
 }
 
+static struct driver_wait acp_awaits(void *self)
+{
+    const struct acp *p = self;
+    int64_t ms = p->stage == ACP_SESSION ? p->quirks->session_ms : p->quirks->initialize_ms;
+    if (p->stage == ACP_NEW || p->stage >= ACP_PROMPT || p->hushed) {
+        return (struct driver_wait) { 0 };
+    }
+    return (struct driver_wait) { .method = acp_stage_name(p->stage), .limit = ms * NSEC_PER_MS };
+}
+
 /* What was asked of us is given up first: an agent waits for that before it ends its turn. */
 static void acp_interrupt(void *self)
 {
@@ -398,6 +409,7 @@ const struct driver driver_acp = {
     .reply = acp_replied,
     .say = acp_say,
     .go_on = acp_resumed,
+    .awaits = acp_awaits,
     .interrupt = acp_interrupt,
     .finish = acp_finish,
 };

@@ -76,13 +76,33 @@ static struct str names_of(struct acp *p, const struct json *list, const char *k
 
 /* --- the session --- */
 
-/* Over HTTP where the agent can, else by a program that carries it. */
+static void add_variable(struct acp *p, struct json *env, const char *name, const char *value)
+{
+    struct json *variable = json_object(p->scratch);
+    acp_set(p, variable, "name", str_of(name));
+    acp_set(p, variable, "value", str_of(value));
+    json_push(p->scratch, env, variable);
+}
+
+/* Stated, not inherited: clients on the official MCP SDKs pass only six variables to a server. */
+static struct json *shim_environment(struct acp *p)
+{
+    struct json *env = json_array(p->scratch);
+    if (p->mcp.url != NULL) {
+        add_variable(p, env, "CINCH_MCP_URL", p->mcp.url);
+        add_variable(p, env, "CINCH_MCP_TOKEN", p->mcp.token);
+    }
+    return env;
+}
+
+/* Over HTTP if the agent supports it, else through the shim, which speaks stdio. */
 static struct json *server_of(struct acp *p)
 {
     struct arena *a = p->scratch;
     struct json *server = json_object(a);
+    bool http = p->offers_http && p->mcp.url != NULL && !p->quirks->mcp_stdio;
     acp_set(p, server, "name", STR(ACP_SERVER));
-    if (p->offers_http && p->mcp.url != NULL) {
+    if (http) {
         struct json *field = json_object(a);
         struct json *fields = json_array(a);
         acp_set(p, field, "name", STR("Authorization"));
@@ -102,7 +122,7 @@ static struct json *server_of(struct acp *p)
     }
     acp_set(p, server, "command", str_of(p->mcp.shim[0]));
     json_setc(a, server, "args", args);
-    json_setc(a, server, "env", json_array(a));
+    json_setc(a, server, "env", shim_environment(p));
     return server;
 }
 

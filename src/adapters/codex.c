@@ -287,6 +287,7 @@ static void codex_end(void *self, struct agent_report *ret)
     bool cut = c->stage == CODEX_TURN && !c->interrupted;
     if (!c->report.failed && (cut || (!c->answered && !c->interrupted))) {
         codex_failed(c, "Codex ended before it answered '%s'", codex_stage_name(c->stage));
+        c->report.ended_early = true;
     }
     c->report.overlong_lines = c->lines.overlong;
     c->report.text = c->partial.len > 0 ? buf_str(&c->partial) : buf_str(&c->said);
@@ -352,6 +353,14 @@ static void codex_finish(void *self)
     }
 }
 
+static struct driver_wait codex_awaits(void *self)
+{
+    const struct codex *c = self;
+    bool starts = c->stage > CODEX_NEW && c->stage <= CODEX_THREAD;
+    return starts ? (struct driver_wait) { codex_stage_name(c->stage), DRIVER_START_TIME }
+                  : (struct driver_wait) { 0 };
+}
+
 const struct driver driver_codex = {
     .name = "codex-app-server",
     .plan = driver_plan,
@@ -361,6 +370,7 @@ const struct driver driver_codex = {
     .close = codex_close,
     .offer = codex_offer,
     .begin = codex_begin,
+    .awaits = codex_awaits,
     .reply = codex_replied,
     .say = codex_say,
     .tune = codex_tune,

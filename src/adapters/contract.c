@@ -29,6 +29,7 @@ struct contract {
     const struct json *metrics;
     const struct json *manifest;
     bool bad_metrics, bad_manifest;
+    bool left_files;         /* any of those that it may leave */
     bool must_have_manifest; /* the contract of images: without one it has not been kept */
 };
 
@@ -103,6 +104,7 @@ static bool is_manifest(const struct json *m)
 static void contract_file(void *self, const char *name, struct str bytes)
 {
     struct contract *c = self;
+    c->left_files = c->left_files || bytes.len > 0;
     if (strcmp(name, "agent.log") == 0) {
         tell_log(c, bytes);
     } else if (strcmp(name, "transcript.jsonl") == 0) {
@@ -176,6 +178,7 @@ static void contract_end(void *self, struct agent_report *ret)
     struct agent_report text;
     mapping_end(c->events, ret);
     mapping_end(c->text, &text);
+    ret->left_files = c->left_files;
     ret->unparsable_lines = 0; /* other words may stand between events */
     if (!ret->result_seen) {
         ret->text = text.text;

@@ -198,6 +198,15 @@ struct driver_question {
     const struct llm_call *call; /* DRIVER_CALL */
 };
 
+/* A request to the harness that must be answered before the first turn can begin. */
+struct driver_wait {
+    const char *method; /* NULL: none is under way */
+    nsec limit;         /* for the answer */
+};
+
+/* For a harness whose profile does not say how long it may take. */
+#define DRIVER_START_TIME (120 * NSEC_PER_SEC)
+
 /* What a later turn may change. */
 enum driver_knob {
     KNOB_MODEL,
@@ -234,7 +243,8 @@ struct driver {
     /* --- dialogue; begin NULL: there is none --- */
     void (*begin)(void *self);
     void (*reply)(void *self, const struct driver_reply *reply);
-    void (*go_on)(void *self); /* after port.pause; NULL where that is not called */
+    void (*go_on)(void *self);                /* after port.pause; NULL where that is not called */
+    struct driver_wait (*awaits)(void *self); /* NULL: never anything */
     void (*interrupt)(void *self);
     void (*finish)(void *self);
 };

@@ -38,6 +38,10 @@ struct agent_report {
     int review_exit;               /* the exit code that says so, too; 0: none */
     bool told;                     /* text and usage are transcript entries already */
     bool result_seen;              /* a valid final result was there; plain text can never tell */
+    bool answer_missed;            /* a rule selects the final text, and none has matched */
+    bool ended_early;              /* it ended before it answered a request */
+    bool left_files;               /* of an adapter program: manifest, metrics or a log */
+    uint64_t entries;              /* that its output made by rules */
     const struct json *structured; /* NULL: none */
     struct agent_usage usage;
     uint64_t overlong_lines;   /* lines beyond the parser's limit, in stdout.log only */

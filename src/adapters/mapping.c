@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "data/regex.h"
 #include "wire/lines.h"
 
 /* Reached by a harness that prints a huge document; it is then not parsed, only logged. */
@@ -35,6 +36,8 @@ struct mapping {
     struct buf answer; /* marks: the last answer that was ended by one */
     bool answer_truncated;
     struct buf error;
+    bool trims;
+    struct regex *pattern; /* text: of the final text; NULL: it is the whole output */
     struct agent_report report;
 };
 
@@ -48,6 +51,11 @@ struct mapping *mapping_new(const struct json *spec, struct entry_sink sink)
                 : str_eqc(format, "ndjson") ? FORMAT_NDJSON
                                             : FORMAT_TEXT;
     m->marks = m->format == FORMAT_TEXT ? json_get(spec, "marks") : NULL;
+    m->trims = json_bool(json_get(spec, "trim"), m->format == FORMAT_TEXT);
+    struct str pattern = json_str(json_get(spec, "pattern"), STR_EMPTY);
+    if (m->format == FORMAT_TEXT && pattern.len > 0) {
+        (void)!regex_compile(pattern, 0, &m->pattern, NULL); /* checked by profile_parse() */
+    }
     m->scratch = arena_new();
     m->keep = arena_new();
     lines_init(&m->lines, DOCUMENT_MAX);
@@ -68,6 +76,7 @@ struct mapping *mapping_free(struct mapping *m)
         buf_done(&m->text);
         buf_done(&m->answer);
         buf_done(&m->error);
+        regex_free(m->pattern);
         free(m);
     }
     return NULL;
@@ -136,12 +145,70 @@ static void take_line(struct mapping *m, struct str line)
     keep_tail(m, STR("\n"));
 }
 
+/* --- pointers --- */
+
+static bool is_equal_to(const struct json *v, struct str text)
+{
+    int64_t n = 0;
+    if (json_is(v, JSON_BOOL)) {
+        return str_eqc(text, json_bool(v, false) ? "true" : "false");
+    }
+    if (json_is(v, JSON_INT)) {
+        return str_to_i64(text, &n) && n == json_int(v, 0);
+    }
+    return json_is(v, JSON_STRING) && str_eq(v->string, text);
+}
+
+/* `choice` is what stands in the brackets: "last", "type=text", "last type=text". */
+static const struct json *select_item(const struct json *list, struct str choice)
+{
+    bool last = str_starts(choice, STR("last"));
+    struct str test = choice;
+    if (last || str_starts(choice, STR("first"))) {
+        test = str_trim(str_slice(choice, last ? 4 : 5, choice.len));
+    }
+    size_t equals = str_find(test, STR("="));
+    struct str key = str_slice(test, 0, equals);
+    struct str value = str_slice(test, equals + 1, test.len);
+    const struct json *found = NULL;
+    for (size_t i = 0; json_is(list, JSON_ARRAY) && i < json_len(list); i++) {
+        const struct json *item = json_item(list, i);
+        if (test.len == 0 || is_equal_to(json_find(item, key), value)) {
+            found = item;
+            if (!last) {
+                break;
+            }
+        }
+    }
+    return found;
+}
+
+const struct json *mapping_select(const struct json *doc, struct str pointer)
+{
+    const struct json *at = doc;
+    while (at != NULL) {
+        size_t open = str_find(pointer, STR("/["));
+        struct str rest = str_slice(pointer, open, pointer.len);
+        size_t close = str_find(rest, STR("]"));
+        bool whole = close == rest.len || (close + 1 < rest.len && rest.ptr[close + 1] != '/');
+        if (open == pointer.len || whole) {
+            return json_pointer(at, pointer);
+        }
+        at = open == 0 ? at : json_pointer(at, str_slice(pointer, 0, open));
+        at = select_item(at, str_slice(rest, 2, close));
+        pointer = str_slice(rest, close + 1, rest.len);
+    }
+    return NULL;
+}
+
+/* --- rules --- */
+
 static bool rule_matches(const struct json *rule, const struct json *doc)
 {
     const struct json *when = json_get(rule, "when");
     for (size_t i = 0; i < json_len(when); i++) {
         const struct json_member *m = &when->object.members[i];
-        if (!json_equal(json_pointer(doc, m->key), m->value)) {
+        if (!json_equal(mapping_select(doc, m->key), m->value)) {
             return false;
         }
     }
@@ -153,7 +220,7 @@ static bool rule_matches(const struct json *rule, const struct json *doc)
 static const struct json *pointed(const struct json *rule, const char *key, const struct json *doc)
 {
     const struct json *pointer = json_get(rule, key);
-    return json_is(pointer, JSON_STRING) ? json_pointer(doc, pointer->string) : NULL;
+    return json_is(pointer, JSON_STRING) ? mapping_select(doc, pointer->string) : NULL;
 }
 
 static void take_count(int64_t *total, const struct json *v, bool add)
@@ -228,6 +295,7 @@ static void apply_rule(struct mapping *m, const struct json *rule, const struct 
         r->structured = json_copy(m->keep, structured);
     }
     const char *entry = json_cstring(json_get(rule, "entry"), NULL);
+    r->entries += entry != NULL;
     if (entry != NULL && m->sink.entry != NULL) {
         m->sink.entry(m->sink.owner, entry, doc, raw);
     }
@@ -297,6 +365,46 @@ static void end_marked(struct mapping *m)
     r->error = buf_str(&m->error);
 }
 
+/* The last match; its first group, if there is one. */
+static struct str match_pattern(struct mapping *m, struct str text)
+{
+    struct str found = { 0 };
+    struct regex_span spans[2];
+    bool more = true;
+    while (more && regex_find(m->pattern, text, spans, ARRAY_LEN(spans), NULL) == 1) {
+        const struct regex_span *s = spans[1].from == REGEX_UNSET ? &spans[0] : &spans[1];
+        size_t next = spans[0].to > spans[0].from ? spans[0].to : spans[0].to + 1;
+        found = str_slice(text, s->from, s->to);
+        more = next < text.len;
+        text = str_slice(text, next, text.len);
+    }
+    m->report.answer_missed = found.ptr == NULL;
+    return found;
+}
+
+static bool has_text_rule(const struct mapping *m)
+{
+    for (size_t i = 0; i < json_len(m->rules); i++) {
+        if (json_get(json_item(m->rules, i), "text") != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is left when all output was read. */
+static void end_text(struct mapping *m)
+{
+    struct agent_report *r = &m->report;
+    r->text = buf_str(&m->text);
+    if (m->pattern != NULL) {
+        r->text = match_pattern(m, r->text);
+    } else if (m->format != FORMAT_TEXT) {
+        r->answer_missed = has_text_rule(m) && !r->result_seen;
+    }
+    r->text = m->trims ? str_trim(r->text) : r->text;
+}
+
 void mapping_end(struct mapping *m, struct agent_report *ret)
 {
     struct str line;
@@ -313,7 +421,7 @@ void mapping_end(struct mapping *m, struct agent_report *ret)
     }
     m->report.overlong_lines += m->lines.overlong;
     if (m->marks == NULL) {
-        m->report.text = buf_str(&m->text);
+        end_text(m);
     }
     *ret = m->report;
 }

@@ -12,8 +12,16 @@
  *         usage: {input: /usage/input_tokens, output: /usage/output_tokens}
  *         entry: assistant_message            transcript entry with the document as detail
  *
- * text: the last 64 KiB of the output are the final text. Where a harness prints words of its own
- * around those of the model, marks are beginnings of lines that tell them apart:
+ * A pointer can select an element of an array by a segment in brackets:
+ *
+ *     /[last]/text                            the last element, or [first]
+ *     /content/[type=text]/text               the first element whose member `type` is "text"
+ *     /content/[last type=text]/text          the last one
+ *
+ * text: the last 64 KiB of the output are the final text, without white space around it (`trim:
+ * false` keeps it). `pattern` selects a part of it: the first group, or all, of the last match.
+ * Where a harness prints words of its own around those of the model, marks are beginnings of lines
+ * that tell them apart:
  *
  *     format: text
  *     marks:
@@ -37,3 +45,6 @@ void mapping_feed(struct mapping *m, struct str bytes);
 /* After the last byte. What the report points to lives as long as the mapping. */
 void mapping_end(struct mapping *m, struct agent_report *ret);
 struct mapping *mapping_free(struct mapping *m);
+
+/* The value that a rule's pointer selects; NULL: there is none. */
+const struct json *mapping_select(const struct json *doc, struct str pointer);

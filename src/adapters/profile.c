@@ -6,13 +6,9 @@
 #include "adapters/profile.h"
 
 #include "adapters/expand.h"
+#include "adapters/profile_priv.h"
+#include "data/regex.h"
 #include "data/shape.h"
-#include "data/yaml.h"
-
-/* A profile is written by hand; nobody needs a larger one. */
-static const struct json_limits limits = { .max_bytes = 1 << 20,
-                                           .max_depth = 32,
-                                           .max_values = 20000 };
 
 static const struct shape file_shape[] = {
     { "name", SHAPE_STRING },
@@ -96,6 +92,8 @@ static const struct shape output_shape[] = {
     { "format", SHAPE_WORD, .words = "text|json|ndjson" },
     { "rules", SHAPE_LIST, .inner = rule_shape },
     { "marks", SHAPE_OBJECT, .inner = marks_shape },
+    { "pattern", SHAPE_STRING },
+    { "trim", SHAPE_BOOL },
     { 0 },
 };
 
@@ -165,6 +163,9 @@ static const struct shape acp_shape[] = {
     { "stays", SHAPE_BOOL },
     { "fs", SHAPE_BOOL },
     { "terminal", SHAPE_BOOL },
+    { "mcp_transport", SHAPE_WORD, .words = "auto|stdio" },
+    { "initialize_ms", SHAPE_INT },
+    { "session_ms", SHAPE_INT },
     { "tool_id_separator", SHAPE_STRING },
     { "tool_name", SHAPE_STRINGS },
     { "tool_server", SHAPE_STRINGS },
@@ -186,6 +187,16 @@ static const struct shape session_shape[] = {
     { 0 },
 };
 
+static const struct shape tested_shape[] = {
+    { "since", SHAPE_STRING },
+    { "until", SHAPE_STRING },
+    { 0 },
+};
+static const struct shape version_shape[] = {
+    { "package", SHAPE_STRING },
+    { "command", SHAPE_STRINGS },
+    { 0 },
+};
 static const struct shape profile_shape[] = {
     { "name", SHAPE_STRING },
     { "title", SHAPE_STRING },
@@ -216,6 +227,10 @@ static const struct shape profile_shape[] = {
     { "capabilities", SHAPE_STRINGS },
     { "lacks", SHAPE_MAP },
     { "tried", SHAPE_STRING },
+    { "tested", SHAPE_OBJECT, .inner = tested_shape },
+    { "version", SHAPE_OBJECT, .inner = version_shape },
+    { "versions", SHAPE_ANY },
+    { "node", SHAPE_STRING },
     { "unverified", SHAPE_STRING },
     { "quirks", SHAPE_STRINGS },
     { 0 },
@@ -547,6 +562,9 @@ static void read_acp(struct profile *p)
         .stays = json_bool(json_get(c, "stays"), false),
         .fs = json_bool(json_get(c, "fs"), true),
         .terminal = json_bool(json_get(c, "terminal"), false),
+        .mcp_stdio = str_eqc(json_str(json_get(c, "mcp_transport"), STR_EMPTY), "stdio"),
+        .initialize_ms = json_int(json_get(c, "initialize_ms"), ACP_INITIALIZE_MS),
+        .session_ms = json_int(json_get(c, "session_ms"), ACP_SESSION_MS),
         .tool_id_separator = json_cstring(json_get(c, "tool_id_separator"), NULL),
         .tool_name = json_get(c, "tool_name"),
         .tool_server = json_get(c, "tool_server"),
@@ -665,19 +683,49 @@ static void read_rest(struct arena *a, struct profile *p)
         p->output = json_object(a);
     }
     p->tried = json_cstring(json_get(p->doc, "tried"), NULL);
+    p->versions = json_get(p->doc, "versions");
+    p->node = json_cstring(json_get(p->doc, "node"), NULL);
+    p->version_package =
+        json_cstring(json_pointer(p->doc, STR("/version/package")), p->version_package);
+    p->version_command = json_pointer(p->doc, STR("/version/command"));
     p->unverified = json_cstring(json_get(p->doc, "unverified"), NULL);
     p->quirks = json_get(p->doc, "quirks");
 }
 
-int profile_parse(struct arena *a, struct str text, const char *file, struct profile **ret,
-                  struct err *e)
+static int check_pattern(const struct profile *p, const char *file, struct err *e)
+{
+    CLEANUP(regex) struct regex *compiled = NULL;
+    const struct json *pattern = json_get(p->output, "pattern");
+    char at[JSON_AT_LEN];
+    struct err why;
+    if (pattern != NULL && regex_compile(pattern->string, 0, &compiled, &why) < 0) {
+        return ERR(e, ERR_CONFIG, "%s: 'output.pattern': %s", json_at(file, pattern, at), why.msg);
+    }
+    return 0;
+}
+
+/* `tried` is the version of the last test; `tested` the range in which tests passed. */
+static int read_versions(struct profile *p, const char *file, struct err *e)
+{
+    const struct json *tested = json_get(p->doc, "tested");
+    p->tested_since = json_cstring(json_get(tested, "since"), p->tried);
+    p->tested_until = json_cstring(json_get(tested, "until"), p->tried);
+    if ((p->tested_since == NULL) != (p->tested_until == NULL)) {
+        return ERR(e, ERR_CONFIG, "%s: 'tested' needs 'since' and 'until'", file);
+    }
+    if (p->tested_until != NULL && p->unverified != NULL) {
+        return ERR(e, ERR_CONFIG, "%s: it is either tested ('tried', 'tested') or 'unverified'",
+                   file);
+    }
+    return 0;
+}
+
+int profile_read(struct arena *a, struct json *doc, const char *file, struct profile **ret,
+                 struct err *e)
 {
     struct profile *p = ARENA_NEW(a, struct profile);
-    int r = yaml_parse(a, text, file, &limits, &p->doc, e);
-    if (r < 0) {
-        return r;
-    }
-    r = shape_check(p->doc, profile_shape, file, e);
+    p->doc = doc;
+    int r = shape_check(p->doc, profile_shape, file, e);
     if (r < 0) {
         return r;
     }
@@ -690,8 +738,10 @@ int profile_parse(struct arena *a, struct str text, const char *file, struct pro
     if (p->trust.style != NULL && p->trust.file == NULL) {
         return ERR(e, ERR_CONFIG, "%s: 'trust' needs 'file', relative to the home", file);
     }
-    if (p->tried != NULL && p->unverified != NULL) {
-        return ERR(e, ERR_CONFIG, "%s: it is either 'tried' or 'unverified'", file);
+    r = read_versions(p, file, e);
+    r = r < 0 ? r : check_pattern(p, file, e);
+    if (r < 0) {
+        return r;
     }
     if (p->skills != NULL && !path_stays_below(str_of(p->skills))) {
         return ERR(e, ERR_CONFIG, "%s: 'skills' must be a folder below the home", file);

@@ -137,6 +137,11 @@ struct profile_mcp {
     bool list_changed;  /* it looks at the list again when it is told to */
 };
 
+/* Deadlines of an ACP agent's first answers, in milliseconds. A node program needs half a minute to
+ * start on a very busy machine. */
+#define ACP_INITIALIZE_MS 120000
+#define ACP_SESSION_MS    180000
+
 /* How a model is chosen in a session of the Agent Client Protocol. */
 enum acp_model {
     ACP_MODEL_AUTO,   /* by whichever of the two the agent offers */
@@ -156,6 +161,9 @@ struct profile_acp {
     bool stays;                    /* the end of its input is no end for it: a signal is */
     bool fs;                       /* it may read and write files through us */
     bool terminal;                 /* it may have us run programs */
+    bool mcp_stdio;                /* it gets the tools through the shim even if it offers HTTP */
+    int64_t initialize_ms;         /* deadline of each request before the session is open … */
+    int64_t session_ms;            /* … and of the one that opens it */
     const char *tool_id_separator; /* ids of calls are NAME, this, and more; NULL: they are not */
     struct json *tool_name;        /* pointers to the name of a tool, in what tells of a call */
     struct json *tool_server;      /* the same for the MCP server that has it */
@@ -229,7 +237,13 @@ struct profile {
     const char *session_from, *session_to; /* beginning of their names, when they come back */
     struct json *output;                   /* mapping, see mapping.h; never NULL */
     struct capability_set capabilities;
-    const char *tried;      /* version of the harness that the profile was tried with; NULL: none */
+    const char *tried; /* version of the harness that the profile was tried with; NULL: none */
+    const char *tested_since, *tested_until; /* range of tested versions; NULL: none */
+    const char *version_package;  /* of the program, for its version; NULL: the one that it is in */
+    struct json *version_command; /* that prints it; NULL: `BINARY --version` */
+    const char *node; /* the oldest major version of node that it runs on; NULL: not known */
+    /* Parts for some versions only, {since, until, …}; merged over the rest (profile_variant()). */
+    struct json *versions;
     const char *unverified; /* why it could not be tried; NULL: nothing is said */
     struct json *quirks;    /* what is particular about the harness, in sentences */
     struct json *doc;       /* the whole file, for `cinch adapters show` */
@@ -237,6 +251,10 @@ struct profile {
 
 int profile_parse(struct arena *a, struct str text, const char *file, struct profile **ret,
                   struct err *e) MUST_USE;
+/* The profile with the parts for that version of the program; itself if there are none, or if the
+ * version is not known (NULL). */
+const struct profile *profile_variant(struct arena *a, const struct profile *p,
+                                      const char *version);
 
 const char *prompt_delivery_word(enum prompt_delivery d); /* "file", "argument", "stdin" */
 bool prompt_delivery_of(struct str word, enum prompt_delivery *ret);
@@ -261,11 +279,14 @@ int profile_load_named(struct arena *a, const char *const *dirs, struct profile_
                        struct err *e) MUST_USE;
 /* A program that is an adapter itself (driver `contract`) is a profile, too, unless one of that
  * name is there: `NAME` for a program cinch-adapter-NAME in PATH, `exec:PATH` for any; so is an
- * image of a container: `image:REFERENCE`. */
+ * image of a container: `image:REFERENCE`. A profile with parts for some versions is the one for
+ * the version that is installed. */
 const struct profile *profile_find(const struct profile_list *list, struct str name);
 /* Only what is built in or a file of the profile directories; no program in PATH, no exec:PATH, no
  * image:REFERENCE. */
 const struct profile *profile_installed(const struct profile_list *list, struct str name);
+/* The first of its programs that is in `path`; NULL: none is, or it has none of its own. */
+const char *profile_program(struct arena *a, const struct profile *p, const char *path);
 /* ERR_UNAVAILABLE with the nearest known name. */
 int profile_require(const struct profile_list *list, struct str name, const struct profile **ret,
                     struct err *e) MUST_USE;

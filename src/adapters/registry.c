@@ -11,7 +11,9 @@
 #include "adapters/external.h"
 #include "adapters/profile.h"
 #include "adapters/profile_builtin.h"
+#include "adapters/version.h"
 #include "base/file.h"
+#include "proc/which.h"
 
 /* Who can reach it: a user with that many profile files in one directory. */
 enum { PROFILES_MAX = 512 };
@@ -205,9 +207,31 @@ const struct profile *profile_installed(const struct profile_list *list, struct 
     return find_known(list, name);
 }
 
+const char *profile_program(struct arena *a, const struct profile *p, const char *path)
+{
+    char found[PATH_MAX];
+    for (size_t i = 0; p->image == NULL && i < json_len(p->binary); i++) {
+        if (which_find(json_cstring(json_item(p->binary, i), ""), path, NULL, found, NULL) == 0) {
+            return arena_dup(a, str_of(found));
+        }
+    }
+    return NULL;
+}
+
+/* With the parts for the version that is installed. */
+static const struct profile *fit_version(const struct profile_list *list, const struct profile *p)
+{
+    struct arena *a = list->arena;
+    const char *program =
+        p == NULL || p->versions == NULL ? NULL : profile_program(a, p, list->path);
+    return program == NULL
+               ? p
+               : profile_variant(a, p, version_installed(a, program, p->version_package));
+}
+
 const struct profile *profile_find(const struct profile_list *list, struct str name)
 {
-    const struct profile *p = find_known(list, name);
+    const struct profile *p = fit_version(list, find_known(list, name));
     const char *image = p == NULL ? external_image(list->arena, name) : NULL;
     const char *program = p == NULL ? external_program(list->arena, list->path, name) : NULL;
     const struct profile *base = find_known(list, STR("contract"));

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "adapters/capability.h"
+#include "adapters/version.h"
 
 /* Those of the user, and programs in PATH, are no part of the manual. */
 static bool is_built_in(const struct profile *p)
@@ -42,7 +43,8 @@ static void add_list(const struct profile_list *list, struct buf *out)
         if (p->unverified != NULL) {
             buf_addf(out, "**unverified**: %s |\n", p->unverified);
         } else {
-            buf_addf(out, "%s |\n", p->tried == NULL ? "" : p->tried);
+            const char *tested = version_tested(list->arena, p);
+            buf_addf(out, "%s |\n", tested == NULL ? "" : tested);
         }
     }
 }

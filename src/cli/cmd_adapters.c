@@ -10,6 +10,7 @@
 #include "adapters/driver.h"
 #include "adapters/profile.h"
 #include "adapters/profile_builtin.h"
+#include "adapters/version.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/ack_try.h"
@@ -45,6 +46,8 @@ struct availability {
     bool available;
     char program[PATH_MAX]; /* "" when it has none of its own */
     const char *why;        /* for people, in both cases */
+    const char *version;    /* that is installed; NULL: not known */
+    const char *warning;    /* it was not tested; NULL: it was, or nothing is known */
 };
 
 static void find_program(const struct profile *p, struct arena *a, struct availability *ret)
@@ -54,7 +57,12 @@ static void find_program(const struct profile *p, struct arena *a, struct availa
         const char *name = json_cstring(json_item(p->binary, i), "");
         if (which_find(name, getenv("PATH"), NULL, ret->program, NULL) == 0) {
             ret->available = true;
-            ret->why = ret->program;
+            ret->version = version_installed(a, ret->program, p->version_package);
+            ret->warning = version_warning(a, p, ret->version);
+            ret->why = ret->version == NULL
+                           ? ret->program
+                           : arena_printf(a, "%s, %s%s", ret->version, ret->program,
+                                          ret->warning == NULL ? "" : " (version not tested)");
             return;
         }
         buf_addf(&names, "%s%s", i == 0 ? "" : ", ", name);
@@ -92,6 +100,12 @@ static struct json *as_json(struct arena *a, const struct profile *p, const stru
     json_setc(a, o, "why_not", json_cstr(a, v->available ? NULL : v->why));
     json_setc(a, o, "source", json_cstr(a, p->source));
     json_setc(a, o, "tried", json_cstr(a, p->tried));
+    json_setc(a, o, "tested", json_cstr(a, version_tested(a, p)));
+    json_setc(a, o, "version", json_cstr(a, v->version));
+    json_setc(a, o, "version_tested",
+              v->version == NULL || p->tested_until == NULL
+                  ? json_null(a)
+                  : json_boolean(a, version_is_tested(p, v->version)));
     json_setc(a, o, "unverified", json_cstr(a, p->unverified));
     return o;
 }
@@ -109,10 +123,11 @@ static void list_json(struct cli *cli, const struct profile_list *list)
     cli_print_json(cli, o);
 }
 
-/* The version that the profile was tried with, or that it was not. */
-static const char *how_tried(const struct profile *p)
+/* The versions that the profile was tested with, or that it was not. */
+static const char *how_tried(struct arena *a, const struct profile *p)
 {
-    return p->unverified != NULL ? "unverified" : p->tried != NULL ? p->tried : "-";
+    const char *tested = version_tested(a, p);
+    return p->unverified != NULL ? "unverified" : tested != NULL ? tested : "-";
 }
 
 static void list_text(struct cli *cli, const struct profile_list *list)
@@ -133,11 +148,24 @@ static void list_text(struct cli *cli, const struct profile_list *list)
         table_cell(&t, STYLE_NAME, p->name);
         table_cell(&t, STYLE_PLAIN, p->title);
         table_cell(&t, STYLE_PLAIN, p->driver);
-        table_cell(&t, p->unverified != NULL ? STYLE_WARN : STYLE_PLAIN, how_tried(p));
-        table_cell(&t, v.available ? STYLE_GOOD : STYLE_DIM, v.available ? "yes" : "no");
+        table_cell(&t, p->unverified != NULL ? STYLE_WARN : STYLE_PLAIN, how_tried(cli->arena, p));
+        table_cell(&t,
+                   v.warning != NULL ? STYLE_WARN
+                   : v.available     ? STYLE_GOOD
+                                     : STYLE_DIM,
+                   v.available ? "yes" : "no");
         table_cell(&t, STYLE_PLAIN, v.why);
     }
     table_write(&t, terminal_width(&cli->out), cli->out.color, &out);
+    for (size_t i = 0; i < list->len; i++) {
+        struct availability v;
+        find_availability(list->items[i], cli->arena, &v);
+        if (v.warning != NULL) {
+            buf_adds(&out, "warning: ");
+            text_clean(&out, str_of(v.warning), TEXT_LINE);
+            buf_adds(&out, "\n");
+        }
+    }
     cli_print(cli, &out);
 }
 

@@ -8,6 +8,7 @@
 
 #include "adapters/profile.h"
 #include "adapters/trust.h"
+#include "adapters/version.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
@@ -19,7 +20,7 @@ static const struct option options[] = {
     { "sweep", 0, OPTION_FLAG,
       .help = "remove trust entries that killed runs left in agents' configuration files" },
     { "adapter-dir", 0, OPTION_PATH, .value = "DIR", .flags = OPTION_REPEAT,
-      .complete = COMPLETE_DIRECTORY, .help = "load more adapter profiles from DIR, for --sweep" },
+      .complete = COMPLETE_DIRECTORY, .help = "load more adapter profiles from DIR" },
     { 0 },
 };
 
@@ -118,6 +119,43 @@ static int sweep(struct cli *cli, const struct options *opt, struct findings *f,
     return r;
 }
 
+/* --- adapters --- */
+
+/* Programs that no test of their adapter covers. */
+static int check_adapters(struct cli *cli, const struct options *opt, struct findings *f,
+                          struct err *e)
+{
+    struct profile_list list;
+    struct arena *a = cli->arena;
+    const char *const *dirs;
+    size_t installed = 0;
+    size_t untested = 0;
+    int r = request_adapter_dirs(a, opt, &dirs, e);
+    r = r < 0 ? r : profile_load_all(a, dirs, &list, e);
+    for (size_t i = 0; r == 0 && i < list.len; i++) {
+        const struct profile *p = list.items[i];
+        const char *program = profile_program(a, p, getenv("PATH"));
+        const char *version =
+            program == NULL ? NULL : version_installed(a, program, p->version_package);
+        installed += program != NULL;
+        if (version_warning(a, p, version) != NULL) {
+            struct check_result result = { 0 };
+            untested++;
+            check_found(&result, CHECK_WARN, "%s %s was not tested (tested: %s)", p->name, version,
+                        version_tested(a, p));
+            check_advise(&result, "run 'cinch ack -a %s --tier 1 --tier 2'", p->name);
+            add_finding(f, "adapter", &result);
+        }
+    }
+    if (r == 0 && untested == 0) {
+        struct check_result result = { 0 };
+        check_found(&result, CHECK_OK, "%zu installed, none in a version that was not tested",
+                    installed);
+        add_finding(f, "adapters", &result);
+    }
+    return r;
+}
+
 /* --- --- */
 
 static void print(struct cli *cli, const struct findings *f)
@@ -149,7 +187,8 @@ static int run_doctor(struct cli *cli, const struct options *opt, struct err *e)
         add_finding(&f, c->name, &r);
     }
     check_guarantees(add_finding, &f);
-    int r = options_flag(opt, "sweep", false) ? sweep(cli, opt, &f, e) : 0;
+    int r = check_adapters(cli, opt, &f, e);
+    r = r == 0 && options_flag(opt, "sweep", false) ? sweep(cli, opt, &f, e) : r;
     if (r < 0) {
         return r;
     }
@@ -159,7 +198,8 @@ static int run_doctor(struct cli *cli, const struct options *opt, struct err *e)
 
 static const char *const description[] = {
     "Checks what a run needs: the kernel, the helper program, limits, disk space, git, and the "
-    "guarantees of the sandbox, which are tested by starting one. Each check results in ok, warn "
+    "guarantees of the sandbox, which are tested by starting one; and whether the installed agents "
+    "have versions that their adapters were tested with. Each check results in ok, warn "
     "(runs work, with something missing) or fail (runs will not work), with advice on how to fix "
     "it. The exit status is 69 if a check fails.",
     NULL,

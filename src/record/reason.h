@@ -22,6 +22,8 @@
       "the harness finished and all gates passed")                                                     \
     X(REASON_FAILURE, "failure", 1, OUTCOME_FAILURE, STATE_FAILED, "completed", false,                 \
       "the harness failed, or a gate did not pass")                                                    \
+    X(REASON_NO_RESULT, "no_result", 1, OUTCOME_FAILURE, STATE_FAILED, "completed", false,             \
+      "an adapter program reported success and did nothing")                                           \
     X(REASON_NEEDS_HUMAN, "needs_human", 2, OUTCOME_NEEDS_HUMAN, STATE_SUCCEEDED, "completed", false,  \
       "the harness stopped because a person has to decide")                                            \
     X(REASON_USAGE, "usage", 64, OUTCOME_FAILURE, STATE_FAILED, "failed", false,                       \

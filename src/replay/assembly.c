@@ -40,6 +40,9 @@ int assembly_listen(struct loop *l, const struct gateway_opts *o, struct assembl
         }
         f[n++] = account_meter_filter(ret->account);
     }
+    for (size_t i = 0; i < o->n_filters && n < FILTERS_MAX; i++) {
+        f[n++] = o->filters[i];
+    }
     opts.filters = f;
     opts.n_filters = n;
     return gateway_open(l, &opts, &ret->gateway, e);

@@ -7,7 +7,7 @@
  *   struct assembly a = { 0 };
  *   assembly_account(arena, &account_opts, &a, e)     prices, budget, throttle, meter
  *   assembly_record("traffic.cassette", &opts, &a, e) if traffic is recorded
- *   assembly_listen(loop, &gateway_opts, &a, e)       takes the listeners; filters are filled in
+ *   assembly_listen(loop, &gateway_opts, &a, e)       takes the listeners; filters are added
  *   …
  *   assembly_close(&a)                                no traffic from here on; the account stays
  *   assembly_done(&a)
@@ -37,7 +37,7 @@ int assembly_account(struct arena *a, const char *prices, const struct account_o
                      struct assembly *ret, struct err *e) MUST_USE;
 int assembly_record(const char *path, const struct cassette_writer_opts *o, struct assembly *ret,
                     struct err *e) MUST_USE;
-/* Takes the listeners, also on failure. */
+/* Takes the listeners, also on failure. The filters of `o` come after those of the assembly. */
 int assembly_listen(struct loop *l, const struct gateway_opts *o, struct assembly *ret,
                     struct err *e) MUST_USE;
 /* How many exchanges are missing in the recording, and why the first one is. */

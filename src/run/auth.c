@@ -236,21 +236,6 @@ const char *auth_advice(const struct run *run)
                        : arena_printf(run->arena, "set %s to a valid one: `export %s=…`", key, key);
 }
 
-/* The end of what it said on its standard error. */
-static void read_last_words(struct run *run, struct buf *ret)
-{
-    struct stat st;
-    CLEANUP(fd)
-    int fd = openat(run->record.dir.dir_fd, "stderr.log", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        return;
-    }
-    off_t from = st.st_size > (off_t)ret->max ? st.st_size - (off_t)ret->max : 0;
-    if (lseek(fd, from, SEEK_SET) >= 0) {
-        (void)!file_read_fd(fd, "stderr.log", ret->max, ret, NULL);
-    }
-}
-
 void auth_judge(struct run *run)
 {
     enum { WORDS_MAX = 16 << 10 };
@@ -259,7 +244,7 @@ void auth_judge(struct run *run)
     if (run->cause.reason != REASON_FAILURE || p == NULL || json_len(p->auth.refused) == 0) {
         return;
     }
-    read_last_words(run, &last);
+    last_output_read(run, "stderr.log", &last);
     for (size_t i = 0; i < json_len(p->auth.refused); i++) {
         struct str words = json_str(json_item(p->auth.refused, i), STR_EMPTY);
         const struct str said[] = { run->report.error, run->report.text, buf_str(&last) };

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "adapters/version.h"
 #include "base/file.h"
 #include "config/support.h"
 #include "proc/which.h"
@@ -60,6 +61,20 @@ static const char *child_path(const struct run *run)
 }
 
 /* The first candidate of the profile that exists, or the command of the request. */
+/* The version that is installed, without starting the program. */
+static void note_version(struct run *run)
+{
+    const struct profile *p = run->settings.profile;
+    if (p->image != NULL || json_len(p->binary) == 0) {
+        return;
+    }
+    run->program_version = version_installed(run->arena, run->paths.program, p->version_package);
+    const char *warning = version_warning(run->arena, p, run->program_version);
+    if (warning != NULL) {
+        run_warn(run, "%s", warning);
+    }
+}
+
 static int find_program(struct run *run, struct err *e)
 {
     const struct json *candidates = run->settings.profile->binary;
@@ -84,6 +99,7 @@ static int find_program(struct run *run, struct err *e)
         return err_wrap(e, "adapter '%s'", run->settings.profile->name);
     }
     run->paths.program = arena_dup(run->arena, str_of(found));
+    note_version(run);
     return 0;
 }
 

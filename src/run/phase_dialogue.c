@@ -45,6 +45,8 @@ struct dialogue {
     nsec written_until; /* they may take so long */
     bool found;
     bool interrupted;
+    struct timer *start_timer; /* of requests before the first turn */
+    const char *awaited;       /* the one that it runs for; NULL: none */
 };
 
 /* --- the end of a turn --- */
@@ -202,9 +204,44 @@ static void end_pause(struct dialogue *d)
     d->run->driver->go_on(d->run->session);
 }
 
+/* --- requests before the first turn --- */
+
+static void on_start_deadline(void *arg)
+{
+    struct dialogue *d = arg;
+    struct run *run = d->run;
+    struct driver_wait wait = run->driver->awaits(run->session);
+    if (wait.method == NULL) {
+        return;
+    }
+    run_fail(run, REASON_FAILURE, "the agent did not answer '%s' within %lld s%s", wait.method,
+             (long long)(wait.limit / NSEC_PER_SEC), last_output(run));
+    execute_stop(run, "deadline");
+}
+
+/* Each of them has a deadline of its own, from when it was sent. */
+static void watch_start(struct dialogue *d)
+{
+    struct run *run = d->run;
+    struct driver_wait wait = { 0 };
+    if (run->driver->awaits != NULL) {
+        wait = run->driver->awaits(run->session);
+    }
+    if (wait.method == d->awaited) {
+        return;
+    }
+    d->awaited = wait.method;
+    if (wait.method != NULL && wait.limit > 0) {
+        timer_arm(d->start_timer, clock_now() + wait.limit);
+    } else {
+        timer_cancel(d->start_timer);
+    }
+}
+
 void dialogue_fed(struct run *run)
 {
     struct dialogue *d = run->exec.dialogue;
+    watch_start(d);
     bool waits = d->stage == STAGE_SETTLING || d->stage == STAGE_PAUSED;
     if (waits && d->settle > 0) {
         timer_arm(d->timer, clock_now() + d->settle);
@@ -438,19 +475,23 @@ void dialogue_begin(struct run *run)
     struct err e;
     struct dialogue *d = ARENA_NEW(run->arena, struct dialogue);
     d->run = run;
-    if (timer_new(run->loop, on_timer, d, &d->timer, &e) < 0) {
+    if (timer_new(run->loop, on_timer, d, &d->timer, &e) < 0 ||
+        timer_new(run->loop, on_start_deadline, d, &d->start_timer, &e) < 0) {
+        d->timer = timer_free(d->timer);
         run_fail_err(run, &e);
         execute_stop(run, "failed");
         return;
     }
     run->exec.dialogue = d;
     run->driver->begin(run->session);
+    watch_start(d);
 }
 
 void dialogue_over(struct run *run)
 {
     if (run->exec.dialogue != NULL) {
         run->exec.dialogue->timer = timer_free(run->exec.dialogue->timer);
+        run->exec.dialogue->start_timer = timer_free(run->exec.dialogue->start_timer);
         run->exec.dialogue = NULL;
     }
 }

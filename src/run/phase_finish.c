@@ -4,6 +4,7 @@
  * happen after every run, also one that was refused or killed.
  */
 
+#include "adapters/version.h"
 #include "base/file.h"
 #include "record/redact.h"
 #include "run/harness_session.h"
@@ -37,19 +38,23 @@ static void judge_exit(struct run *run)
     } else if (run->report.failed) {
         /* Clean before it is cut: half a secret is not found. */
         struct str why = redact_str(run->redactor, run->arena, run->report.error);
-        run_fail(run, REASON_FAILURE, "the agent reported a failure%s%.*s", why.len > 0 ? ": " : "",
-                 STR_ARG(str_slice(why, 0, 400)));
+        run_fail(run, REASON_FAILURE, "%s%s%.*s%s",
+                 run->report.ended_early ? "" : "the agent reported a failure",
+                 why.len > 0 && !run->report.ended_early ? ": " : "",
+                 STR_ARG(str_slice(why, 0, 400)), run->report.ended_early ? last_output(run) : "");
     } else if (run->exec.let_go && run->report.result_seen) {
         if (!run->settings.profile->acp.stays) {
             run_warn(run, "the agent gave a valid result but kept running: it was terminated");
         }
     } else if (exit->end == ENGINE_SIGNALLED) {
-        run_fail(run, REASON_FAILURE, "the agent was killed by signal %d", exit->value);
+        run_fail(run, REASON_FAILURE, "the agent was killed by signal %d%s", exit->value,
+                 last_output(run));
     } else if (exit->end == ENGINE_EXITED && exit->value != 0) {
         if ((run->report.result_seen || run->answer.value != NULL) && !scylla) {
             run_warn(run, "the agent gave a valid result and then exited with %d", exit->value);
         } else {
-            run_fail(run, REASON_FAILURE, "the agent exited with %d", exit->value);
+            run_fail(run, REASON_FAILURE, "the agent exited with %d%s", exit->value,
+                     last_output(run));
         }
     }
 }
@@ -116,6 +121,17 @@ static void make_text_safe(struct run *run)
     r->text = redact_cut(run->redactor, run->arena, r->text, edges);
 }
 
+/* Of a harness that states its version only when it runs. */
+static void warn_about_version(struct run *run)
+{
+    bool told = run->program_version != NULL || run->report.version.len == 0;
+    const char *version = told ? NULL : arena_dup(run->arena, run->report.version);
+    const char *warning = version_warning(run->arena, run->settings.profile, version);
+    if (warning != NULL) {
+        run_warn(run, "%s", warning);
+    }
+}
+
 int phase_parse(struct run *run, struct err *e)
 {
     if (run->session == NULL) {
@@ -134,6 +150,8 @@ int phase_parse(struct run *run, struct err *e)
         tell_output(run);
     }
     gateway_judge(run);
+    plausibility_judge(run);
+    warn_about_version(run);
     auth_judge(run);
     disk_look(run);
     disk_judge(run);
@@ -206,6 +224,7 @@ int phase_collect(struct run *run, struct err *e)
 
 int phase_gate(struct run *run, struct err *e)
 {
+    plausibility_gate(run);
     output_gate(run);
     return 0;
 }
@@ -256,7 +275,7 @@ int phase_finish(struct run *run, struct err *e)
     struct summary s = {
         .adapter = run->settings.adapter == NULL ? "none" : run->settings.adapter,
         .engine = { .name = program_name(run),
-                    .version = r->version.len > 0 ? r->version.ptr : NULL,
+                    .version = r->version.len > 0 ? r->version.ptr : run->program_version,
                     .model = r->model.len > 0 ? r->model.ptr : run->settings.model },
         .session_id = r->session_id.len > 0 ? r->session_id.ptr : NULL,
         .reason = run->cause.reason == REASON_NONE ? REASON_SUCCESS : run->cause.reason,

@@ -14,6 +14,7 @@
 #include "replay/route.h"
 #include "run/gateway_run_priv.h"
 #include "run/image.h"
+#include "run/offered.h"
 
 /* How long a run waits for model calls whose clients are gone. */
 #define DRAIN_TIME (30 * NSEC_PER_SEC)
@@ -109,6 +110,8 @@ static int open_upstreams(struct run *run, struct err *e)
 static int open_gateway(struct run *run, const int *listeners, size_t n_listeners, struct err *e)
 {
     struct run_gateway *g = run->gateway;
+    struct filter offered;
+    size_t n_filters = g->assembly.account != NULL && offered_filter(run, &offered) ? 1 : 0;
     return assembly_listen(run->loop,
                            &(struct gateway_opts) { .listeners = listeners,
                                                     .n_listeners = n_listeners,
@@ -118,6 +121,8 @@ static int open_gateway(struct run *run, const int *listeners, size_t n_listener
                                                     .n_routes = g->len,
                                                     .mounts = tools_door(run),
                                                     .n_mounts = tools_door(run) == NULL ? 0 : 1,
+                                                    .filters = &offered,
+                                                    .n_filters = n_filters,
                                                     .egress = g->egress,
                                                     .spill_dir = run->record.dir.path,
                                                     .port = gateway_event_port(run) },
@@ -232,6 +237,20 @@ static const char *one_line(struct arena *a, struct str report)
     return arena_dup(a, str_slice(cut, 0, str_utf8_prefix(cut)));
 }
 
+/* The script is right and the harness is not: it left out a tool of the task. */
+static void report_missed_tool(struct run *run, const char *tool, const char *miss)
+{
+    if (!run_fail(run, REASON_FAILURE,
+                  "tool not offered: the agent's request does not contain the "
+                  "tool '%s' of the task: %s",
+                  tool, miss)) {
+        (void)run_blame(run, REASON_FAILURE,
+                        "tool not offered: the agent's request does not "
+                        "contain the tool '%s' of the task",
+                        tool);
+    }
+}
+
 /* A request that a script or a cassette had no answer to says what is wrong with the task. */
 static void tell_misses(struct run *run)
 {
@@ -240,7 +259,10 @@ static void tell_misses(struct run *run)
         const struct planned *p = &g->routes[i];
         struct str miss =
             p->upstream == NULL ? STR_EMPTY : route_missed(p->target.kind, p->upstream);
-        if (miss.len > 0) {
+        const char *tool = miss.len > 0 ? offered_missed(run, miss) : NULL;
+        if (tool != NULL) {
+            report_missed_tool(run, tool, one_line(run->arena, miss));
+        } else if (miss.len > 0) {
             run_fail(run, REASON_BAD_TASK, "%s", one_line(run->arena, miss));
         }
         if (miss.len > 0 && p->target.kind == ROUTING_CASSETTE) {

@@ -80,6 +80,7 @@ static int rank(enum reason r)
     case REASON_INTERNAL:
         return 8;
     case REASON_FAILURE:
+    case REASON_NO_RESULT:
     case REASON_NEEDS_HUMAN:
         return 9;
     case REASON_SUCCESS:

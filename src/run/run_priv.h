@@ -155,6 +155,7 @@ struct run {
     int signal_count;
 
     struct run_paths paths;
+    const char *program_version; /* as installed; NULL: not known */
     struct definition definition;
     struct str prompt;
     struct str spec_text; /* that the adapter was given, run/holon.h; ptr NULL: none */
@@ -251,6 +252,22 @@ void output_collect(struct run *run);
 void output_clean_artifacts(struct run *run);
 /* Gate: questions, and files that must be there. */
 void output_gate(struct run *run);
+
+/* --- plausibility.c: success without a sign of work --- */
+
+/* A warning; a failure if the task relies on it (tools, policies, completion, an output schema, a
+ * budget) or if the setting `strict` is on. */
+void run_doubt(struct run *run, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void plausibility_judge(struct run *run); /* parse */
+void plausibility_gate(struct run *run);  /* gate: changes and artifacts are known */
+
+/* --- last_output.c --- */
+
+/* The end of a log of the harness (as much as the buffer takes), without secrets. */
+void last_output_read(struct run *run, const char *log, struct buf *ret);
+/* "; its last output: …", its last lines on standard error, else (without a protocol) on standard
+ * output; "": it printed nothing. */
+const char *last_output(struct run *run);
 
 /* --- runtime_probe.c: whether the dependencies of a skill can be had --- */
 

@@ -13,6 +13,7 @@
 #include "run/agent_files.h"
 #include "run/agent_terminals.h"
 #include "run/helper_environment.h"
+#include "run/offered.h"
 #include "run/run_session.h"
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
@@ -445,7 +446,7 @@ void tools_go_on_opened(void *arg)
     t->opened = NULL;
     if (t->bridge != NULL) {
         tools_offer(run);
-        tools_tell_offer(run);
+        offered_begin(run);
     }
     then(run);
 }

@@ -57,8 +57,6 @@ struct bridge *tools_bridge(const struct run *run);     /* NULL: no tools */
 struct guard *tools_guard(const struct run *run);       /* NULL: no policies */
 struct feedback *tools_feedback(const struct run *run); /* NULL: none */
 
-/* RenderedTools, for the record. */
-void tools_tell_offer(struct run *run);
 /* May a call be made now? ERR_TIMEOUT or ERR_BUDGET; else what is left until the deadline. */
 int tools_admit_call(struct run *run, nsec *ret_left, struct err *e) MUST_USE;
 /* A tool of the harness' own has ended. */

@@ -9,6 +9,7 @@
 #include "guard/guard.h"
 #include "mcp/mcp_mount.h"
 #include "run/agent_terminals.h"
+#include "run/offered.h"
 #include "run/run_tools.h"
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
@@ -133,24 +134,6 @@ struct driver_tools tools_offered(struct run *run)
     return run->tools == NULL ? (struct driver_tools) { 0 } : run->tools->offer;
 }
 
-/* RenderedTools: what the model really sees, servers of others included. */
-void tools_tell_offer(struct run *run)
-{
-    struct arena *a = run->arena;
-    struct bridge *b = run->tools->bridge;
-    struct json *list = json_array(a);
-    for (size_t i = 0; i < bridge_tools_len(b); i++) {
-        const struct tool *tool = bridge_tool(b, i);
-        struct json *shown = json_object(a);
-        json_setc(a, shown, "name", json_string(a, tool->name));
-        json_setc(a, shown, "description", json_string(a, tool->description));
-        json_setc(a, shown, "parameters", json_copy(a, tool->input_schema));
-        json_push(a, list, shown);
-    }
-    struct event_prompt p = run_event_prompt(run);
-    events_rendered_tools(&run->record.events, &p, run->render_id, list);
-}
-
 /* --- disclosure --- */
 
 static bool has_tool(const struct section_rendering *sections, struct str name)
@@ -200,7 +183,7 @@ void tools_opened_sections(void *arg, const struct json *visibility, struct str 
     run->definition.rendering = now;
     run->definition.goal = now.text;
     tools_offer(run);
-    tools_tell_offer(run);
+    offered_begin(run);
     bool looks_again = run->driver->offer != NULL && run->driver->begin == NULL;
     if (more_tools && !run->settings.profile->mcp.list_changed && !looks_again) {
         run->exec.restart = true; /* unless a call shows that it knows of them */
@@ -228,6 +211,7 @@ void tools_invoked(void *arg, const struct bridge_record *r)
     struct event_prompt p = run_event_prompt(run);
     run_alive(run);
     note_use(run, r->name);
+    offered_called(run, r->name);
     count(run, r->failure == TOOL_OK);
     events_tool_invoked(&run->record.events, &p,
                         &(struct event_tool) {

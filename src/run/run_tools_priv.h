@@ -16,6 +16,7 @@ struct completion_check;
 struct feedback;
 struct guard;
 struct judging;
+struct offered;
 struct terminal;
 struct tool_output;
 struct tool_sections;
@@ -43,6 +44,7 @@ struct run_tools {
     size_t waiting; /* for servers that connect, or that end */
     size_t helpers; /* programs of ours that are not gone yet, whoever waits for them */
 
+    struct offered *offered;        /* what of it the model gets; NULL: not begun */
     struct tool_sections *sections; /* NULL: nothing can be opened */
     struct tool_output *answer;     /* NULL: the answer does not come by a tool */
     struct driver_tools offer;      /* for drivers that run the loop themselves */

@@ -133,6 +133,7 @@ void bridge_stop(struct bridge *b);
 bool bridge_busy(const struct bridge *b);
 
 struct mcp_tools bridge_port(struct bridge *b);
+bool bridge_listed(const struct bridge *b); /* a client of that server has read the list */
 
 /* {message, value, success, exclude_value_from_context, failure?, policy?}: the result as telemetry
  * has it, with a value that is too large left out. */

@@ -15,8 +15,9 @@ struct tie {
 
 static int list(void *arg, struct arena *a, struct json **ret, struct err *e)
 {
-    const struct bridge *b = arg;
+    struct bridge *b = arg;
     (void)e;
+    b->listed = true;
     *ret = json_array(a);
     for (size_t i = 0; i < b->n_tools; i++) {
         if (b->tools[i]->offered) {
@@ -138,6 +139,11 @@ static void unknown(void *arg, struct str name, const struct json *arguments)
     bridge_call(arg,
                 &(struct bridge_request) { .name = name, .arguments = arguments, .done = ignore },
                 NULL);
+}
+
+bool bridge_listed(const struct bridge *b)
+{
+    return b->listed;
 }
 
 struct mcp_tools bridge_port(struct bridge *b)

@@ -61,6 +61,7 @@ struct bridge {
     struct bridge_call *lost;         /* CALL_LOST */
     size_t placed, queued;
     bool stopped, pumping, idle_posted;
+    bool listed; /* a client of the MCP server has read the list */
 };
 
 /* --- bridge.c --- */

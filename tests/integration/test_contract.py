@@ -36,7 +36,7 @@ class Contract(harness.Case):
         r = self.run_mine('echo "$MODEL $(cat "$CINCH_PROMPT_FILE")"; echo made > made.txt\n'
                           'echo "called a tool" > "$CINCH_OUTPUT_DIR/agent.log"\n' + self.metrics())
         self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
-        self.assertEqual(r.result["text"], "m1 do it\n")
+        self.assertEqual(r.result["text"], "m1 do it")
         self.assertIn(b"+made", r.bytes("diff.patch"))
         m = r.metrics
         self.assertEqual((m["tokens_input"], m["tokens_output"], m["cost_usd"], m["api_calls"]), (45230, 12456, 1.23, 15))
@@ -57,7 +57,14 @@ class Contract(harness.Case):
         self.assertIn("tool_use", kinds)
 
     def test_nothing_but_an_exit_code(self):
-        self.assertEqual(self.run_mine("exit 0").reason, "success")
+        """Success without any sign of work is none; the exit status of `command` is enough (test_run.py)."""
+        r = self.run_mine("echo starting >&2; echo 'no key, nothing to do' >&2; exit 0")
+        self.assertEqual((r.code, r.reason, r.manifest["outcome"]), (1, "no_result", "failure"))
+        self.assertIn("starting | no key, nothing to do", r.manifest["error"])
+        for work in ("echo hi", "echo x > new.txt", 'echo x > "$CINCH_ARTIFACTS_DIR/a.txt"', self.metrics(),
+                     'echo did it > "$CINCH_OUTPUT_DIR/agent.log"'):
+            r = self.run_mine(work)
+            self.assertEqual(r.reason, "success", work + r.stderr)
         r = self.run_mine("exit 3")
         self.failed(r)
         self.assertEqual(r.result["engine_exit"], {"code": 3})
@@ -75,7 +82,7 @@ class Contract(harness.Case):
                      f'rm -r "$CINCH_OUTPUT_DIR"; ln -s {self.dir} "$CINCH_OUTPUT_DIR"',
                      'mkfifo "$CINCH_OUTPUT_DIR/metrics.json"', 'mkdir "$CINCH_OUTPUT_DIR/metrics.json"',
                      'head -c 20000000 /dev/zero > "$CINCH_OUTPUT_DIR/metrics.json"'):
-            r = self.run_mine(text)
+            r = self.run_mine(text + "; echo done")
             self.assertEqual(r.reason, "success", r.stderr)
             self.assertEqual(r.metrics["tokens_input"], 0, text)
         r = self.run_mine(self.metrics(tokens_input=-5, tokens_output="x", cost_usd=-1, api_calls=1e300, error=7))
@@ -131,7 +138,7 @@ class Contract(harness.Case):
     def test_by_path(self):
         path = self.script("else/where", "echo hi $1")
         r = self.run_cinch("--adapter", "exec:" + path, "--set", "agent.args=[there]", "do it")
-        self.assertEqual((r.reason, r.result["text"]), ("success", "hi there\n"), r.stderr)
+        self.assertEqual((r.reason, r.result["text"]), ("success", "hi there"), r.stderr)
         r = self.run_cinch("--adapter", "exec:else/where", "do it")
         self.assertEqual((r.reason, r.result["text"]), ("success", "hi\n"), r.stderr)
         r = self.run_cinch("--adapter", "contract", "--prompt", self.write("p.md", "do it"), "--", path, "you")

@@ -129,7 +129,7 @@ class Image(Case):
         self.assertIn(b"+done", r.bytes("diff.patch"))
         self.assertEqual(r.bytes("summary.md"), b"# Done\n")
         self.assertEqual(r.json("evidence", "adapter", "manifest.json")["outcome"], "success")
-        self.assertEqual(r.result["text"], "working\n")
+        self.assertEqual(r.result["text"], "working")
         self.assertFalse(os.path.exists(self.path("ws", "contract.txt")), "the workspace itself was changed")
         image = r.json("evidence", "image.json")
         self.assertEqual(image["entrypoint"], ["/bin/adapter", "honest"])

@@ -21,7 +21,7 @@ class Contract(harness.Case):
                          ("completed", "success", "success"))
         self.assertEqual(r.metrics["exit_code"], 0)
         self.assertIsNone(r.metrics["error"])
-        self.assertEqual(r.result["text"], "out\n")
+        self.assertEqual(r.result["text"], "out")
 
     def test_all_files_of_the_record(self):
         r = self.run_command("true")

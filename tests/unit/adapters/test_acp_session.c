@@ -27,7 +27,45 @@ static void test_server_by_a_program(void **state)
     talk_begin(t);
     hear(t, INIT);
     assert_has(t, "\"mcpServers\":[{\"name\":\"cinch\",\"command\":\"/bin/shim\",\"args\":["
-                  "\"--port\",\"1\"],\"env\":[]}]");
+                  "\"--port\",\"1\"],\"env\":[{\"name\":\"CINCH_MCP_URL\",\"value\":"
+                  "\"http://h/mcp\"},{\"name\":\"CINCH_MCP_TOKEN\",\"value\":\"k\"}]}]");
+}
+
+/* The profile of an agent that offers HTTP and fails at it. */
+static void test_server_by_a_program_although_http_is_offered(void **state)
+{
+    struct talk *t = *state;
+    static const char *const shim[] = { "/bin/shim", NULL };
+    talk_init(t, "acp: {mcp_transport: stdio}\n");
+    t->spec.mcp = (struct driver_mcp) { .url = "http://h/mcp", .token = "k", .shim = shim };
+    talk_begin(t);
+    hear(t, ANSWER(1, "{\"protocolVersion\":1,\"agentCapabilities\":{\"mcpCapabilities\":{\"http\":"
+                      "true}}}"));
+    assert_has(t, "\"mcpServers\":[{\"name\":\"cinch\",\"command\":\"/bin/shim\"");
+}
+
+static void expect_wait(struct talk *t, const char *method, int64_t ms)
+{
+    struct driver_wait w = driver_acp.awaits(t->session);
+    if (method == NULL) {
+        assert_null(w.method);
+        return;
+    }
+    assert_string_equal(w.method, method);
+    assert_int_equal(w.limit, ms * NSEC_PER_MS);
+}
+
+/* What must be answered before the first turn has a deadline of its own, a turn has not. */
+static void test_deadlines_before_the_first_turn(void **state)
+{
+    struct talk *t = *state;
+    talk_init(t, "acp: {initialize_ms: 5000, session_ms: 7000}\n");
+    talk_begin(t);
+    expect_wait(t, "initialize", 5000);
+    hear(t, INIT);
+    expect_wait(t, "session/new", 7000);
+    hear(t, ANSWER(2, "{\"sessionId\":\"s\"}"));
+    expect_wait(t, NULL, 0);
 }
 
 static void test_server_by_no_way(void **state)
@@ -285,6 +323,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_server_over_http),
         T(test_server_by_a_program),
+        T(test_server_by_a_program_although_http_is_offered),
+        T(test_deadlines_before_the_first_turn),
         T(test_server_by_no_way),
         T(test_login),
         T(test_login_that_is_not_offered),

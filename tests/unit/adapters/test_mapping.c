@@ -119,6 +119,68 @@ static void test_text_keeps_the_end(void **state)
     free(big);
 }
 
+static void expect_text(const char *spec, const char *text, const char *want, bool missed)
+{
+    for (size_t step = 1; step < 30; step += 7) {
+        struct agent_report r;
+        struct mapping *m = map(spec, str_of(text), step, &r);
+        assert_true(str_eqc(r.text, want));
+        assert_int_equal(r.answer_missed, missed);
+        mapping_free(m);
+    }
+}
+
+/* A program ends its last line; that is no part of the answer. */
+static void test_text_is_trimmed(void **state)
+{
+    expect_text("format: text\n", "\n Hello, world.\n\n", "Hello, world.", false);
+    expect_text("format: text\ntrim: false\n", " Hello.\n", " Hello.\n", false);
+    expect_text("format: json\nrules: [{text: /a}]\n", "{\"a\": \" b \"}", " b ", false);
+    expect_text("format: json\ntrim: true\nrules: [{text: /a}]\n", "{\"a\": \" b \"}", "b", false);
+}
+
+static void test_pattern_selects_the_last_match(void **state)
+{
+    static const char spec[] = "format: text\npattern: 'Assistant: ([^#]*)#'\n";
+    expect_text(spec, "spin Assistant: one#\nmore\nAssistant: two\nlines #\nbye", "two\nlines",
+                false);
+    expect_text(spec, "nothing of the kind\n", "", true);
+    expect_text("format: text\npattern: '<[a-z]+>'\n", "x <one> <two>", "<two>", false);
+    expect_text("format: text\npattern: 'x*'\n", "abc", "", false); /* ends, although it is empty */
+}
+
+static void test_pointers_select_elements(void **state)
+{
+    static const char text[] = "[{\"role\": \"user\", \"n\": 1, \"content\": \"q\"},"
+                               " {\"role\": \"assistant\", \"n\": 2, \"done\": true, \"content\":"
+                               " [{\"type\": \"thinking\", \"text\": \"hm\"},"
+                               "  {\"type\": \"text\", \"text\": \"first\"},"
+                               "  {\"type\": \"text\", \"text\": \"second\"}]}]";
+    static const struct {
+        const char *pointer, *want;
+    } cases[] = {
+        { "/[last]/content/[type=text]/text", "first" },
+        { "/[last]/content/[last type=text]/text", "second" },
+        { "/[first]/content", "q" },
+        { "/[role=assistant]/content/[first]/text", "hm" },
+        { "/[last role=user]/content", "q" },
+        { "/[n=2]/content/1/text", "first" },
+        { "/[done=true]/content/[last]/text", "second" },
+        { "/1/content/0/text", "hm" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *spec =
+            arena_printf(arena, "format: json\nrules: [{text: '%s'}]\n", cases[i].pointer);
+        expect_text(spec, text, cases[i].want, false);
+    }
+    static const char *const missing[] = { "/[role=tool]/content", "/0/[last]/x", "/[last",
+                                           "/[last]x/content", "/x/[first]" };
+    for (size_t i = 0; i < ARRAY_LEN(missing); i++) {
+        expect_text(arena_printf(arena, "format: json\nrules: [{text: '%s'}]\n", missing[i]), text,
+                    "", true);
+    }
+}
+
 static const char marks_spec[] = "format: text\n"
                                  "marks: {begin: 'Ready', end: 'Tokens: ', error: ['Error: ']}\n";
 
@@ -189,6 +251,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ndjson_in_any_chunking, setup, teardown),
         cmocka_unit_test_setup_teardown(test_json_document, setup, teardown),
         cmocka_unit_test_setup_teardown(test_text_keeps_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_text_is_trimmed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_pattern_selects_the_last_match, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_pointers_select_elements, setup, teardown),
         cmocka_unit_test_setup_teardown(test_marks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_long_text_before_a_mark, setup, teardown),
         cmocka_unit_test_setup_teardown(test_huge_document_is_not_kept, setup, teardown),

@@ -93,7 +93,13 @@ static void test_mistakes_are_named_with_their_place(void **state)
 {
     refuse("name: x\nargv: [a]\ncapabilities: [transcripts]\n", "p.yaml:3:16: 'capabilities'");
     refuse("name: x\nargv: [a]\nlacks: {tool_policy: no}\n", "'lacks' names 'tool_policy'");
-    refuse("name: x\nargv: [a]\ntried: 1.0.0\nunverified: because\n", "either 'tried' or");
+    refuse("name: x\nargv: [a]\ntried: 1.0.0\nunverified: because\n", "either tested ('tried'");
+    refuse("name: x\nargv: [a]\ntested: {since: '1.0'}\n", "'tested' needs 'since' and 'until'");
+    refuse("name: x\nargv: [a]\nversions: {since: '1.0'}\n", "'versions' must be a list");
+    refuse("name: x\nargv: [a]\nversions: [{env: {A: b}}]\n", "needs 'since' or 'until'");
+    refuse("name: x\nargv: [a]\nversions: [{until: '1.0', name: y}]\n", "neither 'name' nor");
+    refuse("name: x\nargv: [a]\nversions: [{until: '1.0', evn: {A: b}}]\n", "unknown key 'evn'");
+    refuse("name: x\nargv: [a]\noutput: {pattern: '('}\n", "'output.pattern'");
     refuse("name: x\nargv: [a]\ngateway: {files: {s: {}}}\n", "p.yaml:3:22: 'gateway.files' names");
     refuse("name: x\nargv: [a]\nmcp: {files: {s: {}}}\n", "p.yaml:3:18: 'mcp.files' names");
     refuse("name: x\nargv: [a]\npromt: file\n", "p.yaml:3:1: unknown key 'promt'");

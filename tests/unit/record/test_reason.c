@@ -16,6 +16,7 @@ static void native_codes_are_those_of_the_contract(void **state)
     } table[] = {
         { REASON_SUCCESS, 0, 0 },
         { REASON_FAILURE, 1, 1 },
+        { REASON_NO_RESULT, 1, 1 },
         { REASON_NEEDS_HUMAN, 2, 2 },
         { REASON_USAGE, 64, 1 },
         { REASON_BAD_TASK, 65, 1 },
