@@ -19,6 +19,7 @@
 #include "io/loop.h"
 #include "io/sigwatch.h"
 #include "io/timer.h"
+#include "sandbox/toolchain_paths.h"
 
 #define TICK  (NSEC_PER_SEC / 5)
 #define GRACE (60 * NSEC_PER_SEC) /* beyond its own timeouts, before a trial is given up */
@@ -74,7 +75,8 @@ static const char *dir_name(struct kit *k, const struct kit_adapter *adapter)
         }
     }
     size_t index = (size_t)(adapter - k->opts->adapters);
-    return changed ? arena_printf(k->arena, "%zu-%.60s", index, name) : name;
+    return changed || adapter->path != NULL ? arena_printf(k->arena, "%zu-%.60s", index, name)
+                                            : name;
 }
 
 static const char *job_dir(struct job *j)
@@ -257,6 +259,52 @@ nsec kit_patience(const struct kit_opts *o, const struct scenario *s)
     return timeout_of(o, s) * (nsec)runs + GRACE;
 }
 
+/* The caller's, with the directories of the adapter before those of PATH. */
+static const char *const *environ_of(struct kit *k, const struct kit_adapter *adapter)
+{
+    const char *const *env = k->opts->environ;
+    size_t n = 0;
+    if (adapter->path == NULL) {
+        return env;
+    }
+    while (env[n] != NULL) {
+        n++;
+    }
+    const char **copy = arena_array(k->arena, n + 2, sizeof *copy);
+    size_t len = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!str_starts(str_of(env[i]), STR("PATH="))) {
+            copy[len++] = env[i];
+        }
+    }
+    copy[len] = arena_printf(k->arena, "PATH=%s", kit_path(k->arena, adapter, env));
+    return copy;
+}
+
+/* A run has another home, so it does not know that a version manager (pyenv, asdf, volta) of the
+ * caller's home belongs to the program. */
+static const char *const *reads_of(struct kit *k, const struct kit_adapter *adapter)
+{
+    const struct kit_opts *o = k->opts;
+    const char *home = kit_variable(o->environ, "HOME");
+    struct toolchain_paths found = { 0 };
+    size_t n = 0;
+    if (adapter->program == NULL || home == NULL) {
+        return o->reads;
+    }
+    toolchain_program(&found, k->arena, adapter->program, home);
+    const char **list = arena_array(k->arena, SCENARIO_RUN_READS_MAX + 1, sizeof *list);
+    for (; o->reads != NULL && o->reads[n] != NULL; n++) {
+        list[n] = o->reads[n];
+    }
+    for (size_t i = 0; i < found.n && n < SCENARIO_RUN_READS_MAX; i++) {
+        if (str_starts(str_of(found.paths[i]), str_of(home))) {
+            list[n++] = found.paths[i];
+        }
+    }
+    return list;
+}
+
 static void start(struct job *j)
 {
     struct kit *k = j->kit;
@@ -273,12 +321,12 @@ static void start(struct job *j)
         .adapter_dirs = o->adapter_dirs,
         .model = j->adapter->model,
         .command = j->adapter->command,
-        .reads = o->reads,
+        .reads = reads_of(k, j->adapter),
         .secrets = o->secrets,
         .live = o->live,
         .dir = j->verdict->dir,
         .timeout = timeout_of(o, j->scenario),
-        .environ = o->environ,
+        .environ = environ_of(k, j->adapter),
         .on_done = on_done,
         .arg = j,
     };

@@ -35,6 +35,8 @@ struct kit_adapter {
     bool available;
     const char *why_not; /* "claude is not in PATH: npm install -g …" */
     const char *version;
+    const char *path;    /* directories before those of PATH, with colons; NULL: none */
+    const char *program; /* found by kit_probe(); NULL: none */
 };
 
 /* For who shows how it goes on; all may be NULL. */
@@ -112,6 +114,6 @@ bool kit_failed(const struct kit_report *r);
 
 /* Is the adapter's program here, and which version? Fills available, why_not and version. Blocks
  * for at most a minute, if the program does not answer to --version. ERR_CANCELLED as in
- * proc/probe.h: who hears signals is told. */
+ * proc/probe.h. */
 int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *env,
               struct err *e) MUST_USE;

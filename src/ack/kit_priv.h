@@ -9,6 +9,9 @@
 /* The value of a variable; NULL: not set. */
 const char *kit_variable(const char *const *env, const char *name);
 
+/* PATH for an adapter: its own directories first. */
+const char *kit_path(struct arena *a, const struct kit_adapter *adapter, const char *const *env);
+
 /* How long a trial may take until it is given up; timeouts of its own end it before. */
 nsec kit_patience(const struct kit_opts *o, const struct scenario *s);
 

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
  * What is there to be tried: the program of an adapter, its version, and what its profile declares.
- * An adapter that is not here, or that does not say it can do a thing, is skipped with the reason,
- * never failed.
+ * An adapter that is not installed or cannot be started, and a capability that is not declared, are
+ * skipped with the reason. A program that starts is tested.
  */
 #include <stdlib.h>
 
 #include "ack/contract_scenarios.h"
 #include "ack/kit_priv.h"
 #include "adapters/driver.h"
+#include "adapters/version.h"
 #include "proc/probe.h"
 #include "proc/which.h"
 
 /* Node programs take half a minute to say who they are on a machine that is busy with a kit. */
 #define PROBE_TIME (60 * NSEC_PER_SEC)
 
-enum { VERSION_LONGEST = 60, REASON_LONGEST = 200 };
+enum { REASON_LONGEST = 200 };
+/* Of a shell, and of env(1): the program, or its interpreter, cannot be started. */
+enum { STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
 
 const char *kit_variable(const char *const *env, const char *name)
 {
@@ -31,36 +34,6 @@ const char *kit_variable(const char *const *env, const char *name)
 
 /* --- the program --- */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* "codex-cli 0.166.0", "v1.2", "2.1.197 (Claude Code)": the word that is the number; else the whole
- * line. What is no plain ASCII is left out: it goes into tables and names. */
-static const char *version_of(struct arena *a, struct str output)
-{
-    struct str rest = str_trim(output);
-    struct str line = str_trim(str_split(&rest, '\n'));
-    for (struct str words = line; words.len > 0;) {
-        struct str word = str_split(&words, ' ');
-        size_t v = word.len > 1 && word.ptr[0] == 'v' ? 1 : 0;
-        if (word.len > v && is_digit(word.ptr[v])) {
-            line = str_slice(word, v, word.len);
-            break;
-        }
-    }
-    char *version = arena_dup(a, str_slice(line, 0, VERSION_LONGEST));
-    size_t len = 0;
-    for (const char *p = version; *p != '\0'; p++) {
-        if (*p > ' ' && *p <= '~') {
-            version[len++] = *p;
-        }
-    }
-    version[len] = '\0';
-    return version;
-}
-
 /* "node: not found", of many lines: it goes into tables. */
 static const char *last_line(struct arena *a, struct str text)
 {
@@ -72,42 +45,86 @@ static const char *last_line(struct arena *a, struct str text)
     return arena_dup(a, str_slice(last, 0, REASON_LONGEST));
 }
 
+/* The profile's command, or `PROGRAM --version`. */
+static const char *const *version_argv(struct arena *a, const struct profile *p,
+                                       const char *program)
+{
+    size_t n = json_len(p->version_command);
+    const char **argv = arena_array(a, n + 3, sizeof *argv);
+    if (n == 0) {
+        argv[0] = program;
+        argv[1] = "--version";
+        return argv;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *word = json_cstring(json_item(p->version_command, i), "");
+        argv[i] = strcmp(word, "{binary}") == 0 ? program : word;
+    }
+    return argv;
+}
+
+/* A program that starts is tested, whatever it makes of the question. */
 static int ask_version(struct arena *a, struct kit_adapter *adapter, const char *program,
                        struct err *e)
 {
     CLEANUP(buf) struct buf output = BUF_INIT(4096);
     CLEANUP(buf) struct buf errors = BUF_INIT(4096);
-    const char *const argv[] = { program, "--version", NULL };
+    const char *const *argv = version_argv(a, adapter->profile, program);
     struct err why = { 0 };
     int r = probe_program(argv, PROBE_TIME, &output, &errors, &why);
     if (r == -ERR_CANCELLED) {
         return ERR(e, ERR_CANCELLED, "%s", why.msg);
     }
     const char *said = last_line(a, buf_str(&errors));
-    if (r < 0) {
-        adapter->why_not = arena_dup(a, str_of(why.msg));
-    } else if (r > 0) {
-        adapter->why_not = arena_printf(a, "'%s --version' ends with status %d%s%s", program, r,
+    adapter->available = true;
+    if (r == STATUS_NOT_FOUND || r == STATUS_NOT_EXECUTABLE) {
+        adapter->available = false;
+        adapter->why_not = arena_printf(a, "'%s' cannot be started (status %d%s%s)", program, r,
                                         said[0] == '\0' ? "" : ": ", said);
-    } else {
-        adapter->available = true;
-        adapter->version = version_of(a, buf_str(&output));
+    } else if (r == -ERR_NOTFOUND || r == -ERR_NOEXEC) {
+        adapter->available = false;
+        adapter->why_not = arena_dup(a, str_of(why.msg));
+    } else if (r == 0) {
+        adapter->version = version_of_output(a, buf_str(&output));
     }
     return 0;
 }
 
-/* A program of whom nothing is known need not answer to --version. */
+/* Of the package that it belongs to, else as it says itself. */
+static int find_version(struct arena *a, struct kit_adapter *adapter, const char *program,
+                        struct err *e)
+{
+    const struct profile *p = adapter->profile;
+    adapter->program = program;
+    const char *installed =
+        p->version_command == NULL ? version_installed(a, program, p->version_package) : NULL;
+    if (installed == NULL) {
+        return ask_version(a, adapter, program, e);
+    }
+    adapter->available = true;
+    adapter->version = installed;
+    return 0;
+}
+
+const char *kit_path(struct arena *a, const struct kit_adapter *adapter, const char *const *env)
+{
+    const char *path = kit_variable(env, "PATH");
+    return adapter->path == NULL ? path
+           : path == NULL        ? adapter->path
+                                 : arena_printf(a, "%s:%s", adapter->path, path);
+}
+
 static int find_command(struct arena *a, struct kit_adapter *adapter, const char *const *env,
                         struct err *e)
 {
     const char *name = json_cstring(json_item(adapter->command, 0), "");
     char program[PATH_MAX];
     struct err why;
-    if (which_find(name, kit_variable(env, "PATH"), NULL, program, &why) < 0) {
+    if (which_find(name, kit_path(a, adapter, env), NULL, program, &why) < 0) {
         adapter->why_not = arena_dup(a, str_of(why.msg));
         return 0;
     }
-    int r = ask_version(a, adapter, arena_dup(a, str_of(program)), e);
+    int r = find_version(a, adapter, arena_dup(a, str_of(program)), e);
     adapter->available = true;
     adapter->why_not = "";
     return r;
@@ -122,7 +139,7 @@ static int find_program(struct arena *a, struct kit_adapter *adapter, const char
     struct err why;
     for (size_t i = 0; i < json_len(candidates); i++) {
         const char *name = json_cstring(json_item(candidates, i), "");
-        if (which_find(name, kit_variable(env, "PATH"), NULL, program, &why) < 0) {
+        if (which_find(name, kit_path(a, adapter, env), NULL, program, &why) < 0) {
             buf_addf(&names, "%s%s", i == 0 ? "" : ", ", name);
             continue;
         }
@@ -131,7 +148,7 @@ static int find_program(struct arena *a, struct kit_adapter *adapter, const char
             adapter->available = true;
             return 0;
         }
-        return ask_version(a, adapter, arena_dup(a, str_of(program)), e);
+        return find_version(a, adapter, arena_dup(a, str_of(program)), e);
     }
     bool path = json_len(candidates) == 1 && strchr(names.ptr, '/') != NULL;
     adapter->why_not = path ? arena_dup(a, str_of(why.msg))

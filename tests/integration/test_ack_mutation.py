@@ -95,7 +95,7 @@ FAULTS = [
     ("budget_refuses_the_first_call", "cinch:no_limits", "reason: .*budget"),
     ("budget_refuses_the_first_call", "cinch:no_evaluation_error", "result/evaluation_error/type"),
     ("budget_of_calls", "cinch:other_reason", "reason: .*budget"),
-    ("budget_of_calls", "cinch:double_limits", "metrics/tokens_output"),
+    ("budget_of_calls", "cinch:double_limits", "event model.call: count"),
     ("budget_of_calls", "cinch:empty_patch", "patch: noted.txt was not changed"),
     ("budget_of_tokens", "cinch:other_reason", "reason: .*budget"),
     ("budget_of_tokens", "cinch:double_limits", "metrics/tokens_total"),
