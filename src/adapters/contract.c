@@ -4,7 +4,7 @@
  * leaves files in a directory of its own: metrics.json tells what was used and how it ended,
  * manifest.json how it ended in the words of adapter images, agent.log what the agent did. Events
  * may come on standard output meanwhile, or in transcript.jsonl afterwards, as JSON lines mapped by
- * the profile; without a result among them the output is the text.
+ * the profile; without a result among them the text is summary.md, or what was printed.
  */
 #include <stdlib.h>
 
@@ -14,8 +14,8 @@
 /* Of agent.log, in the transcript. */
 enum { LOG_MAX = 64 << 10 };
 
-static const char *const contract_files[] = { "metrics.json", "manifest.json", "agent.log",
-                                              "transcript.jsonl", NULL };
+static const char *const contract_files[] = { "metrics.json",     "manifest.json", "agent.log",
+                                              "transcript.jsonl", "summary.md",    NULL };
 
 /* Of manifest.json: what its outcome may be, and the exit code that asks for a person. */
 #define OUTCOME_HUMAN "needs_human"
@@ -28,6 +28,7 @@ struct contract {
     struct arena *arena; /* what the files said */
     const struct json *metrics;
     const struct json *manifest;
+    struct str summary;
     bool bad_metrics, bad_manifest;
     bool left_files;         /* any of those that it may leave */
     bool must_have_manifest; /* the contract of images: without one it has not been kept */
@@ -107,6 +108,8 @@ static void contract_file(void *self, const char *name, struct str bytes)
     c->left_files = c->left_files || bytes.len > 0;
     if (strcmp(name, "agent.log") == 0) {
         tell_log(c, bytes);
+    } else if (strcmp(name, "summary.md") == 0) {
+        c->summary = arena_str(c->arena, bytes);
     } else if (strcmp(name, "transcript.jsonl") == 0) {
         mapping_feed(c->events, STR("\n")); /* the output may have ended within a line */
         mapping_feed(c->events, bytes);
@@ -164,6 +167,12 @@ static void take_manifest(const struct contract *c, struct agent_report *r)
     r->review_exit = r->failed ? 0 : REVIEW_EXIT;
 }
 
+/* Exit code 2 asks for a human, unless a file says that the program failed. */
+static void take_review(const struct contract *c, struct agent_report *r)
+{
+    r->review_exit = c->metrics == NULL && !r->failed ? REVIEW_EXIT : r->review_exit;
+}
+
 static void complain(struct agent_report *r, const char *what)
 {
     r->failed = true;
@@ -180,7 +189,9 @@ static void contract_end(void *self, struct agent_report *ret)
     mapping_end(c->text, &text);
     ret->left_files = c->left_files;
     ret->unparsable_lines = 0; /* other words may stand between events */
-    if (!ret->result_seen) {
+    if (!ret->result_seen && str_trim(c->summary).len > 0) {
+        ret->text = c->summary;
+    } else if (!ret->result_seen) {
         ret->text = text.text;
         ret->text_truncated = text.text_truncated;
     }
@@ -189,6 +200,8 @@ static void contract_end(void *self, struct agent_report *ret)
     }
     if (c->manifest != NULL && !c->bad_manifest) {
         take_manifest(c, ret);
+    } else if (c->manifest == NULL) {
+        take_review(c, ret);
     }
     if (c->bad_metrics) {
         complain(ret, "metrics.json of the adapter program is not a JSON object");

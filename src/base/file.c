@@ -479,6 +479,38 @@ int file_open_below(int dirfd, struct str path)
     return -1;
 }
 
+int file_open_parent(int dirfd, struct str path, mode_t mode, struct str *ret_base, struct err *e)
+{
+    CLEANUP(fd) int at = fcntl(dirfd, F_DUPFD_CLOEXEC, 0);
+    for (;;) {
+        char name[NAME_MAX + 1];
+        struct str part = str_split(&path, '/');
+        if (at < 0 || part.len >= sizeof name || str_eqc(part, "..")) {
+            return at < 0 ? ERR_SYS(e, "duplicate a descriptor")
+                          : ERR(e, ERR_OUTPUT, "'%.*s' cannot be created",
+                                STR_ARG(str_slice(part, 0, 80)));
+        }
+        if (path.ptr == NULL) {
+            *ret_base = part;
+            return TAKE_FD(at);
+        }
+        memcpy(name, part.ptr, part.len);
+        name[part.len] = '\0';
+        if (part.len == 0) {
+            continue;
+        }
+        if (mkdirat(at, name, mode) < 0 && errno != EEXIST) {
+            return ERR_SYS_AS(e, ERR_OUTPUT, "create '%s'", name);
+        }
+        int next = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (next < 0) {
+            return ERR_SYS_AS(e, ERR_OUTPUT, "open '%s'", name);
+        }
+        cleanup_fd(&at);
+        at = next;
+    }
+}
+
 int file_copy(int from, int to, uint64_t max, struct err *e)
 {
     uint64_t copied = 0;

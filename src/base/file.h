@@ -58,6 +58,11 @@ bool file_owner_is_trusted(uid_t uid);
  * somebody else may have written to. ".." is refused, too. The descriptor, or -1 with errno: EISDIR
  * for anything that is no file. */
 int file_open_below(int dirfd, struct str path);
+/* The directory that "a/b/c" is in, below dirfd: a descriptor, or a negative code. Directories on
+ * the way are made with `mode`; no link is followed, ".." is refused. *ret_base is the last part
+ * and ends where the path does. */
+int file_open_parent(int dirfd, struct str path, mode_t mode, struct str *ret_base,
+                     struct err *e) MUST_USE;
 /* The rest of one file into another; ERR_LIMIT beyond `max` bytes (0: no limit). */
 int file_copy(int from, int to, uint64_t max, struct err *e) MUST_USE;
 

@@ -8,6 +8,14 @@
 #include "record/rundir.h"
 #include "record/summary_priv.h"
 
+/* Holon's schema wants a string where there is one, and nothing where there is none. */
+static void add_known(struct view *v, const char *key, const char *foreign)
+{
+    if (foreign != NULL) {
+        view_text(v, key, foreign);
+    }
+}
+
 static void add_metadata(struct view *v, const struct summary *s)
 {
     struct view metadata = view_inner(v, "metadata");
@@ -15,9 +23,9 @@ static void add_metadata(struct view *v, const struct summary *s)
     view_word(&metadata, "version", CINCH_VERSION);
     view_word(&metadata, "mode", s->mode != NULL ? s->mode : "run");
     struct view engine = view_inner(&metadata, "engine");
-    view_text(&engine, "name", s->engine.name);
-    view_text(&engine, "version", s->engine.version);
-    view_text(&engine, "model", s->engine.model);
+    add_known(&engine, "name", s->engine.name);
+    add_known(&engine, "version", s->engine.version);
+    add_known(&engine, "model", s->engine.model);
 }
 
 struct json *manifest_json(const struct summary *s, const struct rundir *d,

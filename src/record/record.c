@@ -263,9 +263,21 @@ static int write_result(struct record *rec, struct summary *s, struct err *e)
     return r;
 }
 
+/* An agent may have written its own. A summary that does not fit on the disk is no reason to fail.
+ * */
+static void write_summary(struct record *rec, const struct summary *s)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    if (!file_exists(rec->dir.dir_fd, "summary.md")) {
+        summary_markdown(s, rec->redactor, rec->arena, &text);
+        (void)!rundir_write_text(&rec->dir, "summary.md", buf_str(&text), NULL);
+    }
+}
+
 static int write_views(struct record *rec, struct summary *s, struct err *e)
 {
     struct arena *a = rec->arena;
+    write_summary(rec, s);
     int r = write_result(rec, s, e);
     r = write_view(rec, "metrics.json", metrics_json(s, rec->redactor, a), r, e);
     return write_view(rec, "manifest.json", manifest_json(s, &rec->dir, rec->redactor, a), r, e);

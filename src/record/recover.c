@@ -222,7 +222,12 @@ static int write_views(struct leftovers *l, const struct rundir *d, const struct
      */
     bool decided = manifest_reason(l->manifest) != REASON_NONE;
     int r = 0;
-    if (!decided || l->result == NULL) {
+    if (!decided && !file_exists(d->dir_fd, "summary.md")) {
+        CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+        summary_markdown(s, NULL, a, &text);
+        r = rundir_write_text(d, "summary.md", buf_str(&text), e);
+    }
+    if (r == 0 && (!decided || l->result == NULL)) {
         r = rundir_write_json(d, "result.json", result_json(s, NULL, a), e);
     }
     if (r == 0 && (!decided || l->metrics == NULL)) {

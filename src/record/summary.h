@@ -18,6 +18,7 @@
 #include "record/reason.h"
 
 struct arena;
+struct buf;
 struct json;
 struct redactor;
 struct rundir;
@@ -56,6 +57,10 @@ struct summary {
         const char *model;   /* NULL: the harness' own choice */
     } engine;
     const char *session_id;
+
+    /* what it was asked, for summary.md */
+    const char *task; /* its name; NULL: not known */
+    struct str goal;
 
     /* how it ended */
     enum reason reason;
@@ -121,6 +126,8 @@ struct summary {
         const char *plan_sha256; /* NULL: no plan was carried out */
     } sandbox;
     const char *const *warnings; /* NULL-terminated, or NULL */
+    const struct json *changes;  /* [{path, status}]; NULL: not known */
+    const char *const *checks;   /* lines about what was checked; NULL-terminated, or NULL */
 };
 
 /* The views, as trees in `a`. `r` may be NULL. */
@@ -129,6 +136,11 @@ struct json *result_json(const struct summary *s, const struct redactor *r, stru
 /* Lists the files that are there (rundir_list). */
 struct json *manifest_json(const struct summary *s, const struct rundir *d,
                            const struct redactor *r, struct arena *a);
+
+/* summary.md, where the agent did not write one: its answer, the task, changes, checks, cost. `r`
+ * may be NULL. */
+void summary_markdown(const struct summary *s, const struct redactor *r, struct arena *a,
+                      struct buf *out);
 
 /* Final text beyond this stays in stdout.log only; result.json then says truncated. */
 #define RESULT_TEXT_MAX ((size_t)1 << 20)

@@ -6,6 +6,7 @@
  */
 #include "guard/completion_check.h"
 #include "io/loop.h"
+#include "run/deliverables.h"
 #include "run/run_tools_priv.h"
 
 /* A prompt of so many levels is one that nobody reads. */
@@ -83,7 +84,8 @@ void continuation_judge(struct run *run, const struct agent_report *report,
     nsec left;
     struct err why;
     bool well = run->cause.reason == REASON_NONE && !report->failed;
-    bool wanted = well && t != NULL && completion_wanted(t->completion);
+    bool asks = well && deliverables_question(run) != NULL; /* only a human can continue */
+    bool wanted = well && !asks && t != NULL && completion_wanted(t->completion);
     if (well) {
         turn_well(run);
     }

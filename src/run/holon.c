@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "data/yaml.h"
+#include "run/deliverables.h"
 #include "run/image.h"
 #include "run/run_priv.h"
 
@@ -47,8 +48,12 @@ int holon_prepare(struct run *run, struct err *e)
     const char *dir = holon_input_dir(run);
     int r = file_mkdirs(AT_FDCWD, arena_printf(run->arena, "%s/prompts", dir), 0755, e);
     r = r < 0 ? r : file_mkdirs(AT_FDCWD, arena_printf(run->arena, "%s/context", dir), 0755, e);
-    const char *out = arena_printf(run->arena, "%s/" HOLON_OUTPUT, run->paths.home);
-    return r < 0 ? r : file_mkdirs(AT_FDCWD, out, 0700, e);
+    static const char *const own[] = { HOLON_OUTPUT, "state", "agent" };
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(own); i++) {
+        const char *path = arena_printf(run->arena, "%s/%s", run->paths.home, own[i]);
+        r = file_mkdirs(AT_FDCWD, path, 0700, e);
+    }
+    return r;
 }
 
 /* --- input --- */
@@ -248,6 +253,19 @@ static void check_input(struct run *run)
     }
 }
 
+static bool is_empty(int dir)
+{
+    bool empty = false;
+    return file_dir_is_empty(dir, ".", &empty, NULL) == 0 && empty;
+}
+
+/* Succeeded without a word. */
+static bool is_silent(const struct run *run)
+{
+    return run->cause.reason == REASON_NONE && run->record.out.received == 0 &&
+           run->record.err.received == 0;
+}
+
 void holon_collect(struct run *run)
 {
     struct keeping k = { .run = run };
@@ -262,6 +280,13 @@ void holon_collect(struct run *run)
     if (output >= 0 && run->exec.launched) {
         if (file_exists(output, "summary.md")) {
             keep(&k, output, "summary.md", "summary.md");
+        }
+        if (file_exists(output, NEEDS_HUMAN_FILE)) {
+            keep(&k, output, NEEDS_HUMAN_FILE, "artifacts/" NEEDS_HUMAN_FILE);
+        }
+        if (!run->report.result_seen && is_empty(output) && is_silent(run)) {
+            run_warn(run, "the adapter program exited with 0, but left no output, no event and no "
+                          "file: it may not have done anything");
         }
         keep_named(&k, output);
         keep_all(&k, TAKE_FD(output), "evidence/adapter", 0);

@@ -7,6 +7,7 @@
 #include "adapters/version.h"
 #include "base/file.h"
 #include "record/redact.h"
+#include "run/deliverables.h"
 #include "run/harness_session.h"
 #include "run/helper_environment.h"
 #include "run/holon.h"
@@ -205,7 +206,7 @@ int phase_collect(struct run *run, struct err *e)
     harness_session_keep(run);
     shared_home_close(run);
     holon_collect(run);
-    output_collect(run);
+    deliverables_collect(run);
     run_collect_workspace(run);
     disk_judge(run); /* making the patch needs room, too */
     auth_inspect(run);
@@ -274,6 +275,7 @@ int phase_finish(struct run *run, struct err *e)
     const struct agent_report *r = &run->report;
     struct summary s = {
         .adapter = run->settings.adapter == NULL ? "none" : run->settings.adapter,
+        .mode = json_cstring(json_get(run->settings.env_set, "HOLON_MODE"), NULL),
         .engine = { .name = program_name(run),
                     .version = r->version.len > 0 ? r->version.ptr : run->program_version,
                     .model = r->model.len > 0 ? r->model.ptr : run->settings.model },
@@ -294,6 +296,10 @@ int phase_finish(struct run *run, struct err *e)
         .evaluation_error = run_error_json(run),
         .no_changes = run->no_changes,
         .warnings = run->warnings,
+        .task = run->settings.name,
+        .goal = run->prompt.len > 0 ? run->prompt : run->settings.prompt_text,
+        .changes = run->changes,
+        .checks = deliverables_checks(run),
     };
     (void)exit_profile_find(run->settings.exit_profile, &s.exit_profile);
     fill_usage(run, &s);

@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the agent gave, held against what the task asked for: the structured answer (parse), files
- * (collect), and the gate. Whatever does not pass is a failure of the run with its reason, and what
- * the agent really said stays in the record.
+ * What the agent gave, held against what the task asked for: the structured answer (parse) and the
+ * gate; files are in deliverables.h. Whatever does not pass is a failure of the run with its
+ * reason, and what the agent really said stays in the record.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-
-#include "base/file.h"
+#include "run/deliverables.h"
 #include "run/run_priv.h"
 #include "skill/skill_artifact.h"
 #include "skill/skill_contract.h"
-#include "workspace/workspace.h"
-
-/* One file of the workspace that is copied into the record; who needs more keeps it elsewhere. */
-#define ARTIFACT_MAX ((uint64_t)1 << 30)
 
 /* Where programs that answer in an envelope of their own put the text. */
 static const char *const envelopes[] = { "/structured_output", "/response", "/result", "/output" };
@@ -119,108 +108,7 @@ void output_judge(struct run *run)
     }
 }
 
-/* --- collect --- */
-
-/* Makes the directories of "a/b/c" below the fd, following nothing. */
-static int open_parent(int fd, struct str path, struct str *ret_base, struct err *e)
-{
-    CLEANUP(fd) int at = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    for (;;) {
-        struct str part = str_split(&path, '/');
-        if (path.ptr == NULL) {
-            *ret_base = part;
-            return TAKE_FD(at);
-        }
-        char name[NAME_MAX + 1];
-        (void)snprintf(name, sizeof name, "%.*s", STR_ARG(part));
-        if (part.len == 0) {
-            continue;
-        }
-        if (mkdirat(at, name, 0700) < 0 && errno != EEXIST) {
-            return ERR_SYS_AS(e, ERR_OUTPUT, "create '%s'", name);
-        }
-        int next = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (next < 0) {
-            return ERR_SYS_AS(e, ERR_OUTPUT, "open '%s'", name);
-        }
-        cleanup_fd(&at);
-        at = next;
-    }
-}
-
-static int copy_artifact(int from, int artifacts_fd, struct str path, struct err *e)
-{
-    struct str base = STR_EMPTY;
-    int r = open_parent(artifacts_fd, path, &base, e);
-    if (r < 0) {
-        return r;
-    }
-    CLEANUP(fd) int parent = r;
-    char name[NAME_MAX + 1];
-    (void)snprintf(name, sizeof name, "%.*s", STR_ARG(base));
-    CLEANUP(fd)
-    int to = openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (to < 0) {
-        return ERR_SYS_AS(e, ERR_OUTPUT, "create '%s'", name);
-    }
-    r = file_copy(from, to, ARTIFACT_MAX, e);
-    if (r < 0) {
-        (void)unlinkat(parent, name, 0);
-    }
-    return r;
-}
-
-static void collect_one(struct run *run, int artifacts_fd, struct str path)
-{
-    CLEANUP(fd) int there = file_open_below(artifacts_fd, path);
-    CLEANUP(fd) int from = there >= 0 ? -1 : workspace_open_file(run->workspace, path);
-    struct err e;
-    if (from >= 0 && copy_artifact(from, artifacts_fd, path, &e) < 0) {
-        run_warn(run, "artifact '%.*s' could not be kept: %s", STR_ARG(path), e.msg);
-    }
-}
-
-static void copy_artifacts(struct run *run)
-{
-    const struct json *list = run->settings.artifacts;
-    if (json_len(list) == 0 || run->workspace == NULL) {
-        return;
-    }
-    CLEANUP(fd)
-    int artifacts = openat(run->record.dir.dir_fd, "artifacts",
-                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    for (size_t i = 0; artifacts >= 0 && i < json_len(list); i++) {
-        collect_one(run, artifacts, json_str(json_get(json_item(list, i), "path"), STR_EMPTY));
-    }
-}
-
-void output_collect(struct run *run)
-{
-    if (run->exec.launched) {
-        copy_artifacts(run);
-        output_clean_artifacts(run);
-    }
-}
-
 /* --- gate --- */
-
-static void gate_artifacts(struct run *run)
-{
-    const struct json *list = run->settings.artifacts;
-    CLEANUP(fd)
-    int artifacts = openat(run->record.dir.dir_fd, "artifacts",
-                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    for (size_t i = 0; i < json_len(list); i++) {
-        const struct json *item = json_item(list, i);
-        struct str path = json_str(json_get(item, "path"), STR_EMPTY);
-        CLEANUP(fd) int fd = artifacts < 0 ? -1 : file_open_below(artifacts, path);
-        if (fd < 0 && json_bool(json_get(item, "required"), true)) {
-            run_fail(run, REASON_FAILURE,
-                     "required artifact '%.*s' is neither in artifacts/ nor in the workspace",
-                     STR_ARG(path));
-        }
-    }
-}
 
 static void gate_package(struct run *run)
 {
@@ -252,5 +140,5 @@ void output_gate(struct run *run)
     if (run->definition.package != NULL && run->answer.value != NULL) {
         gate_package(run);
     }
-    gate_artifacts(run);
+    deliverables_gate(run);
 }

@@ -453,6 +453,7 @@ void run_collect_workspace(struct run *run)
             run_fail(run, REASON_INTERNAL, "%s", why.msg);
         } else {
             run->no_changes = d.no_changes ? FLAG_YES : FLAG_NO;
+            run->changes = d.files;
             tell_changes(run, &d);
         }
     }

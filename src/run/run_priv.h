@@ -175,6 +175,7 @@ struct run {
     struct sandbox_session confine;
     struct workspace *workspace; /* NULL: none yet, or over */
     enum answer_flag no_changes;
+    const struct json *changes; /* [{path, status}] of the patch; NULL: not known */
     struct execution exec;
     struct run_disk disk;
     struct run_memory memory;
@@ -246,8 +247,6 @@ const char *execute_uv_cache(struct run *run);
 void output_parse(struct run *run);
 /* Parse: there must be one, unless the run has failed already. */
 void output_judge(struct run *run);
-/* Collect: files that the task names go from the workspace to artifacts/. */
-void output_collect(struct run *run);
 /* artifacts.c: takes secrets out of artifacts/. */
 void output_clean_artifacts(struct run *run);
 /* Gate: questions, and files that must be there. */

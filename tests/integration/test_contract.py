@@ -133,7 +133,29 @@ class Contract(harness.Case):
         self.failed(self.run_mine(self.manifest(status="failed", outcome="failure", error="no key") + "exit 1"), "no key")
         self.failed(self.run_mine(self.manifest(outcome="failure") + "exit 0"))
         self.failed(self.run_mine(self.manifest(outcome="perfect")), "manifest.json")
-        self.assertEqual(self.run_mine("exit 2").reason, "failure")
+        r = self.run_mine("echo which one? ; exit 2")
+        self.assertEqual((r.code, r.reason), (2, "needs_human"))
+        self.failed(self.run_mine(self.metrics() + "exit 2"))  # the other contract: its own exit code is no question
+
+    def test_summary_is_the_text(self):
+        r = self.run_mine("echo progress; echo '# Done' > \"$HOLON_OUTPUT_DIR/summary.md\"\n" + self.manifest())
+        self.assertEqual((r.result["text"], r.bytes("summary.md")), ("# Done\n", b"# Done\n"), r.stderr)
+        r = self.run_mine("""echo '{"event": "result", "text": "the answer"}'
+            echo '# Done' > "$HOLON_OUTPUT_DIR/summary.md"\n""" + self.manifest())
+        self.assertEqual((r.result["text"], r.bytes("summary.md")), ("the answer", b"# Done\n"), r.stderr)
+
+    def test_directories_of_the_contract(self):
+        r = self.run_mine("""for d in "$HOLON_STATE_DIR" "$HOLON_AGENT_HOME" "$HOLON_OUTPUT_DIR"; do
+            test -d "$d" && echo x > "$d/probe" || exit 1; rm "$d/probe"; done; echo "$HOLON_MODE"\n""" + self.manifest())
+        self.assertEqual((r.reason, r.result["text"]), ("success", "solve\n"), r.stderr)
+        r = self.run_mine('echo "$HOLON_MODE"', "--set", "env.set.HOLON_MODE=pr-fix")
+        self.assertEqual((r.result["text"], r.manifest["metadata"]["mode"]), ("pr-fix\n", "pr-fix"), r.stderr)
+
+    def test_nothing_at_all_is_suspicious(self):
+        r = self.run_mine("exit 0")
+        self.assertIn("may not have done anything", str(r.manifest["warnings"]))
+        for text in ("echo hi", "echo hi >&2", 'echo x > "$HOLON_OUTPUT_DIR/x"'):
+            self.assertEqual(self.run_mine(text).manifest["warnings"], [], text)
 
     def test_by_path(self):
         path = self.script("else/where", "echo hi $1")
