@@ -92,7 +92,7 @@ void offered_begin(struct run *run)
     o->tools = arena_array(run->arena, o->len + 1, sizeof *o->tools);
     o->requests = before == NULL ? 0 : before->requests;
     /* A driver without a program builds the requests itself. */
-    o->watched = run->gateway->account != NULL && run->driver->plan != NULL;
+    o->watched = run->gateway->assembly.account != NULL && run->driver->plan != NULL;
     o->pending = true;
     for (size_t i = 0; i < o->len; i++) {
         const struct tool *tool = bridge_tool(t->bridge, i);
