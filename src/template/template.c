@@ -26,6 +26,7 @@ struct template_set *template_set_new(const struct template_opts *opts)
     if (opts != NULL) {
         set->loader = opts->loader;
         set->limits = opts->limits;
+        set->undefined = opts->undefined;
         set->trim_blocks = opts->trim_blocks;
         set->lstrip_blocks = opts->lstrip_blocks;
         set->keep_trailing_newline = opts->keep_trailing_newline;

@@ -21,7 +21,7 @@
  * The language is a subset of Jinja2 3.1 with its defaults (autoescape off, line statements off,
  * one trailing newline removed) in its ImmutableSandboxedEnvironment with StrictUndefined: an
  * undefined variable is an error wherever it is used, except for `is defined`, `default` and the
- * like.
+ * like (but see template_undefined).
  * docs/prompt.md lists what is supported; everything else is an error. What is supported renders as
  * in Jinja2 (tests/unit/template/template_against_jinja2.py compares them), except:
  *  - include takes relative paths below the loader's directory only.
@@ -67,9 +67,18 @@ struct template_limits {
     size_t max_memory;    /* 0: 256 MiB of values in one rendering */
 };
 
+/* Receives the name of a variable or member that was printed as nothing. */
+struct template_undefined {
+    void (*report)(void *self, struct str name);
+    void *self;
+};
+
 struct template_opts {
     struct template_loader loader; /* without one, include is an error */
     struct template_limits limits;
+    /* With `report`, what is undefined prints as nothing, as with Jinja2's own default; without
+     * it, using it is an error. */
+    struct template_undefined undefined;
     bool trim_blocks;           /* remove the newline after a block */
     bool lstrip_blocks;         /* remove white space before a block that starts its line */
     bool keep_trailing_newline; /* else one newline at the end of the text is removed */

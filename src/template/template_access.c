@@ -13,7 +13,7 @@
 static struct value not_found(struct render *r, const struct value *owner, const struct value *key)
 {
     struct undefined *u = ARENA_NEW(r->arena, struct undefined);
-    *u = (struct undefined) { .owner = tpl_value_type(owner), .strict = true };
+    *u = (struct undefined) { .owner = tpl_value_type(owner), .strict = render_is_strict(r) };
     if (key->kind == VALUE_STRING) {
         u->name = key->string;
     } else {

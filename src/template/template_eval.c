@@ -11,14 +11,14 @@ typedef int eval_fn(struct render *r, struct activation *act, const struct node 
 struct value tpl_undefined_name(struct render *r, struct str name)
 {
     struct undefined *u = ARENA_NEW(r->arena, struct undefined);
-    *u = (struct undefined) { .name = name, .strict = true };
+    *u = (struct undefined) { .name = name, .strict = render_is_strict(r) };
     return (struct value) { .kind = VALUE_UNDEFINED, .undefined = u };
 }
 
 struct value tpl_undefined_hint(struct render *r, const char *hint)
 {
     struct undefined *u = ARENA_NEW(r->arena, struct undefined);
-    *u = (struct undefined) { .hint = hint, .strict = true };
+    *u = (struct undefined) { .hint = hint, .strict = render_is_strict(r) };
     return (struct value) { .kind = VALUE_UNDEFINED, .undefined = u };
 }
 

@@ -25,6 +25,7 @@ struct template_set {
     struct arena *arena;
     struct template_loader loader;
     struct template_limits limits; /* no zeros */
+    struct template_undefined undefined;
     bool trim_blocks, lstrip_blocks, keep_trailing_newline;
     enum template_fault fault;
     struct arena *spare;   /* of the last rendering, for the next */
@@ -79,6 +80,12 @@ struct render {
 
 /* Bounded so that the deepest legal recursion needs well under 2 MiB of C stack. */
 enum { RENDER_DEPTH = 1200 };
+
+/* Whether using an undefined value is an error. */
+static inline bool render_is_strict(const struct render *r)
+{
+    return r->set->undefined.report == NULL;
+}
 
 int tpl_render_fail(struct render *r, enum template_fault fault, const char *fmt, ...)
     PRINTF_LIKE(3, 4);

@@ -210,6 +210,15 @@ int tpl_value_write_repr(struct render *r, const struct value *v, struct buf *ou
     return rc;
 }
 
+/* The missing else of an inline if has no name, and nothing to report. */
+static int report_empty(struct render *r, const struct value *v)
+{
+    if (!render_is_strict(r) && v->undefined->name.len > 0) {
+        r->set->undefined.report(r->set->undefined.self, v->undefined->name);
+    }
+    return 0;
+}
+
 int tpl_value_write_str(struct render *r, const struct value *v, struct buf *out)
 {
     if (v->kind == VALUE_STRING) {
@@ -219,7 +228,7 @@ int tpl_value_write_str(struct render *r, const struct value *v, struct buf *out
         return add_int(r, out, v->integer);
     }
     if (v->kind == VALUE_UNDEFINED) {
-        return v->undefined->strict ? tpl_render_fail_undefined(r, v) : 0;
+        return v->undefined->strict ? tpl_render_fail_undefined(r, v) : report_empty(r, v);
     }
     return tpl_value_write_repr(r, v, out);
 }

@@ -96,7 +96,7 @@ struct undefined {
     const char *owner; /* type of the object it was looked up in, or NULL */
     struct value key;  /* the element looked up, when it was no name */
     const char *hint;  /* the whole message instead */
-    bool strict;       /* false: the missing else of an inline if, which prints as nothing */
+    bool strict;       /* false: prints as nothing, as the missing else of an inline if does */
     bool unsafe;       /* the sandbox forbids it */
 };
 

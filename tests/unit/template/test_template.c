@@ -101,6 +101,28 @@ static void failure_leaves_the_output(void **state)
     assert_string_equal(f->out.ptr, "before ");
 }
 
+static void add_name(void *self, struct str name)
+{
+    buf_addf(self, "%.*s ", STR_ARG(name));
+}
+
+static void undefined_prints_as_nothing(void **state)
+{
+    struct fixture *f = *state;
+    CLEANUP(buf) struct buf names = BUF_INIT(1000);
+    struct template_opts opts = { .undefined = { add_name, &names } };
+    static const char text[] =
+        "[{{ nope }}|{{ d.gone }}|{{ d['gone'] }}|{{ l[9] }}|{% for x in nope %}x{% endfor %}|"
+        "{% if nope %}y{% endif %}{{ nope == other }}|{{ nope | default('z') }}|{{ nope | upper }}|"
+        "{{ nope is defined }}|{{ nope | length }}|{{ 'a' ~ nope }}]";
+    assert_int_equal(render_with(f, &opts, text, "{\"d\": {}, \"l\": []}", NULL), 0);
+    assert_string_equal(f->out.ptr, "[|||||True|z||False|0|a]");
+    assert_string_equal(names.ptr, "nope gone gone nope nope ");
+    assert_fails(f, &opts, "{{ nope.deeper }}", ERR_CONFIG, "'nope' is undefined");
+    assert_fails(f, &opts, "{{ nope + 1 }}", ERR_CONFIG, "'nope' is undefined");
+    assert_fails(f, &opts, "{{ ''.__class__ }}", ERR_DENIED, "__class__");
+}
+
 static void errors_name_file_line_and_variable(void **state)
 {
     struct fixture *f = *state;
@@ -440,6 +462,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(appends_to_the_output),
         T(failure_leaves_the_output),
+        T(undefined_prints_as_nothing),
         T(errors_name_file_line_and_variable),
         T(faults_are_finer_than_codes),
         T(compiles_once_renders_many),
