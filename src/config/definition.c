@@ -319,7 +319,8 @@ static void convert_contract(struct definition *d)
     struct json *wrapped = schema_wrap(d->arena, d->contract);
     d->asked = wrapped;
     if (form == SCHEMA_FORM_CLAUDE) {
-        d->asked = schema_fold_null(d->arena, wrapped);
+        wrapped = schema_join(d->arena, d->contract);
+        d->asked = schema_to_draft_07(d->arena, schema_fold_null(d->arena, wrapped));
     } else if (form == SCHEMA_FORM_OPENAI &&
                schema_to_strict(d->arena, wrapped, &strict, &why) == 0) {
         d->asked = strict;

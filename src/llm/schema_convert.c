@@ -318,3 +318,178 @@ struct json *schema_fold_null(struct arena *a, const struct json *schema)
 {
     return convert(a, schema, fold, NULL, CONVERT_DEPTH);
 }
+
+/* --- what a strict validator of draft 07 takes --- */
+
+/* Inline flags such as (?i) are PCRE's; JavaScript knows groups and assertions only. */
+static bool is_portable_pattern(struct str pattern)
+{
+    for (size_t i = 0; i + 2 < pattern.len; i++) {
+        bool special = pattern.ptr[i] == '(' && pattern.ptr[i + 1] == '?';
+        if (special && strchr(":=!<", pattern.ptr[i + 2]) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_draft_07(const struct json_member *m)
+{
+    static const struct schema_dialect dialect = { SCHEMA_DRAFT_07, VOCAB_ALL };
+    enum schema_keyword keyword = schema_keyword_find(&dialect, m->key);
+    if (keyword == KW_PATTERN) {
+        return is_portable_pattern(json_str(m->value, STR_EMPTY));
+    }
+    return is_annotation(m->key) ||
+           (keyword != KW_NONE && keyword != KW_SCHEMA && keyword != KW_FORMAT);
+}
+
+static struct json *strip(struct arena *a, struct json *schema, const void *context)
+{
+    (void)a;
+    (void)context;
+    for (size_t i = schema->object.len; i > 0; i--) {
+        const struct json_member *m = &schema->object.members[i - 1];
+        if (!is_draft_07(m)) {
+            (void)json_remove(schema, m->key);
+        }
+    }
+    return schema;
+}
+
+struct json *schema_to_draft_07(struct arena *a, const struct json *schema)
+{
+    return convert(a, schema, strip, NULL, CONVERT_DEPTH);
+}
+
+/* --- alternatives of objects as one object --- */
+
+/* Alternatives within alternatives; more are wrapped. */
+enum { JOIN_DEPTH = 8, JOIN_BRANCHES = 64 };
+
+struct joining {
+    struct arena *arena;
+    const struct json *root; /* of the document that the branch is in */
+    struct json *properties, *required, *definitions;
+    int branches;
+    bool failed; /* something that one object cannot stand for */
+};
+
+static void join_property(struct joining *j, const struct json_member *m)
+{
+    struct json *old = json_find(j->properties, m->key);
+    if (old == NULL) {
+        json_set(j->arena, j->properties, m->key, json_copy(j->arena, m->value));
+        return;
+    }
+    struct json *list = json_get(old, "anyOf");
+    if (json_equal(old, m->value)) {
+        return;
+    }
+    if (old->type != JSON_OBJECT || old->object.len != 1 || list == NULL) {
+        list = json_array(j->arena);
+        json_push(j->arena, list, old);
+        struct json *both = json_object(j->arena);
+        json_setc(j->arena, both, "anyOf", list);
+        json_set(j->arena, j->properties, m->key, both);
+    }
+    json_push(j->arena, list, json_copy(j->arena, m->value));
+}
+
+static bool has_text(const struct json *list, struct str text)
+{
+    for (size_t i = 0; i < json_len(list); i++) {
+        if (str_eq(json_str(json_item(list, i), STR_EMPTY), text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What one branch requires and the others do not is not required of all. */
+static void join_required(struct joining *j, const struct json *list)
+{
+    struct json *both = json_array(j->arena);
+    for (size_t i = 0; json_is(list, JSON_ARRAY) && i < list->array.len; i++) {
+        struct str key = json_str(json_item(list, i), STR_EMPTY);
+        if (j->branches == 0 || has_text(j->required, key)) {
+            json_push(j->arena, both, json_string(j->arena, key));
+        }
+    }
+    j->required = both;
+}
+
+static void join_definitions(struct joining *j, const struct json *schema)
+{
+    static const char *const words[] = { "$defs", "definitions" };
+    for (size_t n = 0; n < ARRAY_LEN(words); n++) {
+        const struct json *from = json_get(schema, words[n]);
+        struct json *to = json_get(j->definitions, words[n]);
+        if (!json_is(from, JSON_OBJECT)) {
+            continue;
+        }
+        if (to == NULL) {
+            to = json_object(j->arena);
+            json_setc(j->arena, j->definitions, words[n], to);
+        }
+        for (size_t i = 0; i < from->object.len; i++) {
+            const struct json_member *m = &from->object.members[i];
+            const struct json *old = json_find(to, m->key);
+            j->failed = j->failed || (old != NULL && !json_equal(old, m->value));
+            json_set(j->arena, to, m->key, json_copy(j->arena, m->value));
+        }
+    }
+}
+
+static void join_branch(struct joining *j, const struct json *schema, int depth)
+{
+    /* A branch with a name of its own is a document of its own. */
+    const struct json *outer = j->root;
+    j->root = json_get(schema, "$id") != NULL ? schema : j->root;
+    join_definitions(j, schema);
+    const struct json *s = schema_deref(j->root, schema);
+    const struct json *any = json_get(s, "anyOf");
+    const struct json *list = json_is(any, JSON_ARRAY) ? any : json_get(s, "oneOf");
+    const struct json *properties = json_get(s, "properties");
+    if (s == NULL || depth > JOIN_DEPTH || j->branches > JOIN_BRANCHES ||
+        json_get(s, "allOf") != NULL || json_get(s, "if") != NULL) {
+        j->failed = true;
+    } else if (json_is(list, JSON_ARRAY) && properties == NULL) {
+        for (size_t i = 0; i < list->array.len && !j->failed; i++) {
+            join_branch(j, list->array.items[i], depth + 1);
+        }
+    } else if (list == NULL && schema_is_object(j->root, s)) {
+        for (size_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->object.len; i++) {
+            join_property(j, &properties->object.members[i]);
+        }
+        join_required(j, json_get(s, "required"));
+        j->branches++;
+    } else {
+        j->failed = true;
+    }
+    j->root = outer;
+}
+
+struct json *schema_join(struct arena *a, const struct json *schema)
+{
+    struct joining j = { .arena = a,
+                         .root = schema,
+                         .properties = json_object(a),
+                         .required = json_array(a),
+                         .definitions = json_object(a) };
+    if (!schema_is_object(schema, schema)) {
+        join_branch(&j, schema, 0);
+    }
+    if (j.failed || j.branches == 0) {
+        return schema_wrap(a, schema);
+    }
+    struct json *out = json_object(a);
+    json_setc(a, out, "type", json_cstr(a, "object"));
+    json_setc(a, out, "properties", j.properties);
+    json_setc(a, out, "required", j.required);
+    for (size_t i = 0; i < j.definitions->object.len; i++) {
+        const struct json_member *m = &j.definitions->object.members[i];
+        json_set(a, out, m->key, m->value);
+    }
+    return out;
+}

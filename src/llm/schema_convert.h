@@ -40,3 +40,12 @@ struct json *schema_from_strict(struct arena *a, const struct json *schema,
 
 /* anyOf of a schema with a type and of null becomes {"type": […, "null"]}, which Claude takes. */
 struct json *schema_fold_null(struct arena *a, const struct json *schema);
+
+/* The schema without what a strict validator of draft 07 refuses: keywords that it does not know
+ * ("x-type", "prefixItems" …), formats, and patterns that are not JavaScript's. */
+struct json *schema_to_draft_07(struct arena *a, const struct json *schema);
+
+/* Alternatives of objects as one object that has the properties of all, for providers that take no
+ * alternatives at the root; what all of them require is required. Any other schema is treated as
+ * by schema_wrap(), and so is one that cannot be expressed that way. */
+struct json *schema_join(struct arena *a, const struct json *schema);

@@ -287,15 +287,76 @@ static void test_bounded(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void draft_07(void **state)
+{
+    struct arena *a = *state;
+    const struct json *in =
+        tree(a, "{'$schema':'https://json-schema.org/draft/2020-12/schema','type':'object',"
+                "'x-note':1,'properties':{'x-type':{'type':'string','x-type':'artifact',"
+                "'description':'d','format':'path','pattern':'(?i)a'},'b':{'prefixItems':[{}],"
+                "'items':{'pattern':'(?:a)','nullable':true}}},'$defs':{'f':{'x-a':1,"
+                "'minContains':1,'contains':{'x-b':2}}}}");
+    assert_tree(a, schema_to_draft_07(a, in),
+                "{'type':'object','properties':{'x-type':{'type':'string','description':'d'},"
+                "'b':{'items':{'pattern':'(?:a)'}}},'$defs':{'f':{'contains':{}}}}");
+}
+
+static void joined(void **state)
+{
+    struct arena *a = *state;
+    /* one object as it is */
+    assert_tree(a, schema_join(a, tree(a, "{'type':'object','properties':{'a':{}}}")),
+                "{'type':'object','properties':{'a':{}}}");
+    assert_tree(
+        a,
+        schema_join(a, tree(a, "{'anyOf':[{'type':'object','properties':{'ok':{'const':true},"
+                               "'n':{'type':'integer'}},'required':['ok','n']},{'$ref':'#/$defs/q'}"
+                               "],'$defs':{'q':{'type':'object','properties':{'ok':{'const':false},"
+                               "'m':{'type':'string'},'n':{'type':'integer'}},'required':['ok',"
+                               "'m']}}}")),
+        "{'type':'object','properties':{'ok':{'anyOf':[{'const':true},{'const':false}]},"
+        "'n':{'type':'integer'},'m':{'type':'string'}},'required':['ok'],'$defs':{'q':{'type':"
+        "'object','properties':{'ok':{'const':false},'m':{'type':'string'},'n':{'type':'integer'}}"
+        ",'required':['ok','m']}}}");
+    /* alternatives of alternatives, and a branch that is a document of its own */
+    assert_tree(a,
+                schema_join(a, tree(a, "{'anyOf':[{'$id':'urn:x','oneOf':[{'type':'object',"
+                                       "'properties':{'a':{'$ref':'#/$defs/s'}}}],'$defs':{'s':{}"
+                                       "}},{'type':'object','properties':{'b':{}}}]}")),
+                "{'type':'object','properties':{'a':{'$ref':'#/$defs/s'},'b':{}},'required':[],"
+                "'$defs':{'s':{}}}");
+    /* what one object cannot stand for is wrapped */
+    static const char *const others[] = {
+        "{'type':'array','items':{}}",
+        "{'anyOf':[{'type':'object'},{'type':'string'}]}",
+        "{'anyOf':[{'$ref':'#/nowhere'}]}",
+        "{'anyOf':[{'type':'object','allOf':[{}]}]}",
+        "{'anyOf':[{'$ref':'#'}]}",
+        "{'anyOf':[{'type':'object','$defs':{'a':{}}},{'type':'object','$defs':{'a':{'type':"
+        "'string'}}}]}",
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        const struct json *schema = tree(a, others[i]);
+        assert_true(json_equal(schema_join(a, schema), schema_wrap(a, schema)));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_strict_objects), TEST(test_strict_optional_takes_null),
-        TEST(test_strict_nested),  TEST(test_strict_refuses),
-        TEST(test_from_strict),    TEST(test_round_trip),
-        TEST(test_wrap),           TEST(test_nest),
-        TEST(test_unwrap),         TEST(test_fold_null),
+        TEST(test_strict_objects),
+        TEST(test_strict_optional_takes_null),
+        TEST(test_strict_nested),
+        TEST(test_strict_refuses),
+        TEST(test_from_strict),
+        TEST(test_round_trip),
+        TEST(test_wrap),
+        TEST(test_nest),
+        TEST(test_unwrap),
+        TEST(test_fold_null),
         TEST(test_bounded),
+        TEST(draft_07),
+        TEST(joined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
