@@ -77,7 +77,7 @@ static int fail(struct cli *cli, const struct err *problem)
     }
     (void)fflush(cli->out.stream); /* what came before the error stays before it */
     terminal_write(&cli->err, buf_str(&out));
-    return err_exit_status(problem->code);
+    return cli->refused_status != 0 ? cli->refused_status : err_exit_status(problem->code);
 }
 
 static void warn(struct cli *cli, const struct err *problem)

@@ -28,6 +28,7 @@ struct cli {
     struct terminal out, err;
     struct arena *arena; /* for whatever the command needs until the end */
     char hint[160];      /* see cli_hint() */
+    int refused_status;  /* of a run that was refused and has a record; 0: that of the error */
     bool has_verdict;    /* the exit status reports a run: a failed write to stdout keeps it */
 };
 

@@ -56,7 +56,8 @@ static void print_json(struct cli *cli, const struct run_summary *sum)
     struct arena *a = cli->arena;
     struct json *o = json_object(a);
     json_setc(a, o, "run_id", json_cstr(a, sum->run_id));
-    json_setc(a, o, "output_dir", json_cstr(a, sum->output_dir));
+    json_setc(a, o, "output_dir",
+              json_cstr(a, sum->output_dir[0] == '\0' ? NULL : sum->output_dir));
     json_setc(a, o, "outcome", json_cstr(a, reason_outcome(sum->reason)));
     json_setc(a, o, "reason", json_cstr(a, reason_word(sum->reason)));
     json_setc(a, o, "error", json_cstr(a, sum->message[0] == '\0' ? NULL : sum->message));
@@ -89,8 +90,10 @@ static void print_text(struct cli *cli, const struct run_summary *sum)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
     add_verdict(cli, sum, &out);
-    buf_adds(&out, "\nrecord: ");
-    text_clean(&out, str_of(sum->output_dir), TEXT_LINE);
+    if (sum->output_dir[0] != '\0') {
+        buf_adds(&out, "\nrecord: ");
+        text_clean(&out, str_of(sum->output_dir), TEXT_LINE);
+    }
     buf_adds(&out, "\n");
     cli_print(cli, &out);
 }
@@ -98,7 +101,7 @@ static void print_text(struct cli *cli, const struct run_summary *sum)
 static void print_quiet(struct cli *cli, const struct run_summary *sum)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
-    buf_addf(&out, "%s\n", sum->output_dir);
+    buf_addf(&out, "%s%s", sum->output_dir, sum->output_dir[0] == '\0' ? "" : "\n");
     cli_print(cli, &out);
 }
 
@@ -113,6 +116,7 @@ static int run_run(struct cli *cli, const struct options *opt, struct err *e)
         .orphans = orphans,
         .force = options_flag(opt, "force", false),
         .keep_home = options_flag(opt, "keep-home", false),
+        .drop_refused = true,
         .environ = (const char *const *)environ,
         .watcher = { .phase = on_view, .progress = on_view, .warning = on_warning, .owner = &w },
     };
@@ -124,6 +128,7 @@ static int run_run(struct cli *cli, const struct options *opt, struct err *e)
     r = run_execute(&opts, &sum, e);
     progress_done(&w.progress);
     if (r < 0) {
+        cli->refused_status = sum.output_dir[0] == '\0' ? 0 : sum.exit_status;
         return r;
     }
     cli->has_verdict = true;

@@ -130,6 +130,18 @@ static const char *missing_of_tier(struct arena *a, const struct settings *s, si
 
 enum { TIER_KEYS = 3 };
 
+/* What a strict evaluation under the Scylla contract cannot do without. */
+static int check_strict(const struct settings *s, struct err *e)
+{
+    const char *missing = !s->tier_strict || strcmp(s->exit_profile, "scylla") != 0 ? NULL
+                          : s->model == NULL || s->model[0] == '\0' ? "a model (--model)"
+                          : s->tier == NULL || s->tier[0] == '\0'   ? "a tier (--tier, or tier_id)"
+                                                                    : NULL;
+    return missing == NULL
+               ? 0
+               : ERR(e, ERR_CONFIG, "eval.strict with exit profile 'scylla' needs %s", missing);
+}
+
 static int check_tier(struct arena *a, const struct settings *s, struct err *e)
 {
     for (size_t i = 0; s->tier_strict && i < TIER_KEYS; i++) {
@@ -149,6 +161,7 @@ int support_check(struct arena *a, const struct settings *s, struct err *e)
     int r = check_policies(a, s, e);
     r = r < 0 ? r : check_rounds(a, s, e);
     r = r < 0 ? r : check_budget(a, s, e);
+    r = r < 0 ? r : check_strict(s, e);
     return r < 0 ? r : check_tier(a, s, e);
 }
 

@@ -48,6 +48,7 @@ static void deadline_passed(struct run *run, enum timeout_kind kind, nsec limit)
 {
     if (run->cause.reason == REASON_NONE) {
         run->cause.timeout = kind;
+        run->cause.limit = limit;
     }
     run_fail(run, REASON_TIMEOUT, "%s deadline of %.10g s passed", timeout_kind_word(kind),
              (double)limit / 1e9);

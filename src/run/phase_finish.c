@@ -270,6 +270,22 @@ static void tell_damage(struct run *run, const struct err *why)
     }
 }
 
+/* Tools of the Scylla contract look for the reason in stderr.log. */
+static void write_scylla_error(struct run *run)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    const struct cause *c = &run->cause;
+    if (c->reason == REASON_NONE) {
+        return;
+    }
+    if (c->reason == REASON_TIMEOUT) {
+        buf_addf(&text, "Timeout after %.10g seconds\n", (double)c->limit / 1e9);
+    }
+    buf_addf(&text, "cinch: error in phase %s (%s): %s\n", phase_word(c->at),
+             reason_word(c->reason), c->message);
+    logfile_write(&run->record.err, buf_str(&text));
+}
+
 int phase_finish(struct run *run, struct err *e)
 {
     const struct agent_report *r = &run->report;
@@ -302,6 +318,10 @@ int phase_finish(struct run *run, struct err *e)
         .checks = deliverables_checks(run),
     };
     (void)exit_profile_find(run->settings.exit_profile, &s.exit_profile);
+    if (s.exit_profile == EXIT_SCYLLA) {
+        write_scylla_error(run);
+        s.error = s.reason == REASON_TIMEOUT ? "Execution timeout" : s.error;
+    }
     fill_usage(run, &s);
     gateway_fill(run, &s);
     sandbox_session_report(run, &s);

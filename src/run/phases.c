@@ -111,6 +111,7 @@ bool run_fail(struct run *run, enum reason reason, const char *fmt, ...)
     format_message(run, run->cause.message, fmt, ap);
     va_end(ap);
     run->cause.reason = reason;
+    run->cause.at = run->phase;
     run->cause.phase = NULL;
     return true;
 }
@@ -357,10 +358,11 @@ static const char *default_output(const struct run *run)
     return arena_printf(run->arena, "%s/%s-%s", run->opts->runs_dir, iso, id + ID_LEN - 9);
 }
 
-static int open_record(struct run *run, struct err *e)
+static int open_record(struct run *run, bool force, struct err *e)
 {
     struct settings *s = &run->settings;
     if (s->output_dir == NULL) {
+        run->default_output = true;
         s->output_dir = default_output(run);
         int r = file_mkdirs(AT_FDCWD, run->opts->runs_dir, 0700, e);
         if (r < 0) {
@@ -373,7 +375,7 @@ static int open_record(struct run *run, struct err *e)
     const char *const inputs[] = { s->workspace, s->prompt_file, NULL };
     struct record_opts opts = {
         .path = s->output_dir,
-        .force = run->opts->force,
+        .force = force,
         .keep = inputs,
         .adapter = s->adapter == NULL ? "none" : s->adapter,
         .redactor = run->redactor,
@@ -420,9 +422,86 @@ static int begin(struct run *run, struct err *e)
     if (r == 0) {
         sandbox_session_warm(run);
         register_secrets(run);
-        r = open_record(run, e);
+        run->opening = true;
+        r = open_record(run, run->opts->force, e);
     }
     return r;
+}
+
+/* --- refused before there is a record --- */
+
+/* What the request itself says; a file may be what is wrong. */
+static const char *requested(const struct run *run, const char *section, const char *key)
+{
+    const struct json *v = json_get(run->opts->settings.request, section);
+    return json_cstring(json_is(v, JSON_OBJECT) ? json_get(v, key) : v, NULL);
+}
+
+/* Settings that no file has a say in: where the record goes, and which exit code counts. */
+static int load_minimal(struct run *run, const char *output, struct err *e)
+{
+    struct arena *a = run->arena;
+    struct json *request = json_object(a);
+    struct json *dir = json_object(a);
+    struct json *workspace = json_object(a);
+    const char *profile = requested(run, "exit_profile", NULL);
+    enum exit_profile known;
+    json_setc(a, dir, "dir", json_cstr(a, output));
+    json_setc(a, request, "output", dir);
+    json_setc(a, workspace, "path", json_cstr(a, "/"));
+    json_setc(a, request, "workspace", workspace);
+    if (profile != NULL && exit_profile_find(profile, &known)) {
+        json_setc(a, request, "exit_profile", json_cstr(a, profile));
+    }
+    struct settings_input in = { .request = request, .path = run->opts->settings.path };
+    return settings_load(a, &in, &run->settings, e);
+}
+
+/* Whoever names an output directory finds a record there, whatever was wrong. */
+static int open_refused(struct run *run, const struct err *why)
+{
+    struct err e;
+    const char *output = requested(run, "output", "dir");
+    if (output == NULL || output[0] == '\0' || run->opening) {
+        return -ERR_USAGE;
+    }
+    const struct json *keys = run->settings.api_keys;
+    int r = load_minimal(run, output, &e);
+    run->settings.api_keys = keys; /* of a file that was read so far: no message may hold them */
+    r = r < 0 || run->loop != NULL ? r : loop_new(&run->loop, &e);
+    if (r == 0) {
+        register_secrets(run);
+        r = open_record(run, false, &e);
+    }
+    if (r < 0) {
+        return r;
+    }
+    struct run_opts *quiet = ARENA_NEW(run->arena, struct run_opts);
+    *quiet = *run->opts;
+    quiet->watcher = (struct run_watcher) { 0 }; /* the caller gets the error itself */
+    run->opts = quiet;
+    run->phase = PHASE_ADMIT;
+    record_phase(&run->record, phase_word(PHASE_ADMIT));
+    run_fail_err(run, why);
+    loop_post(run->loop, advance, run);
+    return 0;
+}
+
+/* A refusal in a directory that the user did not choose would only be litter. */
+static bool is_litter(const struct run *run)
+{
+    enum reason r = run->cause.reason;
+    return run->opts->drop_refused && run->default_output && r != REASON_NONE &&
+           r != REASON_INTERNAL && run->cause.at == PHASE_ADMIT &&
+           strcmp(reason_state(r), "failed") == 0;
+}
+
+static void drop_record(struct run_summary *sum)
+{
+    struct err e;
+    if (file_remove_tree(AT_FDCWD, sum->output_dir, &e) == 0) {
+        sum->output_dir[0] = '\0';
+    }
 }
 
 static void end(struct run *run)
@@ -465,11 +544,18 @@ int run_execute(const struct run_opts *opts, struct run_summary *ret, struct err
     loop_ignore_signal(SIGXFSZ);
     struct run run = { .opts = opts, .arena = arena_new(), .started = clock_now() };
     int r = begin(&run, e);
+    *ret = (struct run_summary) { 0 };
     if (r == 0) {
         enter(&run, PHASE_ADMIT);
+    }
+    if (r == 0 || open_refused(&run, e) == 0) {
         loop_run(run.loop);
         summarise(&run, ret);
     }
+    bool drop = r == 0 && is_litter(&run);
     end(&run);
+    if (drop) {
+        drop_record(ret);
+    }
     return r;
 }

@@ -8,8 +8,9 @@
  *
  * Blocks until the run has ended and every process of it is gone. Returns 0 when a record was
  * written, whatever the outcome: the summary has the reason and the exit status. A negative code
- * means that there is no record, because the settings were wrong or the output directory could not
- * be used; nothing was started then.
+ * means that the settings were wrong or the output directory could not be used; nothing was started
+ * then. If the request names an output directory that can be used, there is a record all the same,
+ * and the summary tells of it; else `output_dir` of the summary is empty.
  *
  * SIGINT, SIGTERM and SIGHUP are handled while it runs: the first interrupts, the second kills.
  *
@@ -75,6 +76,7 @@ struct run_opts {
     const char *runs_dir; /* where a run without an output directory makes one */
     bool force;
     bool keep_home;
+    bool drop_refused; /* a run that is refused leaves no record in a directory of our choice */
     const char *const *environ;
     bool no_signals; /* SIGINT, SIGTERM and SIGHUP are somebody else's */
     /* Allows to kill what a killed cinch-init leaves (proc/orphans.h); NULL in a library. */

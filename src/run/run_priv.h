@@ -17,6 +17,7 @@
 #include "run/run.h"
 #include "run/run_tools.h"
 #include "run/sandbox_session.h"
+#include "skill/skill_artifact.h"
 
 struct dialogue;
 struct diff_result;
@@ -64,6 +65,8 @@ struct cause {
     enum reason reason;            /* REASON_NONE: nothing went wrong so far */
     char message[RUN_MESSAGE_MAX]; /* redacted */
     enum timeout_kind timeout;
+    nsec limit;    /* that passed, of a timeout */
+    enum phase at; /* of the run */
     /* of the evaluation, where it does not follow from the reason ("tool"); else NULL */
     const char *phase;
 };
@@ -86,9 +89,11 @@ struct answer {
     struct json *value; /* fits the contract; NULL: none was asked for, or none was found */
     enum structured_source source;
     enum structured_repair repair;
-    struct json *error;   /* OutputParseError, for result.json; NULL: none */
-    struct str why;       /* its message */
-    const char *question; /* of a skill that cannot go on by itself; else NULL */
+    struct json *error;               /* OutputParseError, for result.json; NULL: none */
+    struct str why;                   /* its message */
+    const char *question;             /* of a skill that cannot go on by itself; else NULL */
+    struct skill_artifact_list files; /* of a skill package, once they are collected */
+    struct err files_error;           /* why they are not */
 };
 
 /* The child and its deadlines; written by phase_execute.c. */
@@ -148,6 +153,8 @@ struct run {
     enum phase phase;
     nsec started;
     struct cause cause;
+    bool default_output;   /* nobody chose the directory of the record */
+    bool opening;          /* the settings are good, and the record is opened */
     const char **warnings; /* NULL-terminated, in the arena */
     size_t warning_count;
     int exit_status; /* set by phase finish */

@@ -184,9 +184,9 @@ class Scripted(Case):
         self.write("model.yaml", SCRIPT)
         task = self.write("task.yaml", "agent: {command: ['true']}\ngateway: {script: model.yaml}\n")
         for options in (["--cassette", "tape"], ["--upstream", "http://127.0.0.1:9"]):
-            r = self.run_cinch(task, *options, valid=False)
+            r = self.run_cinch(task, *options)
             self.assert_failed(r, 64, "given twice", "gateway.script", "task.yaml:2", "command line")
-            self.assertFalse(os.path.exists(r.output))
+            self.assertEqual(r.reason, "usage")
         task = self.write("task.yaml", "agent: {command: ['true']}\ngateway: {upstream: 'http://127.0.0.1:9'}\n")
         self.assertEqual(self.run_cinch(task, "--script", "model.yaml").reason, "success")
 

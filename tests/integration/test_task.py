@@ -295,16 +295,15 @@ class Look(Task):
 
 
 class Wrong(Task):
-    """Each is 65 with its place, leaves no directory behind and starts nothing."""
+    """Each is 65 with its place, in the record too, and starts nothing."""
 
-    def refuse(self, text, *words, code=65, record=False, args=()):
+    def refuse(self, text, *words, code=65, args=()):
         path = self.task(text)
-        r = self.run_cinch(path, *args, "--", self.agent, valid=record)
+        r = self.run_cinch(path, *args, "--", self.agent)
         self.assert_failed(r, code, *words)
         self.assertFalse(os.path.exists(self.witness), "something was started")
         self.assertNotIn(b"Sanitizer", r.stderr)
-        if not record:
-            self.assertFalse(os.path.exists(r.output), "a directory was left behind")
+        self.assertEqual(r.manifest["exit_code"], code)
         check = self.cinch("task", "check", path, *args)
         self.assert_failed(check, code, *words)
         return r
@@ -348,16 +347,13 @@ class Wrong(Task):
                 ("{{ " + "(" * 5000, "too deep"),
                 ("{% if 1 %}" * 500, "deep")):
             text = json.dumps(body)
-            # Rendering needs the record's own directory to tell about; what does not even parse in a section
-            # is refused before there is one.
-            parses = not body.startswith(("{{ (", "{% if"))
-            self.refuse(f"prompt: {{text: {text}, template: true}}\n", "task.yaml:1:16: prompt", word, record=True)
-            self.refuse(self.sections(f"{{key: a, title: A, body: {text}}}"), "task.yaml:5:", word, record=parses)
+            self.refuse(f"prompt: {{text: {text}, template: true}}\n", "task.yaml:1:16: prompt", word)
+            self.refuse(self.sections(f"{{key: a, title: A, body: {text}}}"), "task.yaml:5:", word)
 
     def test_cyclic_includes(self):
         self.write("a.md", "{% include 'b.md' %}")
         self.write("b.md", "{% include 'a.md' %}")
-        self.refuse("prompt: {text: \"{% include 'a.md' %}\", template: true}\n", ".md:1", "64", record=True)
+        self.refuse("prompt: {text: \"{% include 'a.md' %}\", template: true}\n", ".md:1", "64")
 
     def test_include_stays_in_the_directory(self):
         self.write("outside.md", "secret")
@@ -372,7 +368,7 @@ class Wrong(Task):
 
     def test_undefined_variable(self):
         r = self.refuse(self.sections('{key: a, title: A, body: "{{ nobody }}"}'), "task.yaml:5:32", "section 'a'",
-                        "'nobody' is undefined", record=True)
+                        "'nobody' is undefined")
         self.assertEqual(r.reason, "bad_task")
 
     def test_schemas(self):
