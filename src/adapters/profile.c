@@ -197,6 +197,13 @@ static const struct shape version_shape[] = {
     { "command", SHAPE_STRINGS },
     { 0 },
 };
+static const struct shape skill_packages_shape[] = {
+    { "engine", SHAPE_STRING },
+    { "invoke", SHAPE_STRING },
+    { "configs", SHAPE_STRINGS },
+    { 0 },
+};
+
 static const struct shape profile_shape[] = {
     { "name", SHAPE_STRING },
     { "title", SHAPE_STRING },
@@ -210,7 +217,9 @@ static const struct shape profile_shape[] = {
     { "settings", SHAPE_ANY_OBJECT },
     { "enforced", SHAPE_ANY_OBJECT },
     { "files", SHAPE_LIST, .inner = file_shape },
+    { "own_files", SHAPE_STRINGS },
     { "skills", SHAPE_STRING },
+    { "skill_packages", SHAPE_OBJECT, .inner = skill_packages_shape },
     { "known_models", SHAPE_STRINGS },
     { "system_prompt", SHAPE_WORD, .words = "append|replace|none" },
     { "output_schema", SHAPE_OBJECT, .inner = schema_shape },
@@ -670,6 +679,13 @@ static void read_rest(struct arena *a, struct profile *p)
     p->settings = json_get(p->doc, "settings");
     p->enforced = json_get(p->doc, "enforced");
     p->skills = json_cstring(json_get(p->doc, "skills"), NULL);
+    p->own_files = json_get(p->doc, "own_files");
+    const struct json *packages = json_get(p->doc, "skill_packages");
+    p->skill_packages = (struct profile_skill_packages) {
+        .engine = json_cstring(json_get(packages, "engine"), NULL),
+        .invoke = json_cstring(json_get(packages, "invoke"), NULL),
+        .configs = json_get(packages, "configs"),
+    };
     p->known_models = json_get(p->doc, "known_models");
     struct str style = json_str(json_get(p->doc, "system_prompt"), STR_EMPTY);
     p->system_prompt = str_eqc(style, "replace") ? SYSTEM_PROMPT_REPLACE
@@ -720,6 +736,18 @@ static int read_versions(struct profile *p, const char *file, struct err *e)
     return 0;
 }
 
+/* What the kinds of keys cannot say. */
+static int check_rest(const struct profile *p, const char *file, struct err *e)
+{
+    if (p->trust.style != NULL && p->trust.file == NULL) {
+        return ERR(e, ERR_CONFIG, "%s: 'trust' needs 'file', relative to the home", file);
+    }
+    if (p->skills != NULL && !path_stays_below(str_of(p->skills))) {
+        return ERR(e, ERR_CONFIG, "%s: 'skills' must be a folder below the home", file);
+    }
+    return check_pattern(p, file, e);
+}
+
 int profile_read(struct arena *a, struct json *doc, const char *file, struct profile **ret,
                  struct err *e)
 {
@@ -735,18 +763,10 @@ int profile_read(struct arena *a, struct json *doc, const char *file, struct pro
         return ERR(e, ERR_CONFIG, "%s: a profile needs 'name'", file);
     }
     read_rest(a, p);
-    if (p->trust.style != NULL && p->trust.file == NULL) {
-        return ERR(e, ERR_CONFIG, "%s: 'trust' needs 'file', relative to the home", file);
-    }
     r = read_versions(p, file, e);
-    r = r < 0 ? r : check_pattern(p, file, e);
-    if (r < 0) {
-        return r;
-    }
-    if (p->skills != NULL && !path_stays_below(str_of(p->skills))) {
-        return ERR(e, ERR_CONFIG, "%s: 'skills' must be a folder below the home", file);
-    }
-    r = read_argv(a, p, file, e);
+    r = r < 0 ? r : check_rest(p, file, e);
+    r = r < 0 ? r : check_below(p->own_files, "own_files", file, e);
+    r = r < 0 ? r : read_argv(a, p, file, e);
     if (r < 0) {
         return r;
     }

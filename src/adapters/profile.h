@@ -198,6 +198,13 @@ struct profile_sandbox {
     bool nested;               /* it brings a sandbox of its own */
 };
 
+/* How skill packages, which are made for many harnesses, see this one. */
+struct profile_skill_packages {
+    const char *engine;   /* the name that packages use; NULL: the profile's */
+    const char *invoke;   /* first line of the prompt, with {skill}; NULL: a sentence */
+    struct json *configs; /* files of a package with settings for it, relative to the package */
+};
+
 struct profile {
     const char *name;
     const char *title;
@@ -217,6 +224,7 @@ struct profile {
     struct profile_file *files;
     size_t files_len;
     const char *skills; /* the folder where it looks for skills, relative to the home; NULL: none */
+    struct profile_skill_packages skill_packages;
     enum system_prompt_style system_prompt;
     enum schema_form schema_form;
     bool schema_native; /* the driver hands the schema over, not the arguments */
@@ -228,6 +236,7 @@ struct profile {
     struct profile_acp acp;
     struct profile_project project;
     struct profile_sandbox sandbox;
+    struct json *own_files;     /* paths in the workspace that it makes for itself: in no patch */
     struct json *known_models;  /* patterns of names that the harness knows; NULL: any */
     struct json *session_files; /* patterns of files below the home that a conversation needs to go
                                    on in another run; NULL: none */

@@ -125,6 +125,18 @@ static void warn_not_copied(struct run *run)
     }
 }
 
+/* What the harness keeps in the workspace for itself is not work of the agent. */
+static int leave_out_own_files(struct run *run, struct err *e)
+{
+    const struct profile *p = run->settings.profile;
+    const struct json *own = p == NULL ? NULL : p->own_files;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < json_len(own); i++) {
+        r = workspace_leave_out(run->workspace, json_cstring(json_item(own, i), ""), e);
+    }
+    return r;
+}
+
 static int open_workspace(struct run *run, const char *source, bool overlay, const char *why_not,
                           struct err *e)
 {
@@ -142,6 +154,7 @@ static int open_workspace(struct run *run, const char *source, bool overlay, con
     int r = workspace_open(&o, &run->workspace, e);
     if (r == 0) {
         warn_not_copied(run);
+        r = leave_out_own_files(run, e);
     }
     r = r < 0 ? r : copy_mounts(run, e);
     if (r == 0 && run->confine.policy.mode != SANDBOX_OFF) {

@@ -48,7 +48,7 @@ static void judge_traffic(struct run *run)
 {
     const struct run_gateway *g = run->gateway;
     const struct agent_usage *u = &run->report.usage;
-    const struct meter_sum *sum = meter_sum(account_meter(g->account));
+    const struct meter_sum *sum = meter_sum(account_meter(g->assembly.account));
     if (sum->calls == 0 && g->refused == 0) {
         run_doubt(run, "the agent made no model call through the gateway%s", last_output(run));
         return;
@@ -70,7 +70,7 @@ void plausibility_judge(struct run *run)
     if (run->cause.reason != REASON_NONE || !run->exec.launched || !is_harness(run)) {
         return;
     }
-    if (run->gateway->account != NULL && run->gateway->len > 0) {
+    if (run->gateway->assembly.account != NULL && run->gateway->len > 0) {
         judge_traffic(run);
     }
     offered_judge(run);
@@ -91,7 +91,7 @@ void plausibility_gate(struct run *run)
 {
     const struct agent_report *r = &run->report;
     const struct run_gateway *g = run->gateway;
-    bool called = g->account != NULL && meter_sum(account_meter(g->account))->calls > 0;
+    bool called = g->assembly.account != NULL && meter_sum(account_meter(g->assembly.account))->calls > 0;
     bool quiet = r->text.len == 0 && r->structured == NULL && r->entries == 0 && !r->left_files;
     if (strcmp(run->settings.profile->driver, "contract") == 0 && run->exec.launched && quiet &&
         !called && run->exec.tool_calls == 0 && run->no_changes != FLAG_NO && !has_artifacts(run)) {

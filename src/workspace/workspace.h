@@ -75,9 +75,14 @@ const char *workspace_dir(const struct workspace *w);
 /* Paths outside of it that git needs to read; NULL-terminated. */
 const char *const *workspace_also_read(const struct workspace *w);
 
+/* A file or directory of the agent's directory that no patch may hold. */
+int workspace_leave_out(struct workspace *w, const char *path, struct err *e) MUST_USE;
+
 /* A regular file as the agent left it, for reading; -1 when there is none. The path is relative to
  * the agent's directory; links lead nowhere outside of it. */
 int workspace_open_file(const struct workspace *w, struct str path);
+/* The same for a directory; it shows what the agent wrote there, and may show no more than that. */
+int workspace_open_dir(const struct workspace *w, struct str path);
 
 /* The path is relative; directories on the way are made. What was there is replaced in the view
  * only. In place, an existing file is refused with ERR_EXISTS. Before the view is mounted. */

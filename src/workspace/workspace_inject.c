@@ -115,17 +115,54 @@ static bool is_covered(const struct workspace *w, const char *path)
     return false;
 }
 
+/* The path as it is called in the tree, whose directory the agent's may be below. */
+static bool full_path(const struct workspace *w, struct str path, char ret[PATH_MAX])
+{
+    bool deeper = w->within != NULL && w->within[0] != '\0';
+    int n = deeper ? snprintf(ret, PATH_MAX, "%s/%.*s", w->within, STR_ARG(path))
+                   : snprintf(ret, PATH_MAX, "%.*s", STR_ARG(path));
+    errno = ENOENT;
+    return n >= 0 && n < PATH_MAX && node_is_inner_path(ret);
+}
+
+int workspace_leave_out(struct workspace *w, const char *path, struct err *e)
+{
+    char full[PATH_MAX];
+    if (!full_path(w, str_of(path), full)) {
+        return ERR(e, ERR_CONFIG, "'%s' is not a path within the workspace", path);
+    }
+    workspace_hide(w, arena_dup(w->arena, str_of(full)));
+    return workspace_save(w, e);
+}
+
 int workspace_open_file(const struct workspace *w, struct str path)
 {
     char full[PATH_MAX];
-    bool deeper = w->within != NULL && w->within[0] != '\0';
-    int n = deeper ? snprintf(full, sizeof full, "%s/%.*s", w->within, STR_ARG(path))
-                   : snprintf(full, sizeof full, "%.*s", STR_ARG(path));
-    if (n < 0 || (size_t)n >= sizeof full || !node_is_inner_path(full)) {
+    if (!full_path(w, path, full)) {
         return -1;
     }
     int fd = file_open_below(w->tree_fd, str_of(full));
     return fd >= 0 || !w->layered || is_covered(w, full)
                ? fd
                : file_open_below(w->base_fd, str_of(full));
+}
+
+int workspace_open_dir(const struct workspace *w, struct str path)
+{
+    char full[PATH_MAX];
+    if (!full_path(w, path, full)) {
+        return -1;
+    }
+    CLEANUP(fd) int at = fcntl(w->tree_fd, F_DUPFD_CLOEXEC, 0);
+    for (struct str rest = str_of(full); at >= 0 && rest.len > 0;) {
+        struct str part = str_split(&rest, '/');
+        char name[NAME_MAX + 1];
+        (void)snprintf(name, sizeof name, "%.*s", STR_ARG(part));
+        int next = part.len == 0
+                       ? fcntl(at, F_DUPFD_CLOEXEC, 0)
+                       : openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        (void)close(at);
+        at = next;
+    }
+    return TAKE_FD(at);
 }

@@ -135,6 +135,13 @@ class Codex(Dialogue, harness.Case):
     adapter = "codex"
     tools, agents = ("exec_command", "apply_patch"), ("tool_search",)  # which finds them
 
+    def test_without_tools_for_a_model_that_it_does_not_know(self):
+        """Such a model gets a catalog of its own, with an editing tool; not here."""
+        _, body = self.ask("--no-tools", "--set", "eval.strict=true", "-m", "my-local-model")
+        self.assertEqual(names_of(body.get("tools")), set())
+        _, body = self.ask("-m", "my-local-model")
+        self.assertIn("apply_patch", names_of(body.get("tools")))
+
 
 class CodexExec(Agent, harness.Case):
     program, adapter = "codex", "codex-exec"
