@@ -254,7 +254,7 @@ skills: [shown, hidden, free]
         r = self.run_cinch(task, "--", agent)
         self.assertEqual(r.bytes("stdout.log").decode().split(), ["free", "shown"])
         self.write("task.yaml", "prompt: [{key: a, title: A, skills: [nope]}]\n")
-        self.refuse(65, task, words=["there is not a skill 'nope'"], record=True)
+        self.refuse(65, task, words=["there is no skill 'nope'"], record=True)
 
     def test_shared_home_is_left_alone(self):
         self.write("style/SKILL.md", CARD.format(name="style"))
