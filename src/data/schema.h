@@ -9,19 +9,17 @@
  *   for (size_t i = 0; i < r.len; i++)
  *       schema_error_write(&r.errors[i], &buf, e);      "/items/3/price: expected number, got …"
  *
- * Drafts 2020-12, 2019-09, 07, 06 and 04, told apart by "$schema" (2020-12 when there is none),
- * also mixed by embedded resources; vocabularies as the meta-schema says. From other drafts these
- * are read too, because no one means anything else by them: "definitions", "items" with a list, a
- * boolean "exclusiveMinimum" or "exclusiveMaximum", "dependencies".
+ * Drafts 2020-12 and 07, chosen by "$schema" (2020-12 when there is none), also mixed by embedded
+ * resources; vocabularies as the meta-schema says. A schema that names draft 04 or 06 is read by
+ * the rules of 07, one that names 2019-09 by those of 2020-12; "$recursiveRef" is refused. Older forms
+ * are read in both drafts: "definitions", "items" with a list, a boolean "exclusiveMinimum" or
+ * "exclusiveMaximum", "dependencies".
  *
  * References: within the schema, to its embedded resources, to the meta-schemas of the drafts
  * (built in), to `documents`, and to what the `resolver` supplies. Nothing is ever fetched: any
  * other reference is an error of the schema.
  *
- * "format" is an annotation unless `assert_format` or the format-assertion vocabulary asks for
- * more. Checked then: date-time, date, time, duration, email, idn-email, hostname, ipv4, ipv6, uri,
- * uri-reference, iri, iri-reference, uri-template, uuid, json-pointer, relative-json-pointer,
- * regex. Other names pass. "content…" keywords are annotations.
+ * "format" and the "content…" keywords are annotations and never make a value invalid.
  *
  * Work is bounded whatever the schema and the value say: by recursion depth, by steps, and patterns
  * by their backtracking. Past a bound schema_validate() fails with ERR_LIMIT; a value is never
@@ -47,10 +45,7 @@ struct schema;
 
 enum schema_draft {
     SCHEMA_DRAFT_UNSET,
-    SCHEMA_DRAFT_04,
-    SCHEMA_DRAFT_06,
     SCHEMA_DRAFT_07,
-    SCHEMA_DRAFT_2019_09,
     SCHEMA_DRAFT_2020_12,
 };
 
@@ -75,7 +70,6 @@ struct schema_options {
     const struct schema_document *documents;
     size_t document_count;
     struct schema_resolver resolver;
-    bool assert_format;
     size_t max_schemas; /* subschemas of all documents together; 0: 50000 */
 };
 
@@ -121,9 +115,6 @@ int schema_error_write(const struct schema_error *error, struct buf *out, struct
 /* All of them, one a line, each line closed, and "… and more" if there are. */
 int schema_result_write(const struct schema_result *result, struct buf *out,
                         struct err *e) MUST_USE;
-
-/* Whether the text keeps the named format; true for a name that is not known. */
-bool schema_format_ok(const char *format, struct str text);
 
 static inline void cleanup_schema(struct schema **s)
 {

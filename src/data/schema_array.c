@@ -64,7 +64,7 @@ bool schema_op_contains(const struct schema_context *c)
     const struct schema_contains *want = c->op->contains;
     size_t len = c->at->value->array.len;
     size_t found = 0;
-    bool marks = c->seen != NULL && want->marks;
+    bool marks = c->seen != NULL;
     /* beyond the maximum no further item matters, and below it none once the minimum is there */
     for (size_t i = 0; i < len && c->run->rc == 0; i++) {
         if (!marks && (found > want->max || (want->max == SIZE_MAX && found >= want->min))) {
@@ -73,7 +73,7 @@ bool schema_op_contains(const struct schema_context *c)
         struct schema_place at = { .up = c->at, .value = c->at->value->array.items[i], .index = i };
         if (schema_try(c->run, want->node, &at, NULL)) {
             found++;
-            schema_mark(c->run, marks ? c->seen : NULL, i);
+            schema_mark(c->run, c->seen, i);
         }
     }
     if (found > want->max) {

@@ -143,17 +143,3 @@ bool schema_op_pattern(const struct schema_context *c)
                        schema_describe(arena_of(c), c->at->value),
                        schema_cut(arena_of(c), p->source));
 }
-
-bool schema_op_format(const struct schema_context *c)
-{
-    const struct schema_format *f = c->op->format;
-    if (!schema_spend(c->run, c->at->value->string.len / 8)) {
-        return false;
-    }
-    bool ok = f->ok(c->at->value->string);
-    if (ok || !schema_collects(c->run)) {
-        return ok;
-    }
-    return schema_fail(c, KW_FORMAT, "%s is not a valid %s (for example %s)",
-                       schema_describe(arena_of(c), c->at->value), f->name, f->example);
-}

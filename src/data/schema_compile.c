@@ -114,6 +114,10 @@ static int gather(struct parts *p)
     for (size_t i = 0; i < p->n->json->object.len; i++) {
         const struct json_member *m = &p->n->json->object.members[i];
         enum schema_keyword keyword = schema_keyword_find(&p->n->resource->dialect, m->key);
+        if (str_eqc(m->key, "$recursiveRef")) {
+            return schema_bad(p->l->e, p->n, "$recursiveRef",
+                              "is not supported; use $dynamicRef of 2020-12");
+        }
         if (keyword == KW_NONE) {
             continue;
         }
@@ -124,10 +128,10 @@ static int gather(struct parts *p)
         }
         p->kw[keyword] = m->value;
     }
-    if (p->kw[KW_REF] != NULL && p->n->resource->dialect.draft <= SCHEMA_DRAFT_07) {
+    if (p->kw[KW_REF] != NULL && p->n->resource->dialect.draft == SCHEMA_DRAFT_07) {
         const struct json *ref = p->kw[KW_REF];
         memset(p->kw, 0, sizeof p->kw);
-        p->kw[KW_REF] = ref; /* what stands beside $ref is ignored in these drafts */
+        p->kw[KW_REF] = ref; /* keywords beside $ref are ignored in this draft */
     }
     return 0;
 }
@@ -190,7 +194,7 @@ static void compile_values(struct parts *p)
     }
 }
 
-/* minimum and exclusiveMinimum, where the latter may be the boolean of draft 04. */
+/* minimum and exclusiveMinimum, where the latter may be the boolean of older drafts. */
 static void compile_limit(struct parts *p, enum schema_keyword plain, enum schema_op_kind plain_op,
                           enum schema_keyword exclusive, enum schema_op_kind exclusive_op)
 {
@@ -246,14 +250,6 @@ static int compile_strings(struct parts *p)
 {
     compile_count(p, KW_MIN_LENGTH, OP_MIN_LENGTH);
     compile_count(p, KW_MAX_LENGTH, OP_MAX_LENGTH);
-    bool asserts = p->l->options->assert_format ||
-                   (p->n->resource->dialect.vocabularies & VOCAB_FORMAT_ASSERTION) != 0;
-    if (p->kw[KW_FORMAT] != NULL && asserts) {
-        const struct schema_format *format = schema_format_find(p->kw[KW_FORMAT]->string);
-        if (format != NULL) {
-            op_add(p, OP_FORMAT)->format = format;
-        }
-    }
     if (p->kw[KW_PATTERN] == NULL) {
         return 0;
     }
@@ -312,7 +308,6 @@ static void compile_arrays(struct parts *p)
         c->node = sub(p, p->kw[KW_CONTAINS]);
         c->min = count_of(p->kw[KW_MIN_CONTAINS], 1);
         c->max = count_of(p->kw[KW_MAX_CONTAINS], SIZE_MAX);
-        c->marks = p->n->resource->dialect.draft >= SCHEMA_DRAFT_2020_12;
         op_add(p, OP_CONTAINS)->contains = c;
     }
     if (json_bool(p->kw[KW_UNIQUE_ITEMS], false)) {
@@ -413,19 +408,16 @@ static int compile_objects(struct parts *p)
 
 /* --- references and combinations --- */
 
-static int compile_dynamic(struct parts *p, enum schema_keyword keyword)
+static int compile_dynamic(struct parts *p)
 {
-    struct str anchor;
     struct schema_dynamic *d = ARENA_NEW(p->l->arena, struct schema_dynamic);
-    int rc = schema_resolve(p->l, p->n, schema_keywords[keyword].name, p->kw[keyword]->string,
-                            &d->node, &anchor);
+    int rc = schema_resolve(p->l, p->n, "$dynamicRef", p->kw[KW_DYNAMIC_REF]->string, &d->node,
+                            &d->anchor);
     if (rc != 0) {
         return rc;
     }
-    d->keyword = keyword;
-    d->anchor = anchor;
-    bool named = keyword == KW_RECURSIVE_REF || anchor.len > 0;
-    d->moves = named && schema_map_find(&d->node->resource->dynamic_anchors, anchor) == d->node;
+    d->moves = d->anchor.len > 0 &&
+               schema_map_find(&d->node->resource->dynamic_anchors, d->anchor) == d->node;
     op_add(p, OP_DYNAMIC_REF)->dynamic = d;
     return 0;
 }
@@ -439,10 +431,7 @@ static int compile_references(struct parts *p)
                             &anchor);
     }
     if (rc == 0 && p->kw[KW_DYNAMIC_REF] != NULL) {
-        rc = compile_dynamic(p, KW_DYNAMIC_REF);
-    }
-    if (rc == 0 && p->kw[KW_RECURSIVE_REF] != NULL) {
-        rc = compile_dynamic(p, KW_RECURSIVE_REF);
+        rc = compile_dynamic(p);
     }
     return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The keywords of JSON Schema as a table: since and until which draft, in which vocabulary, and
- * what their values must be. Also for code that walks through schemas without compiling them.
+ * The keywords of JSON Schema as a table: since which draft, in which vocabulary, and what
+ * their values must be. Also for code that walks through schemas without compiling them.
  */
 #pragma once
 
@@ -13,8 +13,7 @@ enum schema_vocabulary {
     VOCAB_UNEVALUATED = 1u << 2,
     VOCAB_VALIDATION = 1u << 3,
     VOCAB_FORMAT = 1u << 4,
-    VOCAB_FORMAT_ASSERTION = 1u << 5,
-    VOCAB_CONTENT = 1u << 6,
+    VOCAB_CONTENT = 1u << 5,
     VOCAB_ALL = VOCAB_CORE | VOCAB_APPLICATOR | VOCAB_UNEVALUATED | VOCAB_VALIDATION |
                 VOCAB_FORMAT | VOCAB_CONTENT,
 };
@@ -31,7 +30,7 @@ enum schema_want {
     WANT_BOOL,
     WANT_NUMBER,
     WANT_POSITIVE,
-    WANT_LIMIT, /* a number, or the boolean of draft 04 */
+    WANT_LIMIT, /* a number, or the boolean of older drafts */
     WANT_COUNT, /* an integer, not negative */
     WANT_TYPE,
     WANT_LIST,
@@ -45,64 +44,61 @@ enum schema_want {
     WANT_SCHEMA_OR_STRINGS_MAP,
 };
 
-/* X(id, name, first draft, last draft, vocabulary, shape) */
-#define SCHEMA_KEYWORDS(X)                                                                       \
-    X(KW_SCHEMA, "$schema", 04, 2020_12, CORE, STRING)                                           \
-    X(KW_ID, "$id", 06, 2020_12, CORE, STRING)                                                   \
-    X(KW_OLD_ID, "id", 04, 04, CORE, STRING)                                                     \
-    X(KW_ANCHOR, "$anchor", 2019_09, 2020_12, CORE, STRING)                                      \
-    X(KW_DYNAMIC_ANCHOR, "$dynamicAnchor", 2020_12, 2020_12, CORE, STRING)                       \
-    X(KW_RECURSIVE_ANCHOR, "$recursiveAnchor", 2019_09, 2019_09, CORE, BOOL)                     \
-    X(KW_REF, "$ref", 04, 2020_12, CORE, STRING)                                                 \
-    X(KW_DYNAMIC_REF, "$dynamicRef", 2020_12, 2020_12, CORE, STRING)                             \
-    X(KW_RECURSIVE_REF, "$recursiveRef", 2019_09, 2019_09, CORE, STRING)                         \
-    X(KW_VOCABULARY, "$vocabulary", 2019_09, 2020_12, CORE, OBJECT)                              \
-    X(KW_DEFS, "$defs", 04, 2020_12, CORE, SCHEMA_MAP)                                           \
-    X(KW_DEFINITIONS, "definitions", 04, 2020_12, CORE, SCHEMA_MAP)                              \
-    X(KW_TYPE, "type", 04, 2020_12, VALIDATION, TYPE)                                            \
-    X(KW_ENUM, "enum", 04, 2020_12, VALIDATION, LIST)                                            \
-    X(KW_CONST, "const", 06, 2020_12, VALIDATION, ANY)                                           \
-    X(KW_MULTIPLE_OF, "multipleOf", 04, 2020_12, VALIDATION, POSITIVE)                           \
-    X(KW_MINIMUM, "minimum", 04, 2020_12, VALIDATION, NUMBER)                                    \
-    X(KW_MAXIMUM, "maximum", 04, 2020_12, VALIDATION, NUMBER)                                    \
-    X(KW_EXCLUSIVE_MINIMUM, "exclusiveMinimum", 04, 2020_12, VALIDATION, LIMIT)                  \
-    X(KW_EXCLUSIVE_MAXIMUM, "exclusiveMaximum", 04, 2020_12, VALIDATION, LIMIT)                  \
-    X(KW_MIN_LENGTH, "minLength", 04, 2020_12, VALIDATION, COUNT)                                \
-    X(KW_MAX_LENGTH, "maxLength", 04, 2020_12, VALIDATION, COUNT)                                \
-    X(KW_PATTERN, "pattern", 04, 2020_12, VALIDATION, STRING)                                    \
-    X(KW_FORMAT, "format", 04, 2020_12, CORE, STRING)                                            \
-    X(KW_MIN_ITEMS, "minItems", 04, 2020_12, VALIDATION, COUNT)                                  \
-    X(KW_MAX_ITEMS, "maxItems", 04, 2020_12, VALIDATION, COUNT)                                  \
-    X(KW_UNIQUE_ITEMS, "uniqueItems", 04, 2020_12, VALIDATION, BOOL)                             \
-    X(KW_MIN_CONTAINS, "minContains", 2019_09, 2020_12, VALIDATION, COUNT)                       \
-    X(KW_MAX_CONTAINS, "maxContains", 2019_09, 2020_12, VALIDATION, COUNT)                       \
-    X(KW_MIN_PROPERTIES, "minProperties", 04, 2020_12, VALIDATION, COUNT)                        \
-    X(KW_MAX_PROPERTIES, "maxProperties", 04, 2020_12, VALIDATION, COUNT)                        \
-    X(KW_REQUIRED, "required", 04, 2020_12, VALIDATION, STRINGS)                                 \
-    X(KW_DEPENDENT_REQUIRED, "dependentRequired", 2019_09, 2020_12, VALIDATION, STRINGS_MAP)     \
-    X(KW_PREFIX_ITEMS, "prefixItems", 2020_12, 2020_12, APPLICATOR, SCHEMA_LIST)                 \
-    X(KW_ITEMS, "items", 04, 2020_12, APPLICATOR, SCHEMA_OR_LIST)                                \
-    X(KW_ADDITIONAL_ITEMS, "additionalItems", 04, 2020_12, APPLICATOR, SCHEMA)                   \
-    X(KW_CONTAINS, "contains", 06, 2020_12, APPLICATOR, SCHEMA)                                  \
-    X(KW_PROPERTIES, "properties", 04, 2020_12, APPLICATOR, SCHEMA_MAP)                          \
-    X(KW_PATTERN_PROPERTIES, "patternProperties", 04, 2020_12, APPLICATOR, SCHEMA_MAP)           \
-    X(KW_ADDITIONAL_PROPERTIES, "additionalProperties", 04, 2020_12, APPLICATOR, SCHEMA)         \
-    X(KW_PROPERTY_NAMES, "propertyNames", 06, 2020_12, APPLICATOR, SCHEMA)                       \
-    X(KW_DEPENDENCIES, "dependencies", 04, 2020_12, APPLICATOR, SCHEMA_OR_STRINGS_MAP)           \
-    X(KW_DEPENDENT_SCHEMAS, "dependentSchemas", 2019_09, 2020_12, APPLICATOR, SCHEMA_MAP)        \
-    X(KW_ALL_OF, "allOf", 04, 2020_12, APPLICATOR, SCHEMA_LIST)                                  \
-    X(KW_ANY_OF, "anyOf", 04, 2020_12, APPLICATOR, SCHEMA_LIST)                                  \
-    X(KW_ONE_OF, "oneOf", 04, 2020_12, APPLICATOR, SCHEMA_LIST)                                  \
-    X(KW_NOT, "not", 04, 2020_12, APPLICATOR, SCHEMA)                                            \
-    X(KW_IF, "if", 07, 2020_12, APPLICATOR, SCHEMA)                                              \
-    X(KW_THEN, "then", 07, 2020_12, APPLICATOR, SCHEMA)                                          \
-    X(KW_ELSE, "else", 07, 2020_12, APPLICATOR, SCHEMA)                                          \
-    X(KW_UNEVALUATED_ITEMS, "unevaluatedItems", 2019_09, 2020_12, UNEVALUATED, SCHEMA)           \
-    X(KW_UNEVALUATED_PROPERTIES, "unevaluatedProperties", 2019_09, 2020_12, UNEVALUATED, SCHEMA) \
-    X(KW_CONTENT_SCHEMA, "contentSchema", 2019_09, 2020_12, CONTENT, SCHEMA)
+/* X(id, name, first draft, vocabulary, shape) */
+#define SCHEMA_KEYWORDS(X)                                                              \
+    X(KW_SCHEMA, "$schema", 07, CORE, STRING)                                           \
+    X(KW_ID, "$id", 07, CORE, STRING)                                                   \
+    X(KW_ANCHOR, "$anchor", 2020_12, CORE, STRING)                                      \
+    X(KW_DYNAMIC_ANCHOR, "$dynamicAnchor", 2020_12, CORE, STRING)                       \
+    X(KW_REF, "$ref", 07, CORE, STRING)                                                 \
+    X(KW_DYNAMIC_REF, "$dynamicRef", 2020_12, CORE, STRING)                             \
+    X(KW_VOCABULARY, "$vocabulary", 2020_12, CORE, OBJECT)                              \
+    X(KW_DEFS, "$defs", 07, CORE, SCHEMA_MAP)                                           \
+    X(KW_DEFINITIONS, "definitions", 07, CORE, SCHEMA_MAP)                              \
+    X(KW_TYPE, "type", 07, VALIDATION, TYPE)                                            \
+    X(KW_ENUM, "enum", 07, VALIDATION, LIST)                                            \
+    X(KW_CONST, "const", 07, VALIDATION, ANY)                                           \
+    X(KW_MULTIPLE_OF, "multipleOf", 07, VALIDATION, POSITIVE)                           \
+    X(KW_MINIMUM, "minimum", 07, VALIDATION, NUMBER)                                    \
+    X(KW_MAXIMUM, "maximum", 07, VALIDATION, NUMBER)                                    \
+    X(KW_EXCLUSIVE_MINIMUM, "exclusiveMinimum", 07, VALIDATION, LIMIT)                  \
+    X(KW_EXCLUSIVE_MAXIMUM, "exclusiveMaximum", 07, VALIDATION, LIMIT)                  \
+    X(KW_MIN_LENGTH, "minLength", 07, VALIDATION, COUNT)                                \
+    X(KW_MAX_LENGTH, "maxLength", 07, VALIDATION, COUNT)                                \
+    X(KW_PATTERN, "pattern", 07, VALIDATION, STRING)                                    \
+    X(KW_FORMAT, "format", 07, CORE, STRING)                                            \
+    X(KW_MIN_ITEMS, "minItems", 07, VALIDATION, COUNT)                                  \
+    X(KW_MAX_ITEMS, "maxItems", 07, VALIDATION, COUNT)                                  \
+    X(KW_UNIQUE_ITEMS, "uniqueItems", 07, VALIDATION, BOOL)                             \
+    X(KW_MIN_CONTAINS, "minContains", 2020_12, VALIDATION, COUNT)                       \
+    X(KW_MAX_CONTAINS, "maxContains", 2020_12, VALIDATION, COUNT)                       \
+    X(KW_MIN_PROPERTIES, "minProperties", 07, VALIDATION, COUNT)                        \
+    X(KW_MAX_PROPERTIES, "maxProperties", 07, VALIDATION, COUNT)                        \
+    X(KW_REQUIRED, "required", 07, VALIDATION, STRINGS)                                 \
+    X(KW_DEPENDENT_REQUIRED, "dependentRequired", 2020_12, VALIDATION, STRINGS_MAP)     \
+    X(KW_PREFIX_ITEMS, "prefixItems", 2020_12, APPLICATOR, SCHEMA_LIST)                 \
+    X(KW_ITEMS, "items", 07, APPLICATOR, SCHEMA_OR_LIST)                                \
+    X(KW_ADDITIONAL_ITEMS, "additionalItems", 07, APPLICATOR, SCHEMA)                   \
+    X(KW_CONTAINS, "contains", 07, APPLICATOR, SCHEMA)                                  \
+    X(KW_PROPERTIES, "properties", 07, APPLICATOR, SCHEMA_MAP)                          \
+    X(KW_PATTERN_PROPERTIES, "patternProperties", 07, APPLICATOR, SCHEMA_MAP)           \
+    X(KW_ADDITIONAL_PROPERTIES, "additionalProperties", 07, APPLICATOR, SCHEMA)         \
+    X(KW_PROPERTY_NAMES, "propertyNames", 07, APPLICATOR, SCHEMA)                       \
+    X(KW_DEPENDENCIES, "dependencies", 07, APPLICATOR, SCHEMA_OR_STRINGS_MAP)           \
+    X(KW_DEPENDENT_SCHEMAS, "dependentSchemas", 2020_12, APPLICATOR, SCHEMA_MAP)        \
+    X(KW_ALL_OF, "allOf", 07, APPLICATOR, SCHEMA_LIST)                                  \
+    X(KW_ANY_OF, "anyOf", 07, APPLICATOR, SCHEMA_LIST)                                  \
+    X(KW_ONE_OF, "oneOf", 07, APPLICATOR, SCHEMA_LIST)                                  \
+    X(KW_NOT, "not", 07, APPLICATOR, SCHEMA)                                            \
+    X(KW_IF, "if", 07, APPLICATOR, SCHEMA)                                              \
+    X(KW_THEN, "then", 07, APPLICATOR, SCHEMA)                                          \
+    X(KW_ELSE, "else", 07, APPLICATOR, SCHEMA)                                          \
+    X(KW_UNEVALUATED_ITEMS, "unevaluatedItems", 2020_12, UNEVALUATED, SCHEMA)           \
+    X(KW_UNEVALUATED_PROPERTIES, "unevaluatedProperties", 2020_12, UNEVALUATED, SCHEMA) \
+    X(KW_CONTENT_SCHEMA, "contentSchema", 2020_12, CONTENT, SCHEMA)
 
 enum schema_keyword {
-#define X(id, name, first, last, vocabulary, want) id,
+#define X(id, name, first, vocabulary, want) id,
     SCHEMA_KEYWORDS(X)
 #undef X
         KW_COUNT,
@@ -112,7 +108,7 @@ enum schema_keyword {
 struct schema_keyword_row {
     const char *name;
     size_t len; /* of the name */
-    enum schema_draft first, last;
+    enum schema_draft first;
     unsigned vocabulary;
     enum schema_want want;
 };

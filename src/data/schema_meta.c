@@ -17,10 +17,11 @@ static const struct {
     enum schema_draft draft;
 } drafts[] = {
     { "draft/2020-12/schema", SCHEMA_DRAFT_2020_12 },
-    { "draft/2019-09/schema", SCHEMA_DRAFT_2019_09 },
     { "draft-07/schema", SCHEMA_DRAFT_07 },
-    { "draft-06/schema", SCHEMA_DRAFT_06 },
-    { "draft-04/schema", SCHEMA_DRAFT_04 },
+    /* read by the rules of the nearest draft that is supported */
+    { "draft/2019-09/schema", SCHEMA_DRAFT_2020_12 },
+    { "draft-06/schema", SCHEMA_DRAFT_07 },
+    { "draft-04/schema", SCHEMA_DRAFT_07 },
 };
 
 static const struct {
@@ -32,8 +33,6 @@ static const struct {
     { "unevaluated", VOCAB_UNEVALUATED },
     { "validation", VOCAB_VALIDATION },
     { "format-annotation", VOCAB_FORMAT },
-    { "format-assertion", VOCAB_FORMAT_ASSERTION },
-    { "format", VOCAB_FORMAT },
     { "content", VOCAB_CONTENT },
     { "meta-data", 0 },
 };
@@ -82,8 +81,7 @@ const struct json *schema_meta_find(struct arena *a, struct str uri)
             0) {
             continue;
         }
-        const struct json *id = json_get(root, "$id");
-        struct str own = json_str(id != NULL ? id : json_get(root, "id"), STR_EMPTY);
+        struct str own = json_str(json_get(root, "$id"), STR_EMPTY);
         if (strip_host(strip_hash(own), &path) && str_eq(path, wanted)) {
             return root;
         }
@@ -93,22 +91,15 @@ const struct json *schema_meta_find(struct arena *a, struct str uri)
 
 static bool vocabulary_bits(struct str uri, unsigned *ret)
 {
+    static const struct str vocabulary = { "draft/2020-12/vocab/", 20 };
     struct str path;
-    bool is_2019 = false;
-    if (!strip_host(uri, &path)) {
+    if (!strip_host(uri, &path) || !str_starts(path, vocabulary)) {
         return false;
     }
-    if (str_starts(path, STR("draft/2019-09/vocab/"))) {
-        is_2019 = true;
-    } else if (!str_starts(path, STR("draft/2020-12/vocab/"))) {
-        return false;
-    }
-    path = str_slice(path, sizeof "draft/2020-12/vocab/" - 1, path.len);
+    path = str_slice(path, vocabulary.len, path.len);
     for (size_t i = 0; i < ARRAY_LEN(vocabularies); i++) {
         if (str_eqc(path, vocabularies[i].path)) {
             *ret = vocabularies[i].bits;
-            /* unevaluated… moved to a vocabulary of its own in 2020-12 */
-            *ret |= is_2019 && *ret == VOCAB_APPLICATOR ? VOCAB_UNEVALUATED : 0;
             return true;
         }
     }
@@ -144,8 +135,7 @@ int schema_dialect_find(struct schema_loader *l, struct str meta, struct schema_
         const struct json *root;
         int rc = schema_document_find(l, uri, &root);
         if (rc != 0) {
-            return err_wrap(l->e, "schema: \"$schema\" is not a draft that is known (2020-12, "
-                                  "2019-09, 07, 06, 04)");
+            return err_wrap(l->e, "schema: \"$schema\" is neither 2020-12 nor draft-07");
         }
         const struct json *listed = json_get(root, "$vocabulary");
         if (bits == 0 && json_is(listed, JSON_OBJECT)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The meta-schemas in src/base/meta, as texts that the build puts into the program
+ * The meta-schemas in src/data/meta, as texts that the build puts into the program
  * (scripts/embed.py). They are those of json-schema.org, published under the BSD licence. Private
- * to base.
+ * to data.
  */
 #pragma once
 

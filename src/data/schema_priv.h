@@ -12,7 +12,6 @@
  *   schema_assert.c     the operations on one value; schema_array.c and schema_object.c on
  *                       containers
  *   schema_error.c      errors: paths, sentences, the closest branch
- *   schema_format.c     "format", with schema_format_net.c and schema_format_time.c
  *   schema_value.c      hashes and sets of values, exact numbers; schema_uri.c RFC 3986
  */
 #pragma once
@@ -72,7 +71,7 @@ struct schema_resource {
     struct schema_node *node;
     struct schema_dialect dialect;
     struct schema_map anchors;         /* name -> node */
-    struct schema_map dynamic_anchors; /* name -> node; $recursiveAnchor is under "" */
+    struct schema_map dynamic_anchors; /* name -> node */
     struct str document;               /* URI of the document, empty for the schema itself */
 };
 
@@ -88,7 +87,6 @@ enum schema_op_kind {
     OP_MIN_LENGTH,
     OP_MAX_LENGTH,
     OP_PATTERN,
-    OP_FORMAT,
     OP_MIN_ITEMS,
     OP_MAX_ITEMS,
     OP_UNIQUE_ITEMS,
@@ -159,7 +157,6 @@ struct schema_items {
 struct schema_contains {
     struct schema_node *node;
     size_t min, max;
-    bool marks; /* what matched counts as evaluated: since 2020-12 */
 };
 
 struct schema_property {
@@ -194,7 +191,6 @@ struct schema_dynamic {
     struct schema_node *node; /* where the reference leads without dynamic scope */
     struct str anchor;
     bool moves; /* the target is a dynamic anchor, so the outermost one of that name counts */
-    enum schema_keyword keyword;
 };
 
 struct schema_branch {
@@ -209,7 +205,6 @@ struct schema_op {
         const struct json *value; /* a number */
         const struct schema_values *values;
         const struct schema_pattern *pattern;
-        const struct schema_format *format;
         struct schema_node *node;
         struct schema_nodes nodes;
         const struct schema_items *items;
@@ -354,7 +349,7 @@ struct schema_context {
 typedef bool schema_op_fn(const struct schema_context *c);
 
 schema_op_fn schema_op_type, schema_op_enum, schema_op_const, schema_op_multiple_of,
-    schema_op_limit, schema_op_length, schema_op_pattern, schema_op_format;
+    schema_op_limit, schema_op_length, schema_op_pattern;
 schema_op_fn schema_op_item_count, schema_op_unique_items, schema_op_items, schema_op_contains,
     schema_op_unevaluated_items;
 schema_op_fn schema_op_property_count, schema_op_object, schema_op_property_names,
@@ -392,27 +387,3 @@ struct schema_names {
 /* " (did you mean 'name'?)" or "". */
 const char *schema_suggest(struct arena *a, struct str word, const struct schema_names *names);
 struct str schema_node_path(struct arena *a, const struct schema_node *n, const char *keyword);
-
-/* --- schema_format.c --- */
-
-struct schema_format {
-    const char *name;
-    bool (*ok)(struct str text);
-    const char *example;
-};
-const struct schema_format *schema_format_find(struct str name);
-
-bool schema_format_date(struct str s);
-bool schema_format_time(struct str s);
-bool schema_format_date_time(struct str s);
-bool schema_format_duration(struct str s);
-bool schema_format_ipv4(struct str s);
-bool schema_format_ipv6(struct str s);
-bool schema_format_hostname(struct str s);
-bool schema_format_email(struct str s);
-bool schema_format_idn_email(struct str s);
-bool schema_format_uri(struct str s);
-bool schema_format_uri_reference(struct str s);
-bool schema_format_iri(struct str s);
-bool schema_format_iri_reference(struct str s);
-bool schema_format_uri_template(struct str s);

@@ -56,15 +56,15 @@ static int node_add(struct schema_loader *l, struct schema_node *n)
 /* --- resources and anchors --- */
 
 /* The string of an identifying keyword; NULL when the dialect does not have it or it is overruled:
- * before 2019-09 nothing beside $ref counts. */
+ * in draft 07 nothing beside $ref counts. */
 static const struct json *identifier(const struct schema_node *n, enum schema_keyword keyword)
 {
     const struct schema_keyword_row *row = &schema_keywords[keyword];
     const struct schema_dialect *d = &n->resource->dialect;
-    if (d->draft < row->first || d->draft > row->last) {
+    if (d->draft < row->first) {
         return NULL;
     }
-    if (d->draft <= SCHEMA_DRAFT_07 && json_is(json_get(n->json, "$ref"), JSON_STRING)) {
+    if (d->draft == SCHEMA_DRAFT_07 && json_is(json_get(n->json, "$ref"), JSON_STRING)) {
         return NULL;
     }
     return json_get(n->json, row->name);
@@ -102,9 +102,6 @@ static int note_anchors(struct schema_loader *l, struct schema_node *n)
             return rc;
         }
     }
-    if (json_bool(identifier(n, KW_RECURSIVE_ANCHOR), false)) {
-        schema_map_set(l->arena, &n->resource->dynamic_anchors, STR_EMPTY, n);
-    }
     return 0;
 }
 
@@ -133,16 +130,10 @@ static int choose_dialect(struct schema_loader *l, const struct schema_node *n,
     return schema_dialect_find(l, meta->string, ret);
 }
 
-static const struct json *id_of(const struct schema_node *n)
-{
-    const struct json *id = identifier(n, KW_ID);
-    return id != NULL ? id : identifier(n, KW_OLD_ID);
-}
-
-/* An $id makes a resource, or, when it is just a fragment in the old drafts, an anchor. */
+/* An $id makes a resource, or, when it is just a fragment in draft 07, an anchor. */
 static int note_id(struct schema_loader *l, struct schema_node *n)
 {
-    const struct json *id = id_of(n);
+    const struct json *id = identifier(n, KW_ID);
     if (id == NULL) {
         return 0;
     }
@@ -150,7 +141,7 @@ static int note_id(struct schema_loader *l, struct schema_node *n)
         return schema_bad(l->e, n, "$id", "must be a string");
     }
     struct schema_uri parts = schema_uri_split(id->string);
-    bool old = n->resource->dialect.draft <= SCHEMA_DRAFT_07;
+    bool old = n->resource->dialect.draft == SCHEMA_DRAFT_07;
     if (parts.fragment.len > 0 && !old) {
         return schema_bad(l->e, n, "$id", "must not have a fragment; use $anchor");
     }

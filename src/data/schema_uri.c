@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * RFC 3986 as far as references between schemas need it: taking a reference apart and resolving it
- * against a base. Whether a text is a well-formed URI is schema_format_net.c's question.
+ * against a base.
  */
 #include "data/schema_priv.h"
 

@@ -35,7 +35,6 @@ static const struct {
     [OP_MIN_LENGTH] = { schema_op_length, ON(JSON_STRING) },
     [OP_MAX_LENGTH] = { schema_op_length, ON(JSON_STRING) },
     [OP_PATTERN] = { schema_op_pattern, ON(JSON_STRING) },
-    [OP_FORMAT] = { schema_op_format, ON(JSON_STRING) },
     [OP_MIN_ITEMS] = { schema_op_item_count, ON(JSON_ARRAY) },
     [OP_MAX_ITEMS] = { schema_op_item_count, ON(JSON_ARRAY) },
     [OP_UNIQUE_ITEMS] = { schema_op_unique_items, ON(JSON_ARRAY) },
