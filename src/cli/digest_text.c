@@ -176,7 +176,10 @@ static void add_usage(struct table *t, const struct digest *d)
                     text_count(output, out));
     }
     if (usd > 0) {
-        add_fact(t, "cost", str_of(text_cost(usd, cost)));
+        bool simulated = str_eqc(json_str(ext(d, "cost_source"), STR_EMPTY), "simulated");
+        table_cell(t, STYLE_DIM, "cost");
+        table_cellf(t, STYLE_PLAIN, "%s%s", text_cost(usd, cost),
+                    simulated ? " (simulated, nothing was billed)" : "");
     }
     const struct json *calls = ext(d, "tool_calls");
     int64_t made = json_int(json_get(calls, "total"), 0);

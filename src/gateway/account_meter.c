@@ -45,7 +45,20 @@ static void on_done(void *arg, const struct exchange_view *x, void **slot,
     }
 }
 
+static bool charged(void *arg, const struct exchange_view *x, struct llm_usage *ret,
+                    bool *ret_estimated)
+{
+    const struct account *acc = arg;
+    const struct meter_call call = { .usage = acc->bill.usage, .reserved = acc->bill.reserved };
+    if (acc->billed != x->id) {
+        return false;
+    }
+    *ret = meter_usage(&call);
+    *ret_estimated = acc->bill.estimated;
+    return true;
+}
+
 struct filter account_meter_filter(struct account *acc)
 {
-    return (struct filter) { .name = "meter", .arg = acc, .on_done = on_done };
+    return (struct filter) { .name = "meter", .arg = acc, .on_done = on_done, .charged = charged };
 }

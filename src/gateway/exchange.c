@@ -264,6 +264,20 @@ static void destroy(void *arg)
     }
 }
 
+/* As a filter charges it, or else as the upstream reported it. */
+static void count_usage(struct exchange *x)
+{
+    struct llm_usage usage = x->done.usage;
+    bool estimated = false;
+    for (size_t i = 0; i < x->passed; i++) {
+        const struct filter *f = &x->g->opts.filters[i];
+        if (f->charged != NULL && f->charged(f->arg, &x->view, &usage, &estimated)) {
+            break;
+        }
+    }
+    metrics_usage(&x->g->metrics, &usage, estimated);
+}
+
 static void tell_done(struct exchange *x)
 {
     struct gateway *g = x->g;
@@ -284,7 +298,7 @@ static void tell_done(struct exchange *x)
     if (x->kind == EXCHANGE_MODEL && x->endpoint.call == LLM_CALL_GENERATE &&
         x->refusal.status == 0) {
         metrics_call(&g->metrics, x->endpoint.format, d->status, d->took);
-        metrics_usage(&g->metrics, &d->usage);
+        count_usage(x);
         gateway_tell(g, &(struct gateway_event) { .kind = GATEWAY_CALL,
                                                   .view = &x->view,
                                                   .done = d,

@@ -120,6 +120,10 @@ struct filter {
                      const struct llm_event *ev);
     void (*on_done)(void *arg, const struct exchange_view *x, void **slot,
                     const struct filter_done *d);
+    /* After on_done: what the exchange was charged, and whether that is an estimate; false: the
+     * filter does not know. */
+    bool (*charged)(void *arg, const struct exchange_view *x, struct llm_usage *ret,
+                    bool *ret_estimated);
 };
 
 #define FILTERS_MAX 8

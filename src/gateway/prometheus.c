@@ -20,8 +20,10 @@ static uint64_t said(int64_t n)
     return n > 0 ? (uint64_t)n : 0;
 }
 
-void metrics_usage(struct metrics *m, const struct llm_usage *u)
+void metrics_usage(struct metrics *m, const struct llm_usage *u, bool estimated)
 {
+    m->estimated_input += estimated ? said(u->input) : 0;
+    m->estimated_output += estimated ? said(u->output) : 0;
     m->tokens_input += said(u->input);
     m->tokens_output += said(u->output);
     m->tokens_cache_read += said(u->cache_read);
@@ -64,19 +66,25 @@ static int write_requests(const struct metrics *m, struct buf *out, struct err *
 static int write_tokens(const struct metrics *m, struct buf *out, struct err *e)
 {
     return buf_printf(out, e,
-                      "# HELP cinch_tokens_total Tokens as the providers counted them.\n"
+                      "# HELP cinch_tokens_total Tokens that calls were charged.\n"
                       "# TYPE cinch_tokens_total counter\n"
                       "cinch_tokens_total{kind=\"input\"} %llu\n"
                       "cinch_tokens_total{kind=\"output\"} %llu\n"
                       "cinch_tokens_total{kind=\"cache_read\"} %llu\n"
                       "cinch_tokens_total{kind=\"cache_write\"} %llu\n"
+                      "# HELP cinch_tokens_estimated_total Those of calls whose usage is an "
+                      "estimate.\n"
+                      "# TYPE cinch_tokens_estimated_total counter\n"
+                      "cinch_tokens_estimated_total{kind=\"input\"} %llu\n"
+                      "cinch_tokens_estimated_total{kind=\"output\"} %llu\n"
                       "# HELP cinch_call_seconds_total Time spent in model calls.\n"
                       "# TYPE cinch_call_seconds_total counter\n"
                       "cinch_call_seconds_total %.6f\n",
                       (unsigned long long)m->tokens_input, (unsigned long long)m->tokens_output,
                       (unsigned long long)m->tokens_cache_read,
                       (unsigned long long)m->tokens_cache_write,
-                      (double)m->duration_sum / (double)NSEC_PER_SEC);
+                      (unsigned long long)m->estimated_input,
+                      (unsigned long long)m->estimated_output, (double)m->duration_sum / (double)NSEC_PER_SEC);
 }
 
 int metrics_write(const struct metrics *m, size_t connections, struct buf *out, struct err *e)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct metrics {
     uint64_t translated;
     uint64_t spilled; /* bodies that went to a file */
     uint64_t tokens_input, tokens_output, tokens_cache_read, tokens_cache_write;
+    uint64_t estimated_input, estimated_output; /* of calls whose usage is estimated */
     uint64_t bytes_in, bytes_out;
     uint64_t egress, egress_denied;
     uint64_t connections_total;
@@ -32,6 +34,7 @@ struct metrics {
 };
 
 void metrics_call(struct metrics *m, enum llm_format f, int status, nsec took);
-void metrics_usage(struct metrics *m, const struct llm_usage *u);
+/* Estimated: not, or not all of it, reported by the provider. */
+void metrics_usage(struct metrics *m, const struct llm_usage *u, bool estimated);
 int metrics_write(const struct metrics *m, size_t connections, struct buf *out,
                   struct err *e) MUST_USE;

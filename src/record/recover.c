@@ -186,8 +186,8 @@ static void fill_calls(const struct leftovers *l, struct summary *s)
     s->tokens.source = TOKENS_WIRE;
     s->api_calls = l->calls.total;
     if (!l->calls.unpriced) {
-        s->cost_usd = l->calls.cost_usd;
-        s->cost_source = COST_TABLE;
+        s->cost_usd = l->calls.real > 0 ? l->calls.cost_usd : l->calls.simulated_usd;
+        s->cost_source = l->calls.real > 0 ? COST_TABLE : COST_SIMULATED;
     }
 }
 

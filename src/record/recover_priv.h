@@ -31,7 +31,9 @@ struct leftovers {
     struct {                 /* sums of the model calls that were told */
         int64_t input, output, cache_read, cache_write, reasoning;
         int64_t total, failed, side, estimated, refused;
-        double cost_usd;
+        double cost_usd;      /* of calls to providers */
+        double simulated_usd; /* of those that a script or a cassette answered */
+        int64_t real;         /* calls to providers */
         bool unpriced; /* of one at least the cost is not known */
     } calls;
 

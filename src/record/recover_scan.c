@@ -64,7 +64,10 @@ static void note_call(struct leftovers *l, const struct json *context)
     l->calls.side += json_is(json_get(context, "side"), JSON_STRING);
     l->calls.estimated += json_bool(json_get(context, "estimated"), false);
     double usd = json_real(cost, 0);
-    l->calls.cost_usd += usd > 0 ? usd : 0;
+    struct str upstream = json_str(json_get(context, "upstream"), STR_EMPTY);
+    bool simulated = str_eqc(upstream, "script") || str_eqc(upstream, "cassette");
+    *(simulated ? &l->calls.simulated_usd : &l->calls.cost_usd) += usd > 0 ? usd : 0;
+    l->calls.real += simulated ? 0 : 1;
     l->calls.unpriced = l->calls.unpriced || json_is(cost, JSON_NULL);
 }
 

@@ -28,6 +28,7 @@ static const char *const cost_words[] = {
     [COST_NONE] = "none",
     [COST_CLI] = "cli",
     [COST_TABLE] = "table",
+    [COST_SIMULATED] = "simulated",
 };
 
 const char *tokens_source_word(enum tokens_source s)

@@ -39,7 +39,8 @@ const char *timeout_kind_word(
 
 /* Where numbers come from. */
 enum tokens_source { TOKENS_NONE, TOKENS_STREAM, TOKENS_REGEX, TOKENS_WIRE };
-enum cost_source { COST_NONE, COST_CLI, COST_TABLE };
+/* Simulated: what the calls would have cost that a script or a cassette answered. */
+enum cost_source { COST_NONE, COST_CLI, COST_TABLE, COST_SIMULATED };
 
 struct summary_phase {
     const char *name;

@@ -229,9 +229,13 @@ void gateway_fill(const struct run *run, struct summary *s)
     s->tokens.cache_creation = sum->usage.cache_write;
     s->tokens.reasoning = sum->usage.reasoning;
     s->tokens.source = TOKENS_WIRE;
+    bool simulated = sum->local == sum->calls;
+    if (simulated && s->cost_source != COST_NONE) {
+        s->cost_source = COST_SIMULATED; /* the harness reckons, too */
+    }
     if (sum->unpriced == 0 && prices != NULL) {
-        s->cost_usd = price_usd(sum->cost);
-        s->cost_source = COST_TABLE;
+        s->cost_usd = price_usd(simulated ? sum->cost : sum->cost - sum->local_cost);
+        s->cost_source = simulated ? COST_SIMULATED : COST_TABLE;
         s->prices.version = prices->version;
         s->prices.source = prices->source;
     }

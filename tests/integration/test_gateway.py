@@ -545,6 +545,25 @@ class Shared(gateway.Case):
         self.assertEqual(os.stat(ledger).st_mode & 0o777, 0o600)
         self.assertNotIn(g.token.encode(), out)
 
+    def test_estimated_tokens_are_in_the_metrics(self):
+        class Silent(gateway.Handler):
+            def do_POST(self):
+                self.read_body()
+                self.start_stream()
+                self.chunk(b'data: {"choices":[{"index":0,"delta":{"content":"hello"}}]}\n\ndata: [DONE]\n\n')
+                self.end_stream()
+
+        up = self.upstream(Silent)
+        g = self.gateway("--upstream", f"a={up.url},format=chat", "--max-tokens", "5000")
+        a = g.request("POST", "/v1/chat/completions", json.dumps(
+            {"model": "m", "stream": True, "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}).encode())
+        self.assertEqual(a.status, 200)
+        m = g.metrics()
+        self.assertEqual(m['cinch_tokens_total{kind="output"}'], 100)
+        self.assertEqual(m['cinch_tokens_estimated_total{kind="output"}'], 100)
+        self.assertEqual(m['cinch_tokens_total{kind="input"}'], m['cinch_tokens_estimated_total{kind="input"}'])
+        self.stop(g)
+
     def test_a_ledger_that_cannot_be_written(self):
         done = subprocess.run([harness.CINCH, "gateway", "--upstream", "http://127.0.0.1:9", "--ledger",
                                self.path("missing/ledger.json")], env=self.env, capture_output=True, check=False)

@@ -4,6 +4,7 @@
 
 import json
 import os
+import subprocess
 
 import harness
 from provider import AGENT, Provider, Say
@@ -179,6 +180,23 @@ class Scripted(Case):
         self.assertEqual((r.reason, r.said["statuses"]), ("success", [200]), r.stderr)
         self.assertIn("first", r.said["last"])
         self.assertTrue(r.json("evidence", "ledger.json")["simulated"])
+        self.assertEqual(r.metrics["ext"]["cost_source"], "simulated")
+        self.assertGreater(r.metrics["cost_usd"], 0)
+        shown = subprocess.run([harness.CINCH, "show", r.output], env=self.env, capture_output=True, text=True, check=True)
+        self.assertIn("(simulated, nothing was billed)", shown.stdout)
+
+    def test_simulated_costs_are_not_added_to_real_ones(self):
+        script = self.write("model.yaml", SCRIPT)
+        with Provider(Say(usage=(1000, 100))) as p:
+            routes = [{"model": "scripted", "upstream": f"script:{script}"}, {"model": "*", "upstream": p.url}]
+            prices = self.write("prices.yaml", "version: t\nsource: t\nmodels: [{match: ['*'], input: 1, output: 1}]\n")
+            agent = self.write("ws/both.py", "import subprocess, sys\nfor how in ('{}', '{\"model\": \"scripted\"}'):\n"
+                               "    subprocess.run([*sys.argv[1:], how], check=True)\n")
+            r = self.run_command("/usr/bin/python3", agent, "/usr/bin/python3", self.agent, "1", "1", options=[
+                "--read", self.agent, "--set", f"gateway.routes={json.dumps(routes)}", "--set", f"gateway.prices={prices}"])
+        self.assertEqual((r.reason, r.metrics["api_calls"]), ("success", 2), r.stderr)
+        self.assertEqual(r.metrics["ext"]["cost_source"], "table")
+        self.assertAlmostEqual(r.metrics["cost_usd"], 0.0011)
 
     def test_two_models_are_one_too_many(self):
         self.write("model.yaml", SCRIPT)
