@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/run_request.h"
+#include "cli/settings_markdown.h"
 #include "cli/table.h"
 #include "config/secrets.h"
 
@@ -29,23 +30,42 @@ static void hide_secrets(struct arena *a, const struct layers *l)
     }
 }
 
+/* "--idle-timeout" for limits.idle; "" for a key without an option. */
+static const char *option_of(struct arena *a, const struct json *path)
+{
+    const struct setting *s = setting_find(settings_table, json_str(path, STR_EMPTY));
+    return s == NULL || s->option.name == NULL ? "" : arena_printf(a, "--%s", s->option.name);
+}
+
 static void print_explained(struct cli *cli, const struct json *leaves)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
-    struct table t = { .arena = cli->arena,
-                       .head = true,
-                       .columns = {
-                           { "setting" }, { "value", .max = 48 }, { "layer" }, { "from" } } };
+    struct table t = {
+        .arena = cli->arena,
+        .head = true,
+        .columns = { { "setting" }, { "value", .max = 48 }, { "layer" }, { "from" }, { "option" } }
+    };
     for (size_t i = 0; i < json_len(leaves); i++) {
         const struct json *leaf = json_item(leaves, i);
         CLEANUP(buf) struct buf value = BUF_INIT(BUF_TEXT);
-        (void)!json_write(json_get(leaf, "value"), JSON_COMPACT, &value, NULL);
+        const struct json *v = json_get(leaf, "value");
+        if (!json_is(v, JSON_NULL)) { /* null: only known during the run */
+            (void)!json_write(v, JSON_COMPACT, &value, NULL);
+        }
         table_cell(&t, STYLE_NAME, json_cstring(json_get(leaf, "path"), ""));
-        table_cell(&t, STYLE_PLAIN, value.ptr);
+        table_cell(&t, STYLE_PLAIN, value.len == 0 ? "" : value.ptr);
         table_cell(&t, STYLE_PLAIN, json_cstring(json_get(leaf, "layer"), ""));
         table_cell(&t, STYLE_DIM, json_cstring(json_get(leaf, "source"), ""));
+        table_cell(&t, STYLE_DIM, option_of(cli->arena, json_get(leaf, "path")));
     }
     table_write(&t, terminal_width(&cli->out), cli->out.color, &out);
+    cli_print(cli, &out);
+}
+
+static void print_reference(struct cli *cli)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    settings_markdown(settings_table, &out);
     cli_print(cli, &out);
 }
 
@@ -53,6 +73,10 @@ static int run_config(struct cli *cli, const struct options *opt, struct err *e)
 {
     struct settings_input in;
     struct settings s;
+    if (options_flag(opt, "markdown", false)) {
+        print_reference(cli);
+        return 0;
+    }
     int r = request_read(cli->arena, opt, options_arg(opt, 0), &in, e);
     if (r == 0) {
         r = settings_load(cli->arena, &in, &s, e);
@@ -63,6 +87,7 @@ static int run_config(struct cli *cli, const struct options *opt, struct err *e)
     hide_secrets(cli->arena, &s.layers);
     struct json *merged = layers_merge(cli->arena, &s.layers);
     struct json *leaves = layers_explain(cli->arena, &s.layers, merged);
+    settings_explain_defaults(cli->arena, settings_table, &s.layers, leaves);
     if (!options_flag(opt, "explain", false)) {
         print_tree(cli, merged);
     } else if (cli->format == CLI_JSON) {
@@ -79,7 +104,9 @@ static const char *const description[] = {
     "Prints the settings that `cinch run` with the same options would use, merged from all layers: "
     "default, adapter, site, user, project, model, tier, task, request, enforced. Nothing is "
     "started.",
-    "With --explain each setting is shown with its layer and source.",
+    "With --explain each setting is shown with its layer, its source and the option that sets it. "
+    "Settings that no layer sets are shown with their default, as layer default; a default that is "
+    "only known during the run has no value but a description.",
     NULL,
 };
 

@@ -60,6 +60,7 @@ static const struct option run_options[] = {
 static const struct option config_options[] = {
     { "explain", 0, OPTION_FLAG, .section = "Output",
       .help = "show the layer and source of each setting" },
+    { "markdown", 0, OPTION_FLAG, .help = "print the table of settings of docs/task.md" },
     { 0 },
 };
 

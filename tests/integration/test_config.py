@@ -43,6 +43,19 @@ class Layers(harness.Case):
         text = self.cinch("config", "--explain", task).stdout.decode()
         self.assertRegex(text, r"limits\.idle +5 +task +.*task\.yaml:5:9")
 
+    def test_defaults_that_no_layer_sets(self):
+        found = self.explain("--adapter", "command")
+        for path, value in (("sandbox.mode", "workspace-write"), ("workspace.mode", "snapshot"), ("agent.auth", "gateway"),
+                            ("gateway.record", True), ("limits.timeout", 3600)):
+            self.assertEqual((found[path]["value"], found[path]["layer"], found[path]["source"]), (value, "default", "built in"))
+        self.assertEqual((found["sandbox.disk"]["value"], found["sandbox.disk"]["source"]),
+                         (None, "20G, or half of the free space if that is less"))
+        self.assertNotIn("sandbox.memory", found)
+        self.assertEqual(self.explain("--sandbox", "off")["sandbox.mode"]["layer"], "request")
+        self.assertNotIn("sandbox", json.loads(self.cinch("config").stdout))  # the merged tree has recorded defaults only
+        text = self.cinch("config", "--explain", "--idle-timeout", "5").stdout.decode()
+        self.assertRegex(text, r"limits\.idle +5.0 +request +command line +--idle-timeout\n")
+
     def test_null_removes(self):
         task = self.write("task.yaml", "limits: {grace: null}\n")
         self.assertNotIn("limits.grace", self.explain(task))
