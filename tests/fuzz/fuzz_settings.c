@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "config/settings.h"
+#include "config/settings_table.h"
 #include "data/yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -21,6 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (settings_load(a, &in, &s, &e) == 0) {
             CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
             struct json *leaves = layers_explain(a, &s.layers, s.tree);
+            settings_explain_defaults(a, settings_table, &s.layers, leaves);
             if (json_write(leaves, JSON_COMPACT, &out, &e) < 0 ||
                 json_write(settings_task(a, &s), JSON_COMPACT, &out, &e) < 0) {
                 abort();

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
+#include "gateway/throttle.h"
 
 static struct arena *arena;
 
@@ -178,6 +179,18 @@ static void test_options_are_made_from_rows(void **state)
     assert_string_equal(made.help, "number of coats");
 }
 
+/* `cinch gateway` has no settings; its defaults are those of a run. */
+static void test_throttle_of_the_gateway(void **state)
+{
+    const struct throttle_policy p = THROTTLE_DEFAULT;
+    struct settings s;
+    settings_read_table(arena, settings_table, json_object(arena), &s);
+    assert_int_equal(s.throttle.max_attempts, p.max_attempts);
+    assert_true(s.throttle.base == p.base && s.throttle.cap == p.cap);
+    assert_true(s.throttle.total == p.total);
+    assert_true(s.throttle.concurrency == p.concurrency && s.throttle.per_minute == p.per_minute);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -187,6 +200,7 @@ int main(void)
         TEST(test_values),
         TEST(test_a_wrong_number),
         TEST(test_options_are_made_from_rows),
+        TEST(test_throttle_of_the_gateway),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
