@@ -36,6 +36,7 @@
 #include "llm/event.h"
 
 struct json;
+struct llm_losses;
 
 /* What a filter may know of an exchange. Borrowed, valid during the callback. */
 struct exchange_view {
@@ -49,6 +50,7 @@ struct exchange_view {
     struct str model;          /* that the client asked for; empty: unknown */
     struct str upstream_model; /* that the upstream was asked for */
     bool translated;
+    const struct llm_losses *dropped; /* by the translation; NULL: there is none */
     int64_t estimate; /* tokens of input, from the size of the body: never too low for plain text */
     size_t body_len;  /* of the request at most, as the client sent it or as it goes out */
     int64_t max_output; /* of one response, as the request limits it; 0: it does not */

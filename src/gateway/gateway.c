@@ -125,6 +125,8 @@ int gateway_open(struct loop *l, const struct gateway_opts *opts, struct gateway
     g->metrics.started = clock_now();
     g->need_scan = needs_scan(opts);
     auxiliary_init(&g->side);
+    g->own_store = opts->store == NULL ? llm_store_new(0) : NULL;
+    g->store = opts->store == NULL ? g->own_store : opts->store;
     fill_limits(&g->opts.limits);
     g->room = (struct body_room) { .bound = g->opts.limits.memory, .dir = opts->spill_dir };
     queue_init(&g->turns, l, &g->room);
@@ -274,6 +276,7 @@ static void destroy(void *arg)
 {
     struct gateway *g = arg;
     free_spare(g);
+    g->own_store = llm_store_free(g->own_store);
     free(g);
 }
 

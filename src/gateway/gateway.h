@@ -47,6 +47,7 @@ struct loop;
 struct gateway;
 struct proxy_rules;
 struct llm_losses;
+struct llm_store;
 
 /* The first route whose pattern fits the model is taken. */
 struct gateway_route {
@@ -115,7 +116,8 @@ struct gateway_opts {
     size_t n_filters;
     const struct proxy_rules *egress; /* NULL: no proxy */
     struct gateway_limits limits;
-    const char *spill_dir; /* for unnamed files; NULL: all bodies stay in memory */
+    struct llm_store *store; /* for translation: signatures and items; NULL: one of its own */
+    const char *spill_dir;   /* for unnamed files; NULL: all bodies stay in memory */
     struct gateway_port port;
 };
 

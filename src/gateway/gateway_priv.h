@@ -19,6 +19,7 @@
 #include "io/loop.h"
 #include "io/timer.h"
 #include "llm/dropped.h"
+#include "llm/store.h"
 #include "wire/http.h"
 
 #define LISTENERS_MAX 8
@@ -49,6 +50,7 @@ struct gateway {
     struct arena *spare[SPARE_MAX]; /* empty ones, for exchanges to come */
     size_t n_spare;
     struct metrics metrics;
+    struct llm_store *store, *own_store; /* own_store: NULL if the store is borrowed */
     struct auxiliary side;
     bool need_scan; /* routes or filters depend on what stands in a body */
     bool stopping;

@@ -16,7 +16,7 @@
 struct translation {
     struct exchange *x;
     struct llm_request request;
-    struct llm_losses losses;
+    struct llm_losses losses; /* what is dropped */
     struct llm_reader *reader;
     struct llm_writer *writer;
     struct buf out;   /* for the client, of the bytes fed last */
@@ -70,10 +70,12 @@ int translate_prepare(struct exchange *x, struct err *e)
     buf_init(&t->error, ERROR_BODY_MAX);
     llm_losses_init(&t->losses, x->arena);
     x->losses = &t->losses;
+    x->view.dropped = &t->losses;
     int rc = llm_request_read(x->arena, &x->endpoint, body_str(&x->body), &t->request, e);
     if (rc < 0) {
         return rc;
     }
+    t->request.store = x->g->store;
     x->view.model = x->view.model.len > 0 ? x->view.model : t->request.model;
     if (x->route->model != NULL) {
         t->request.model = str_of(x->route->model);
@@ -113,6 +115,20 @@ static bool is_stream(const struct http_fields *f)
     return type != NULL && str_starts(*type, STR("text/event-stream"));
 }
 
+/* For ids of calls: unique in a conversation, also in one that another run began, and the same
+ * when that run is replayed. */
+static uint64_t seed_of(const struct exchange *x)
+{
+    const struct llm_request *r = &x->translation->request;
+    uint64_t calls = 0;
+    for (size_t i = 0; i < r->n_messages; i++) {
+        for (size_t j = 0; j < r->messages[i].n_parts; j++) {
+            calls += r->messages[i].parts[j].kind == LLM_PART_CALL;
+        }
+    }
+    return x->view.id + (calls << 32);
+}
+
 void translate_head(struct exchange *x)
 {
     struct translation *t = x->translation;
@@ -131,10 +147,22 @@ void translate_head(struct exchange *x)
         .list = t->request.list,
         .include_usage = t->request.include_usage,
         .model = x->view.model,
-        .seed = x->view.id,
+        .seed = seed_of(x),
         .created = clock_wall() / NSEC_PER_SEC,
         .losses = &t->losses,
+        .request = &t->request,
+        .translated = true,
+        .from = x->upstream->format,
+        .store = x->g->store,
     });
+}
+
+/* What was dropped until now, as a header field; returns how many fields that are. */
+static size_t add_dropped(struct exchange *x, struct http_field *ret)
+{
+    struct str list = llm_losses_line(x->arena, &x->translation->losses);
+    *ret = (struct http_field) { STR("X-Cinch-Dropped"), list };
+    return list.len > 0 ? 1 : 0;
 }
 
 /* Sends what the writer has made so far, behind our head. */
@@ -146,12 +174,13 @@ static void flush(struct exchange *x, bool last)
     }
     if (x->told_status == 0) {
         bool stream = t->request.stream;
-        const struct http_field fields[] = {
+        struct http_field fields[3] = {
             { STR("Content-Type"),
               str_of(llm_content_type(x->endpoint.format, stream && !t->request.list)) },
             { STR("Cache-Control"), STR("no-cache") },
         };
-        exchange_send_head(x, 200, &(struct http_fields) { fields, ARRAY_LEN(fields) },
+        size_t n = 2 + add_dropped(x, &fields[2]);
+        exchange_send_head(x, 200, &(struct http_fields) { fields, n },
                            last && !stream ? (int64_t)t->out.len : -1);
     }
     exchange_send(x, buf_str(&t->out));
@@ -207,8 +236,8 @@ static void end_error(struct exchange *x)
     struct translation *t = x->translation;
     struct llm_error error;
     const struct str *after = http_find(&x->answer_fields, "retry-after");
-    struct http_field fields[2] = { { STR("Content-Type"), STR("application/json") } };
-    size_t n = 1;
+    struct http_field fields[3] = { { STR("Content-Type"), STR("application/json") } };
+    size_t n = 1 + add_dropped(x, &fields[1]);
     llm_error_read(x->arena, x->upstream->format, x->status, buf_str(&t->error), &error);
     if (llm_error_write(x->endpoint.format, &error, &t->out, NULL) < 0) {
         buf_reset(&t->out);

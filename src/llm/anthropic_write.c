@@ -8,6 +8,8 @@
 
 #define DEFAULT_MAX_TOKENS 32000 /* the member is required; every model since Claude 4 can do it */
 #define MIN_BUDGET         1024  /* less is refused */
+#define JSON_INSTRUCTION \
+    "Respond with a single valid JSON object and nothing else: no prose, no code fence."
 
 struct writer {
     struct arena *a;
@@ -94,11 +96,13 @@ static int result(struct writer *w, const struct llm_part *p, struct json **ret,
 static struct json *thinking(struct writer *w, const struct llm_part *p)
 {
     struct json *v = typed(w->a, p->redacted ? "redacted_thinking" : "thinking");
-    if (!w->own) {
+    if (!w->own && p->signature.len == 0) {
         llm_lost(w->losses, STR("messages[]: thinking"), "anthropic takes only what it signed");
         return NULL;
     }
-    if (!p->redacted) {
+    if (!p->redacted && !w->own) {
+        llm_set_str(w->a, v, "thinking", p->text);
+    } else if (!p->redacted) {
         llm_put_str(w->a, v, "thinking", p->text);
     }
     llm_put_str(w->a, v, p->redacted ? "data" : "signature", p->signature);
@@ -269,6 +273,11 @@ static int write_system(struct writer *w, struct json *body, struct err *e)
     for (size_t i = 0; i < leading && result == 0; i++) {
         result = add_parts(w, r->messages[i].parts, r->messages[i].n_parts, list, e);
     }
+    if (!w->own && r->output.json && r->output.schema == NULL) { /* no such mode without a schema */
+        struct json *v = typed(w->a, "text");
+        llm_set_cstr(w->a, v, "text", JSON_INSTRUCTION);
+        json_push(w->a, list, v);
+    }
     if (json_len(list) > 0) {
         json_setc(w->a, body, "system", list);
     }
@@ -336,19 +345,71 @@ static void write_choice(struct writer *w, struct json *body)
 
 /* --- the rest of the body --- */
 
-static void write_sampling(struct writer *w, struct json *body)
+/* Claude models since Opus 4.1 refuse temperature and top_p together. */
+static bool takes_both(struct str model)
+{
+    static const char *const old[] = { "claude-1*",           "claude-2*",
+                                       "claude-3*",           "claude-instant*",
+                                       "claude-opus-4-0*",    "claude-sonnet-4-0*",
+                                       "claude-opus-4-2025*", "claude-sonnet-4-2025*" };
+    size_t at = str_find(model, STR("claude"));
+    if (at == model.len) {
+        return true; /* a compatible server */
+    }
+    for (size_t i = 0; i < ARRAY_LEN(old); i++) {
+        if (str_glob(str_of(old[i]), str_slice(model, at, model.len), true)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What anthropic refuses: any of these with thinking, a temperature above 1, and on recent models
+ * temperature and top_p together. */
+static struct llm_sampling allowed_sampling(struct writer *w, bool thinks)
+{
+    struct llm_sampling s = w->r->sampling;
+    if (w->own) {
+        return s;
+    }
+    if (thinks) {
+        if (s.has_temperature && s.temperature != 1) {
+            llm_lost(w->losses, STR("temperature"), "anthropic does not take it with thinking");
+        }
+        if (s.has_top_p) {
+            llm_lost(w->losses, STR("top_p"), "anthropic does not take it with thinking");
+        }
+        if (s.has_top_k) {
+            llm_lost(w->losses, STR("top_k"), "anthropic does not take it with thinking");
+        }
+        s.has_temperature = s.has_top_p = s.has_top_k = false;
+    }
+    if (s.has_temperature && s.temperature > 1) {
+        llm_lost(w->losses, STR("temperature"), "anthropic's maximum is 1");
+        s.temperature = 1;
+    }
+    if (s.has_temperature && s.has_top_p && !takes_both(w->r->model)) {
+        llm_lost(w->losses, STR("top_p"), "this model does not take it with a temperature");
+        s.has_top_p = false;
+    }
+    return s;
+}
+
+static void write_max_tokens(struct writer *w, struct json *body)
+{
+    int64_t max = w->r->sampling.max_tokens;
+    if (max > 0 || !w->own) {
+        llm_set_int(w->a, body, "max_tokens", max > 0 ? max : DEFAULT_MAX_TOKENS);
+    }
+}
+
+static void write_sampling(struct writer *w, bool thinks, struct json *body)
 {
     struct arena *a = w->a;
-    const struct llm_sampling *s = &w->r->sampling;
-    if (s->max_tokens > 0 || !w->own) {
-        llm_set_int(a, body, "max_tokens", s->max_tokens > 0 ? s->max_tokens : DEFAULT_MAX_TOKENS);
-    }
+    const struct llm_sampling allowed = allowed_sampling(w, thinks);
+    const struct llm_sampling *s = &allowed;
     if (s->has_temperature) {
-        double t = !w->own && s->temperature > 1 ? 1 : s->temperature;
-        json_setc(a, body, "temperature", json_number(a, t));
-        if (t != s->temperature) {
-            llm_lost(w->losses, STR("temperature"), "anthropic's ends at 1");
-        }
+        json_setc(a, body, "temperature", json_number(a, s->temperature));
     }
     if (s->has_top_p) {
         json_setc(a, body, "top_p", json_number(a, s->top_p));
@@ -360,10 +421,36 @@ static void write_sampling(struct writer *w, struct json *body)
     for (size_t i = 0; i < s->n_stops; i++) {
         json_push(a, stops, json_string(a, s->stops[i]));
     }
-    if (s->has_presence || s->has_frequency || s->has_seed) {
-        llm_lost(w->losses, STR("presence_penalty, frequency_penalty, seed"),
-                 "anthropic has no such setting");
+    const struct {
+        bool has;
+        struct str name;
+    } unknown[] = {
+        { s->has_presence, STR("presence_penalty") },
+        { s->has_frequency, STR("frequency_penalty") },
+        { s->has_seed, STR("seed") },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(unknown); i++) {
+        if (unknown[i].has) {
+            llm_lost(w->losses, unknown[i].name, "anthropic has no such setting");
+        }
     }
+}
+
+/* With a budget for thinking, the calls whose results are sent now must follow a thought. */
+static bool lacks_thought(const struct json *messages)
+{
+    for (size_t i = json_len(messages); i > 0; i--) {
+        const struct json *m = json_item(messages, i - 1);
+        const struct json *content = json_get(m, "content");
+        if (!str_eqc(json_str(json_get(m, "role"), STR_EMPTY), "assistant")) {
+            continue;
+        }
+        struct str first = json_str(json_get(json_item(content, 0), "type"), STR_EMPTY);
+        struct str last =
+            json_str(json_get(json_item(content, json_len(content) - 1), "type"), STR_EMPTY);
+        return str_eqc(last, "tool_use") && !str_ends(first, STR("thinking"));
+    }
+    return false;
 }
 
 /* A budget has to be smaller than max_tokens and not too small; without one the effort decides. */
@@ -383,6 +470,11 @@ static void write_thinking(struct writer *w, struct json *body)
         (max <= MIN_BUDGET || w->r->choice == LLM_CHOICE_ANY || w->r->choice == LLM_CHOICE_TOOL)) {
         llm_lost(w->losses, STR("reasoning"),
                  "anthropic does not think when a call is forced or max_tokens is small");
+        return;
+    }
+    if (!w->own && !t->off && budget > 0 && lacks_thought(json_get(body, "messages"))) {
+        llm_lost(w->losses, STR("reasoning"),
+                 "anthropic wants the thought before the last call back, and it is not known");
         return;
     }
     struct json *v = llm_set_object(w->a, body, "thinking");
@@ -417,8 +509,6 @@ static void write_output(struct writer *w, struct json *body)
     if (o->schema != NULL) {
         format = typed(w->a, "json_schema");
         json_setc(w->a, format, "schema", o->schema);
-    } else if (o->json) {
-        llm_lost(w->losses, STR("output: json"), "anthropic promises JSON for a schema only");
     }
     if (effort.len > 0 || (format != NULL && !old)) {
         struct json *config = llm_set_object(w->a, body, "output_config");
@@ -439,10 +529,14 @@ int llm_anthropic_write(struct arena *a, const struct llm_request *r, struct llm
     if (result < 0) {
         return result;
     }
-    write_sampling(&w, body);
+    write_max_tokens(&w, body);
+    write_thinking(&w, body);
+    const struct json *thinking_type = json_pointer(body, STR("/thinking/type"));
+    write_sampling(
+        &w, thinking_type != NULL && !str_eqc(json_str(thinking_type, STR_EMPTY), "disabled"),
+        body);
     write_tools(&w, body);
     write_choice(&w, body);
-    write_thinking(&w, body);
     write_output(&w, body);
     if (r->stream) {
         llm_set_bool(a, body, "stream", true);

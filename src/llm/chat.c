@@ -489,12 +489,33 @@ static int read_request(struct arena *a, const struct llm_endpoint *where, struc
     return 0;
 }
 
+/* What no other format can answer. */
+static const char *unportable(struct arena *a, const struct llm_request *r)
+{
+    const struct json *modalities = json_get(r->extra, "modalities");
+    (void)a;
+    if (json_int(json_get(r->extra, "n"), 1) > 1) {
+        return "n: several responses to one request are available from chat servers only";
+    }
+    if (json_bool(json_get(r->extra, "logprobs"), false) ||
+        json_int(json_get(r->extra, "top_logprobs"), 0) > 0) {
+        return "logprobs: token probabilities are available from chat servers only";
+    }
+    for (size_t i = 0; json_is(modalities, JSON_ARRAY) && i < json_len(modalities); i++) {
+        if (!str_eqc(json_str(json_item(modalities, i), STR_EMPTY), "text")) {
+            return "modalities: audio and images as output are available from chat servers only";
+        }
+    }
+    return NULL;
+}
+
 const struct llm_codec llm_codec_chat = {
     .name = "chat",
     .endpoint = endpoint,
     .path = path_of,
     .read = read_request,
     .write = llm_chat_write,
+    .unportable = unportable,
     .custom_tools = true,
     .reader_size = sizeof(struct llm_chat_reader),
     .read_event = llm_chat_read_event,

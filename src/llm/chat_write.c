@@ -107,7 +107,8 @@ static int content(struct writer *w, const struct llm_part *parts, size_t n, uns
     const struct llm_part *only = NULL;
     for (size_t i = 0; i < n; i++) {
         struct json *v = NULL;
-        int r = part(w, &parts[i], &v, e);
+        bool empty = !w->own && parts[i].kind == LLM_PART_TEXT && parts[i].text.len == 0;
+        int r = empty ? 0 : part(w, &parts[i], &v, e);
         if (r < 0) {
             return r;
         }
@@ -164,14 +165,31 @@ static void legacy_call(struct writer *w, const struct llm_part *p, struct json 
     llm_put_rest(w->a, v, p->extra);
 }
 
+/* Only thoughts that this server has signed can go back to it, as the details that they were. */
+static void write_details(struct writer *w, const struct llm_part *p, struct json *message)
+{
+    struct json *detail = NULL;
+    if (p->signature.len == 0 || json_parse(w->a, p->signature, NULL, &detail, NULL) < 0 ||
+        !json_is(detail, JSON_OBJECT)) {
+        llm_lost(w->losses, STR("messages[]: thinking"),
+                 "chat servers do not agree on how to take it back");
+        return;
+    }
+    if (!p->redacted) {
+        llm_put_str(w->a, detail, "text", p->text);
+    }
+    struct json *list = json_get(message, "reasoning_details");
+    list = list != NULL ? list : llm_set_array(w->a, message, "reasoning_details");
+    json_push(w->a, list, detail);
+}
+
 static void assistant_part(struct writer *w, const struct llm_part *p, struct json *message)
 {
     struct json *calls;
     switch (p->kind) {
     case LLM_PART_THINKING:
         if (!w->own) {
-            llm_lost(w->losses, STR("messages[]: thinking"),
-                     "servers of this format do not agree on how to take it back");
+            write_details(w, p, message);
             break;
         }
         llm_set_str(w->a, message,
@@ -552,12 +570,7 @@ static void write_stops(struct writer *w, struct json *body)
  * and later) refuse it. */
 static const char *max_tokens_key(const struct writer *w)
 {
-    struct str model = w->r->model;
-    bool reasons =
-        (model.len > 1 && model.ptr[0] == 'o' && model.ptr[1] >= '1' && model.ptr[1] <= '9') ||
-        (str_starts(model, STR("gpt-")) && model.len > 4 && model.ptr[4] >= '5' &&
-         model.ptr[4] <= '9');
-    bool old = w->own ? (w->r->spelling & CHAT_LEGACY) != 0 : !reasons;
+    bool old = w->own ? (w->r->spelling & CHAT_LEGACY) != 0 : !llm_is_openai_reasoning(w->r->model);
     return old ? "max_tokens" : "max_completion_tokens";
 }
 

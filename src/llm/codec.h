@@ -31,6 +31,7 @@ struct arena;
 struct buf;
 struct json;
 struct llm_losses;
+struct llm_store;
 
 enum llm_call_kind {
     LLM_CALL_NONE,     /* not a model call */
@@ -61,7 +62,8 @@ int llm_path(enum llm_format f, struct str model, bool stream, struct buf *out,
 /* ERR_PARSE with a JSON path for what is malformed. Bounds: those of json_parse(). */
 int llm_request_read(struct arena *a, const struct llm_endpoint *where, struct str body,
                      struct llm_request *ret, struct err *e) MUST_USE;
-/* Appends the body. ERR_UNSUPPORTED for what would change the meaning; the rest is in `losses`. */
+/* Appends the body. ERR_UNSUPPORTED for what would change the meaning; what else is dropped is in
+ * `losses`. */
 int llm_request_write(struct arena *a, enum llm_format f, const struct llm_request *r,
                       struct llm_losses *losses, struct buf *out, struct err *e) MUST_USE;
 
@@ -109,6 +111,12 @@ struct llm_writer_opts {
     /* What the client asked, or NULL: tells which names were flattened for the upstream
      * (namespaces, freeform tools), so that calls go back as the client knows them. Borrowed. */
     const struct llm_request *request;
+    /* The events are those of a response in another format, `from`: its signatures are wrapped, so
+     * that they find their way back (codec_recall.c), and what the client's format has no place
+     * for goes into `store`, which may be NULL. */
+    bool translated;
+    enum llm_format from;
+    struct llm_store *store;
 };
 struct llm_writer *llm_writer_new(const struct llm_writer_opts *o);
 struct llm_writer *llm_writer_free(struct llm_writer *w);

@@ -9,6 +9,7 @@
 struct prepare {
     struct arena *a;
     const struct llm_codec *from, *to;
+    enum llm_format target;
     const struct llm_request *r;
     struct llm_losses *losses;
     LLM_LIST(struct llm_call) calls; /* not answered yet, with the ids that they were given */
@@ -45,8 +46,51 @@ static void lose_extra(struct prepare *p, const char *where, const struct json *
 static int refuse(struct prepare *p, struct str what, struct err *e)
 {
     return ERR(e, ERR_UNSUPPORTED,
-               "'%.*s' means something to %s servers only; use an upstream that speaks %s",
-               STR_ARG(what), p->from->name, p->from->name);
+               "only %s servers understand '%.*s'; use an upstream that speaks %s", p->from->name,
+               STR_ARG(what), p->from->name);
+}
+
+/* Files that were uploaded to a provider are known to it alone. */
+static bool is_file_id(const struct llm_part *p)
+{
+    struct str uri = p->kind == LLM_PART_MEDIA ? p->media.url : STR_EMPTY;
+    if (str_starts(uri, STR("https://generativelanguage.googleapis.com/")) ||
+        str_starts(uri, STR("gs://"))) {
+        return true;
+    }
+    const struct json *v = p->extra;
+    return p->kind == LLM_PART_OTHER &&
+           (json_get(v, "file_id") != NULL || json_pointer(v, STR("/file/file_id")) != NULL ||
+            json_pointer(v, STR("/source/file_id")) != NULL);
+}
+
+static int check_parts(struct prepare *p, const struct llm_part *parts, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct llm_part *part = &parts[i];
+        if (is_file_id(part)) {
+            return ERR(e, ERR_UNSUPPORTED,
+                       "a file that is stored at one provider cannot be sent to another; send its "
+                       "content, or use an upstream that speaks %s",
+                       p->from->name);
+        }
+        if (part->kind == LLM_PART_OTHER && str_eqc(part->id, "item_reference")) {
+            return ERR(e, ERR_UNSUPPORTED,
+                       "item_reference: this gateway has no item '%.*s'; send the items themselves "
+                       "(store: false), or use an upstream that speaks %s",
+                       STR_ARG(json_str(json_get(part->extra, "id"), STR_EMPTY)), p->from->name);
+        }
+        if (part->kind == LLM_PART_OTHER && llm_word_in(part->id, p->from->essential)) {
+            return refuse(p, part->id, e);
+        }
+        int r = part->kind == LLM_PART_RESULT
+                    ? check_parts(p, part->result.parts, part->result.n_parts, e)
+                    : 0;
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
 }
 
 static int check_essential(struct prepare *p, struct err *e)
@@ -59,15 +103,23 @@ static int check_essential(struct prepare *p, struct err *e)
         }
     }
     for (size_t i = 0; i < p->r->n_messages; i++) {
-        const struct llm_message *m = &p->r->messages[i];
-        for (size_t j = 0; j < m->n_parts; j++) {
-            if (m->parts[j].kind == LLM_PART_OTHER &&
-                llm_word_in(m->parts[j].id, p->from->essential)) {
-                return refuse(p, m->parts[j].id, e);
-            }
+        int r = check_parts(p, p->r->messages[i].parts, p->r->messages[i].n_parts, e);
+        if (r < 0) {
+            return r;
         }
     }
-    return 0;
+    const char *why = p->from->unportable == NULL ? NULL : p->from->unportable(p->a, p->r);
+    return why == NULL ? 0 : ERR(e, ERR_UNSUPPORTED, "%s", why);
+}
+
+/* System text alone is no request to those formats that have another place for it. */
+static int check_empty(struct prepare *p, const struct llm_request *r, struct err *e)
+{
+    bool apart = p->target == LLM_ANTHROPIC || p->target == LLM_GEMINI;
+    size_t n = r->n_messages - (apart ? llm_leading_system(r) : 0);
+    return n > 0 ? 0
+                 : ERR(e, ERR_UNSUPPORTED, "the request contains no message that %s could take",
+                       p->to->name);
 }
 
 /* --- names --- */
@@ -139,9 +191,18 @@ static void prepare_tool(struct prepare *p, const struct llm_tool *t, struct llm
     ret->strict = false;
 }
 
+static int refuse_hosted(struct prepare *p, struct str name, struct err *e)
+{
+    return ERR(e, ERR_UNSUPPORTED,
+               "the request requires the tool '%.*s', which runs at the provider; use an upstream "
+               "that speaks %s",
+               STR_ARG(name), p->from->name);
+}
+
 static int prepare_tools(struct prepare *p, struct llm_request *ret, struct err *e)
 {
     LLM_LIST(struct llm_tool) tools = { 0 };
+    const struct llm_tool *hosted = NULL;
     for (size_t i = 0; i < p->r->n_tools; i++) {
         const struct llm_tool *t = &p->r->tools[i];
         if (t->kind != LLM_TOOL_HOSTED) {
@@ -149,14 +210,16 @@ static int prepare_tools(struct prepare *p, struct llm_request *ret, struct err 
             continue;
         }
         llm_lost(p->losses, str_of(arena_printf(p->a, "tools[]: %.*s", STR_ARG(t->name))),
-                 "the tool runs at the provider of the other format");
+                 "it runs at the provider of the other format");
+        hosted = t;
         if (p->r->choice == LLM_CHOICE_TOOL &&
             (str_eq(p->r->choice_name, t->name) ||
              str_eq(p->r->choice_name, json_str(json_get(t->extra, "name"), STR_EMPTY)))) {
-            return ERR(e, ERR_UNSUPPORTED,
-                       "the tool '%.*s' that must be called runs at %s's provider only",
-                       STR_ARG(t->name), p->from->name);
+            return refuse_hosted(p, t->name, e);
         }
+    }
+    if (hosted != NULL && tools.n == 0 && p->r->choice == LLM_CHOICE_ANY) {
+        return refuse_hosted(p, hosted->name, e);
     }
     ret->tools = tools.items;
     ret->n_tools = tools.n;
@@ -201,14 +264,18 @@ static struct str answered(struct prepare *p, struct str name)
     return str_of(arena_printf(p->a, "call_%zu", p->ids++));
 }
 
+/* The value as text, before the media that may stand beside it. */
 static void value_as_text(struct prepare *p, struct llm_result *res)
 {
-    struct llm_part *part = ARENA_NEW(p->a, struct llm_part);
-    part->kind = LLM_PART_TEXT;
-    part->text = llm_value_text(p->a, res->value);
+    struct llm_part *parts = arena_array(p->a, res->n_parts + 1, sizeof *parts);
+    parts[0].kind = LLM_PART_TEXT;
+    parts[0].text = llm_value_text(p->a, res->value);
+    for (size_t i = 0; i < res->n_parts; i++) {
+        parts[i + 1] = res->parts[i];
+    }
     res->is_error = res->is_error || llm_value_is_error(res->value);
-    res->parts = part;
-    res->n_parts = 1;
+    res->parts = parts;
+    res->n_parts++;
 }
 
 static const struct llm_part *prepare_parts(struct prepare *p, const struct llm_part *parts,
@@ -216,7 +283,7 @@ static const struct llm_part *prepare_parts(struct prepare *p, const struct llm_
 
 static void prepare_result(struct prepare *p, struct llm_result *res)
 {
-    if (res->value != NULL && res->n_parts == 0) {
+    if (res->value != NULL) {
         value_as_text(p, res);
     }
     res->value = NULL;
@@ -237,6 +304,18 @@ static void prepare_result(struct prepare *p, struct llm_result *res)
     res->parts = prepare_parts(p, res->parts, res->n_parts, &res->n_parts);
 }
 
+/* Is it the signature of a thought of the format that is asked, on its way back? */
+static bool is_own_signature(struct prepare *p, const struct llm_part *part,
+                             struct llm_signature *ret)
+{
+    if (part->kind != LLM_PART_THINKING || part->signature.len == 0 ||
+        !llm_signature_unwrap(p->a, part->signature, ret) || ret->from != p->target) {
+        return false;
+    }
+    /* Gemini's clients have the text in parts before it (llm_recall() joins them). */
+    return ret->kind != LLM_SIGNATURE_OF_TEXT || part->text.len > 0 || p->r->format == LLM_GEMINI;
+}
+
 static bool prepare_part(struct prepare *p, const struct llm_part *part, struct llm_part *ret)
 {
     if (part->kind == LLM_PART_OTHER) {
@@ -245,19 +324,22 @@ static bool prepare_part(struct prepare *p, const struct llm_part *part, struct 
                  "only the provider of the other format knows this kind of content");
         return false;
     }
-    if (part->signature.len > 0) {
+    struct llm_signature s = { .kind = LLM_SIGNATURE_OF_TEXT };
+    bool back = is_own_signature(p, part, &s);
+    if (part->signature.len > 0 && !back) {
         llm_lost(p->losses, STR("messages[].signature"),
                  "only the provider that made it understands it");
     }
-    if (part->kind == LLM_PART_THINKING && part->redacted) {
+    if (part->kind == LLM_PART_THINKING && part->redacted && !back) {
         return false;
     }
     lose_extra(p, "messages[].", part->extra);
     *ret = *part;
     ret->extra = NULL;
     ret->spelling = 0;
-    ret->signature = STR_EMPTY;
-    ret->id = STR_EMPTY;
+    ret->signature = back ? s.text : STR_EMPTY;
+    ret->id = back ? s.id : STR_EMPTY;
+    ret->redacted = back && s.kind == LLM_SIGNATURE_REDACTED;
     if (part->kind == LLM_PART_CALL) {
         prepare_call(p, &ret->call);
     } else if (part->kind == LLM_PART_RESULT) {
@@ -292,6 +374,7 @@ static void prepare_messages(struct prepare *p, struct llm_request *ret)
         to->parts = prepare_parts(p, from->parts, from->n_parts, &to->n_parts);
         kept += to->n_parts > 0 || from->n_parts == 0;
     }
+    llm_recall(p->a, p->target, p->r->store, copies, kept);
     ret->messages = copies;
     ret->n_messages = kept;
 }
@@ -299,17 +382,21 @@ static void prepare_messages(struct prepare *p, struct llm_request *ret)
 int llm_prepare(struct arena *a, enum llm_format to, const struct llm_request *r,
                 struct llm_losses *losses, struct llm_request *ret, struct err *e)
 {
+    struct llm_request resolved = *r;
     struct prepare p = {
         .a = a,
         .from = llm_codec_of(r->format),
         .to = llm_codec_of(to),
-        .r = r,
+        .target = to,
+        .r = &resolved,
         .losses = losses,
     };
-    int result = check_essential(&p, e);
+    int result = p.from->resolve == NULL ? 0 : p.from->resolve(a, &resolved, e);
+    result = result < 0 ? result : check_essential(&p, e);
     if (result < 0) {
         return result;
     }
+    r = &resolved;
     if (r->model.len == 0) {
         return ERR(e, ERR_UNSUPPORTED, "the request names no model, which %s needs", p.to->name);
     }
@@ -320,5 +407,6 @@ int llm_prepare(struct arena *a, enum llm_format to, const struct llm_request *r
     lose_extra(&p, "", r->extra);
     ret->system = prepare_parts(&p, r->system, r->n_system, &ret->n_system);
     prepare_messages(&p, ret);
-    return prepare_tools(&p, ret, e);
+    result = check_empty(&p, ret, e);
+    return result < 0 ? result : prepare_tools(&p, ret, e);
 }

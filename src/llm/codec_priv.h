@@ -199,6 +199,35 @@ bool llm_answer_has(const struct llm_answer *answer, enum llm_part_kind kind);
 /* The block of an event; NULL before its first event. */
 struct llm_block *llm_block_find(struct llm_write *w, uint32_t number);
 
+/* --- thoughts and signatures across formats (codec_recall.c) --- */
+
+enum llm_signature_kind {
+    LLM_SIGNATURE_OF_TEXT,  /* of the text of the thought, which must come back, too */
+    LLM_SIGNATURE_ALONE,    /* the provider did not show the thought */
+    LLM_SIGNATURE_REDACTED, /* it is the thought, encrypted */
+};
+struct llm_signature {
+    enum llm_format from;
+    enum llm_signature_kind kind;
+    struct str id; /* of the item that it stood in; may be empty */
+    struct str text;
+};
+/* As text that any format can carry in the place of its own signatures. */
+struct str llm_signature_wrap(struct arena *a, const struct llm_signature *s);
+bool llm_signature_unwrap(struct arena *a, struct str text, struct llm_signature *ret);
+
+/* Stores what a response signs. Sees its events before the writer, with the ids that the client
+ * gets; lives in the arena. */
+struct llm_recorder;
+struct llm_recorder *llm_recorder_new(struct arena *a, enum llm_format from,
+                                      struct llm_store *store);
+void llm_recorder_event(struct llm_recorder *rec, const struct llm_event *ev);
+/* Puts thoughts and signatures of format `to` back into messages that were prepared for it. */
+void llm_recall(struct arena *a, enum llm_format to, const struct llm_store *store,
+                struct llm_message *messages, size_t n);
+#define LLM_TEXT_HASH UINT64_C(14695981039346656037)
+uint64_t llm_text_hash(uint64_t hash, struct str text);
+
 /* --- errors that OpenAI's two formats share (codec_openai.c) --- */
 
 struct json *llm_openai_error(struct arena *a, const struct llm_error *error); /* of "error" */
@@ -206,6 +235,8 @@ void llm_openai_error_read(const struct json *error, struct llm_error *ret);   /
 /* {"error": …} and what compatible servers send instead. */
 struct json *llm_openai_error_body(struct arena *a, const struct llm_error *error);
 void llm_openai_error_body_read(const struct json *body, struct llm_error *ret);
+/* One of OpenAI's reasoning models (o1, o3 …, gpt-5 and later), by its name? */
+bool llm_is_openai_reasoning(struct str model);
 /* By what providers say when the prompt is too long. */
 bool llm_says_context(struct str message);
 enum llm_error_kind llm_error_kind_of(int status);
@@ -231,6 +262,10 @@ struct llm_codec {
     const char *const *essential;
     /* Members that stay in an extra although their meaning is in the canonical form: no loss. */
     const char *const *carried;
+    /* Replaces references by what the store has for them; may be NULL. */
+    int (*resolve)(struct arena *a, struct llm_request *r, struct err *e);
+    /* Why another format cannot be asked this at all: a sentence, or NULL. May be NULL. */
+    const char *(*unportable)(struct arena *a, const struct llm_request *r);
     bool custom_tools; /* has freeform tools of its own */
 
     size_t reader_size;

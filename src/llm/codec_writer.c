@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shell of all writers. On its way to the codec of the format an event passes three stations:
- * names that were flattened for the upstream become the client's again (rename_call), blocks that
- * interleave are brought one after the other if the format needs that (queue), and the answer is
- * gathered (gather).
+ * The shell of all writers. On its way to the codec of the format an event passes these stations:
+ * signatures of another format are stored and wrapped (translate_event), names that were flattened
+ * for the upstream become the client's again (rename_call), blocks that interleave are brought one
+ * after the other if the format needs that (queue), and the answer is gathered (gather).
  */
 #include <stdlib.h>
 
@@ -32,6 +32,9 @@ struct llm_writer {
     LLM_LIST(struct llm_event) queue; /* copies, in w.memory */
     size_t calls;                     /* begun while another was open */
     unsigned draining;                /* > 0: the event at hand is such a copy */
+    struct llm_recorder *recorder;    /* NULL: nothing is stored */
+    struct buf signature;             /* of a thought, to be wrapped when it is complete … */
+    struct llm_event signed_block;    /* … for this block */
 };
 
 struct llm_writer *llm_writer_new(const struct llm_writer_opts *o)
@@ -46,6 +49,10 @@ struct llm_writer *llm_writer_new(const struct llm_writer_opts *o)
     w->w.answer.usage = LLM_USAGE_NONE;
     w->w.answer.id = STR_EMPTY;
     w->w.answer.model = w->w.opts.model;
+    buf_init(&w->signature, ANSWER_MAX);
+    if (o->translated && o->store != NULL) {
+        w->recorder = llm_recorder_new(w->w.memory, o->from, o->store);
+    }
     return w;
 }
 
@@ -61,6 +68,7 @@ struct llm_writer *llm_writer_free(struct llm_writer *w)
     for (size_t i = 0; i < w->wrapped.n; i++) {
         buf_done(&w->wrapped.items[i].text);
     }
+    buf_done(&w->signature);
     arena_free(w->w.arena);
     arena_free(w->w.memory);
     free(w);
@@ -86,8 +94,8 @@ static uint64_t mix(uint64_t x)
 
 struct str llm_make_id(struct llm_write *w, const char *prefix)
 {
-    uint64_t high = mix(w->opts.seed + 2 * w->ids);
-    uint64_t low = mix(w->opts.seed + 2 * w->ids + 1);
+    uint64_t high = mix(mix(w->opts.seed) + w->ids); /* mixed, so that seeds in a row share none */
+    uint64_t low = mix(high ^ w->opts.seed);
     w->ids++;
     return str_of(arena_printf(w->memory, "%s%016llx%08llx", prefix, (unsigned long long)high,
                                (unsigned long long)(low >> 32)));
@@ -252,12 +260,33 @@ static int empty_input(struct llm_writer *wr, const struct llm_event *ev, struct
     return b == NULL || b->custom || b->has_data ? 0 : deliver(wr, &data, e);
 }
 
+/* Content that only the other format has. An image or a recording leaves a note in its place, so
+ * that the response is not empty. */
+static int drop_foreign(struct llm_writer *wr, const struct llm_event *ev, struct err *e)
+{
+    const struct json *media = json_get(ev->raw, "inlineData");
+    media = media != NULL ? media : json_get(ev->raw, "fileData");
+    struct str type = json_str(json_get(ev->raw, "type"), STR_EMPTY);
+    bool image = str_eqc(type, "image_generation_call");
+    llm_lost(wr->w.opts.losses, STR("response: content of one format only"),
+             "the client's format has no place for it");
+    if (media == NULL && !image) {
+        return 0;
+    }
+    struct str mime = json_str(json_get(media, "mimeType"), STR("image"));
+    struct llm_event note = {
+        .kind = LLM_EV_TEXT,
+        .block = ev->block,
+        .text = str_of(arena_printf(
+            wr->w.arena, "[%.*s omitted: the client's API has no place for it]", STR_ARG(mime))),
+    };
+    return deliver(wr, &note, e);
+}
+
 static int deliver(struct llm_writer *wr, const struct llm_event *ev, struct err *e)
 {
     if (ev->kind == LLM_EV_OTHER && ev->format != wr->w.opts.format) {
-        llm_lost(wr->w.opts.losses, STR("answer: content of one format only"),
-                 "the client's format has no word for it");
-        return 0;
+        return drop_foreign(wr, ev, e);
     }
     int r = ev->kind == LLM_EV_CALL_END ? empty_input(wr, ev, e) : 0;
     r = r < 0 ? r : gather(wr, ev, e);
@@ -451,6 +480,75 @@ static int rename_call(struct llm_writer *wr, const struct llm_event *ev, struct
     return in_order(wr, ev, e);
 }
 
+/* --- signatures of another format --- */
+
+static int hold_signature(struct llm_writer *wr, const struct llm_event *ev, struct err *e)
+{
+    if (wr->signature.len == 0) {
+        const struct llm_block *b = llm_block_find(&wr->w, ev->block);
+        wr->signed_block = (struct llm_event) {
+            .kind = LLM_EV_SIGNATURE,
+            .block = ev->block,
+            .id = arena_str(wr->w.memory, ev->id),
+            .redacted = ev->redacted,
+            .of_content = b == NULL, /* without any text */
+        };
+    }
+    return hold(&wr->w, &wr->signature, ev->text, e);
+}
+
+static int release_signature(struct llm_writer *wr, struct err *e)
+{
+    struct llm_event ev = wr->signed_block;
+    if (wr->signature.len == 0) {
+        return 0;
+    }
+    const struct llm_signature s = {
+        .from = wr->w.opts.from,
+        .kind = ev.redacted     ? LLM_SIGNATURE_REDACTED
+                : ev.of_content ? LLM_SIGNATURE_ALONE
+                                : LLM_SIGNATURE_OF_TEXT,
+        .id = ev.id,
+        .text = buf_str(&wr->signature),
+    };
+    ev.of_content = false;
+    ev.text = llm_signature_wrap(wr->w.memory, &s);
+    buf_reset(&wr->signature);
+    return rename_call(wr, &ev, e);
+}
+
+static int translate_signature(struct llm_writer *wr, const struct llm_event *ev, struct err *e)
+{
+    if (!ev->of_content && wr->w.opts.format != LLM_CHAT) {
+        return hold_signature(wr, ev, e);
+    }
+    if (wr->recorder == NULL) {
+        llm_lost(wr->w.opts.losses, STR("response: signature"), "the client has no place for it");
+    }
+    return 0;
+}
+
+static int translate_event(struct llm_writer *wr, const struct llm_event *ev, struct err *e)
+{
+    struct llm_event named = *ev;
+    if (!wr->w.opts.translated) {
+        return rename_call(wr, ev, e);
+    }
+    if (ev->kind == LLM_EV_CALL_BEGIN && ev->id.len == 0) {
+        named.id = llm_make_id(&wr->w, wr->w.opts.format == LLM_ANTHROPIC ? "toolu_" : "call_");
+    }
+    if (wr->recorder != NULL) {
+        llm_recorder_event(wr->recorder, &named);
+    }
+    bool more = ev->kind == LLM_EV_SIGNATURE && ev->block == wr->signed_block.block;
+    int r = more ? 0 : release_signature(wr, e);
+    if (r < 0) {
+        return r;
+    }
+    return ev->kind == LLM_EV_SIGNATURE ? translate_signature(wr, ev, e)
+                                        : rename_call(wr, &named, e);
+}
+
 int llm_writer_event(struct llm_writer *wr, const struct llm_event *ev, struct buf *out,
                      struct err *e)
 {
@@ -464,7 +562,7 @@ int llm_writer_event(struct llm_writer *wr, const struct llm_event *ev, struct b
         wr->started = true;
         r = ev->kind == LLM_EV_START ? 0 : in_order(wr, &start, e);
     }
-    r = r < 0 ? r : rename_call(wr, ev, e);
+    r = r < 0 ? r : translate_event(wr, ev, e);
     wr->ended = r < 0 || ev->kind == LLM_EV_END || ev->kind == LLM_EV_ERROR;
     wr->w.out = NULL;
     arena_reset(wr->w.arena);

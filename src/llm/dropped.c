@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 
 void llm_losses_init(struct llm_losses *l, struct arena *a)
 {
@@ -29,4 +30,23 @@ void llm_lost(struct llm_losses *l, struct str what, const char *why)
         l->items[l->n].why = why; /* a literal */
     }
     l->n++;
+}
+
+#define LINE_BYTES 1000
+
+struct str llm_losses_line(struct arena *a, const struct llm_losses *l)
+{
+    CLEANUP(buf) struct buf line = BUF_INIT(BUF_TEXT);
+    size_t kept = l->n < LLM_LOSSES_MAX ? l->n : LLM_LOSSES_MAX;
+    size_t i = 0;
+    for (; i < kept && line.len < LINE_BYTES; i++) {
+        buf_addf(&line, "%s%.200s", i > 0 ? ", " : "", l->items[i].what);
+    }
+    if (i < l->n) {
+        buf_addf(&line, ", and %zu more", l->n - i);
+    }
+    for (size_t j = 0; j < line.len; j++) {
+        line.ptr[j] = line.ptr[j] >= ' ' && line.ptr[j] <= '~' ? line.ptr[j] : '?';
+    }
+    return arena_str(a, buf_str(&line));
 }

@@ -24,5 +24,7 @@ struct llm_losses {
 };
 
 void llm_losses_init(struct llm_losses *l, struct arena *a);
+/* "top_k, tools[]: web_search" for a header field: printable ASCII, cut after some kilobyte. */
+struct str llm_losses_line(struct arena *a, const struct llm_losses *l);
 /* The same (what, why) is kept once. `l` may be NULL. */
 void llm_lost(struct llm_losses *l, struct str what, const char *why);

@@ -102,6 +102,7 @@ struct llm_event {
     struct str ns;          /* CALL_BEGIN, Responses */
     bool custom;            /* CALL_… of a freeform tool */
     bool redacted;          /* THINKING, SIGNATURE: of a thought that only its signature tells */
+    bool of_content;        /* SIGNATURE: of a text or a call (Gemini), not of a thought */
     struct llm_usage usage; /* USAGE only */
     enum llm_stop stop;
     struct llm_error error;

@@ -184,6 +184,35 @@ void gemini_error_read(const struct json *body, struct llm_error *ret)
 
 /* --- the table --- */
 
+/* What no other format can answer. */
+static const char *unportable(struct arena *a, const struct llm_request *r)
+{
+    static const char *const configs[] = { "generationConfig", "generation_config" };
+    static const char *const modalities[] = { "responseModalities", "response_modalities" };
+    (void)a;
+    for (size_t i = 0; i < ARRAY_LEN(configs); i++) {
+        const struct json *config = json_get(r->extra, configs[i]);
+        if (json_int(json_get(config, "candidateCount"), 1) > 1 ||
+            json_int(json_get(config, "candidate_count"), 1) > 1) {
+            return "candidateCount: several candidates are available from gemini servers only";
+        }
+        if (json_bool(json_get(config, "responseLogprobs"), false) ||
+            json_bool(json_get(config, "response_logprobs"), false)) {
+            return "responseLogprobs: token probabilities are available from gemini servers only";
+        }
+        for (size_t j = 0; j < ARRAY_LEN(modalities); j++) {
+            const struct json *list = json_get(config, modalities[j]);
+            for (size_t k = 0; json_is(list, JSON_ARRAY) && k < json_len(list); k++) {
+                if (!str_eqc(json_str(json_item(list, k), STR_EMPTY), "TEXT")) {
+                    return "responseModalities: images and audio as output are available from "
+                           "gemini servers only";
+                }
+            }
+        }
+    }
+    return NULL;
+}
+
 static const char *const essential[] = { "cachedContent", "cached_content", NULL };
 
 /* Schemas and words of which the canonical form has the meaning, and roles that have none. */
@@ -199,6 +228,7 @@ const struct llm_codec llm_codec_gemini = {
     .read = gemini_read,
     .write = gemini_write,
     .essential = essential,
+    .unportable = unportable,
     .carried = carried,
     .reader_size = sizeof(struct gemini_reading),
     .read_event = gemini_read_event,

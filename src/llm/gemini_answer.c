@@ -103,7 +103,12 @@ static void read_part(struct llm_read *rd, const struct json *part)
     }
     struct str signature = text_of(part, "thoughtSignature");
     if (signature.len > 0) {
-        llm_emit_text(rd, LLM_EV_SIGNATURE, s->block, signature);
+        llm_emit(rd, &(struct llm_event) {
+                         .kind = LLM_EV_SIGNATURE,
+                         .block = s->block,
+                         .text = signature,
+                         .of_content = call != NULL || !s->thought,
+                     });
     }
     if (call != NULL) {
         llm_emit(rd, &(struct llm_event) { .kind = LLM_EV_CALL_END, .block = s->block });

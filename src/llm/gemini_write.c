@@ -124,7 +124,7 @@ static void write_part(struct out *o, const struct llm_part *p, struct json *par
 /* Thoughts of another model are no history for this one, and its checks want its own signatures. */
 static bool is_foreign_thought(struct out *o, const struct llm_part *p)
 {
-    if (o->own || p->kind != LLM_PART_THINKING) {
+    if (o->own || p->kind != LLM_PART_THINKING || p->signature.len > 0) {
         return false;
     }
     llm_lost(o->losses, STR("messages[].content[].thinking"), "gemini takes back its own only");
@@ -177,6 +177,36 @@ static void write_message(struct out *o, const struct llm_message *m)
         }
         parts = parts == NULL ? parts_for(o, m) : parts;
         write_part(o, &m->parts[i], parts);
+    }
+}
+
+/* Models since the third generation refuse a call without the signature that they gave it. Where it
+ * is not known, Google's word for that case stands in its place. */
+static bool needs_signatures(struct str model)
+{
+    static const char *const old[] = { "*gemini-1*", "*gemini-2*", "*gemma*" };
+    for (size_t i = 0; i < ARRAY_LEN(old); i++) {
+        if (str_glob(str_of(old[i]), model, true)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void sign_calls(struct out *o)
+{
+    for (size_t i = 0; i < json_len(o->contents) && needs_signatures(o->r->model); i++) {
+        const struct json *parts = json_get(json_item(o->contents, i), "parts");
+        struct json *first = NULL;
+        for (size_t j = 0; j < json_len(parts) && first == NULL; j++) {
+            bool call = json_get(json_item(parts, j), "functionCall") != NULL;
+            first = call ? json_item(parts, j) : NULL;
+        }
+        if (first != NULL && json_get(first, "thoughtSignature") == NULL) {
+            llm_set_cstr(o->a, first, "thoughtSignature", "skip_thought_signature_validator");
+            llm_lost(o->losses, STR("messages[]: thought signature"),
+                     "it is not known; gemini skips its check");
+        }
     }
 }
 
@@ -278,6 +308,16 @@ static struct str in_capitals(struct arena *a, struct str word)
     return str_n(copy, word.len);
 }
 
+/* Models of the second generation know a number of tokens instead of a level; the numbers are
+ * those of Google's own layer for OpenAI's clients. */
+static int64_t budget_of(struct str effort)
+{
+    if (str_eqc(effort, "minimal") || str_eqc(effort, "low")) {
+        return 1024;
+    }
+    return str_eqc(effort, "medium") ? 8192 : 24576;
+}
+
 /* Words of other formats that are none here become the nearest one. */
 static struct str level_of(struct out *o, struct str effort)
 {
@@ -296,7 +336,10 @@ static void write_thinking(struct out *o, struct json *config)
     if (q->summary) {
         llm_set_bool(o->a, v, "includeThoughts", true);
     }
-    if (q->budget != 0 || q->off) {
+    bool effort = !o->own && !q->off && q->budget <= 0 && q->effort.len > 0;
+    if (effort && str_glob(STR("*gemini-2*"), o->r->model, true)) {
+        llm_set_int(o->a, v, "thinkingBudget", budget_of(q->effort));
+    } else if ((q->budget != 0 && !effort) || q->off) {
         llm_set_int(o->a, v, "thinkingBudget", q->off ? 0 : q->budget);
     } else if (q->effort.len > 0 && json_get(rest, "thinkingLevel") == NULL &&
                json_get(rest, "thinking_level") == NULL) {
@@ -363,6 +406,9 @@ int gemini_write(struct arena *a, const struct llm_request *r, struct llm_losses
     (void)e;
     for (size_t i = leading; i < r->n_messages; i++) {
         write_message(&o, &r->messages[i]);
+    }
+    if (!o.own) {
+        sign_calls(&o);
     }
     llm_put(a, body, "contents", o.contents);
     write_system(&o, leading, body);

@@ -19,6 +19,7 @@
 #include "base/str.h"
 
 struct json;
+struct llm_store;
 
 enum llm_format {
     LLM_ANTHROPIC, /* Messages */
@@ -171,6 +172,8 @@ struct llm_request {
     struct json *extra; /* members of the body that have no place above */
     struct json *raw;   /* the whole body */
     unsigned spelling;
+    /* For translation: what is known of earlier responses. Not from the wire; may be NULL. */
+    const struct llm_store *store;
 };
 
 struct arena;

@@ -4,6 +4,7 @@
  * that the canonical form does not have becomes a part OTHER that holds it whole.
  */
 #include "llm/responses_priv.h"
+#include "llm/store.h"
 
 /* Where in the request we are, for messages. */
 struct place {
@@ -290,5 +291,39 @@ int responses_item_read(struct arena *a, struct json *item, size_t index, struct
         return read_output(&p, &f, custom, part, e);
     }
     read_reasoning(&p, &f, part);
+    return 0;
+}
+
+/* --- references --- */
+
+static bool is_reference(const struct llm_message *m)
+{
+    return m->n_parts == 1 && m->parts[0].kind == LLM_PART_OTHER &&
+           str_eqc(m->parts[0].id, "item_reference");
+}
+
+int responses_resolve(struct arena *a, struct llm_request *r, struct err *e)
+{
+    struct llm_message *copies = arena_array(a, r->n_messages, sizeof *copies);
+    struct responses_tools tools = { .arena = a };
+    for (size_t i = 0; i < r->n_messages; i++) {
+        copies[i] = r->messages[i];
+        if (!is_reference(&copies[i])) {
+            continue;
+        }
+        struct str id = json_str(json_get(copies[i].parts[0].extra, "id"), STR_EMPTY);
+        struct str text =
+            llm_store_get(r->store, str_of(arena_printf(a, "item:%.*s", STR_ARG(id))));
+        struct json *item = NULL;
+        if (text.len == 0 || json_parse(a, arena_str(a, text), NULL, &item, NULL) < 0) {
+            continue; /* it is refused, with its id */
+        }
+        copies[i] = (struct llm_message) { 0 };
+        int result = responses_item_read(a, item, i, &copies[i], &tools, e);
+        if (result < 0) {
+            return result;
+        }
+    }
+    r->messages = copies;
     return 0;
 }

@@ -42,6 +42,9 @@ int responses_tools_read(struct responses_tools *t, const struct json *list, boo
 int responses_item_read(struct arena *a, struct json *item, size_t index, struct llm_message *ret,
                         struct responses_tools *tools, struct err *e) MUST_USE;
 
+/* Replaces item references by the items that the request's store has under their ids. */
+int responses_resolve(struct arena *a, struct llm_request *r, struct err *e) MUST_USE;
+
 int responses_read(struct arena *a, const struct llm_endpoint *where, struct json *body,
                    struct llm_request *ret, struct err *e) MUST_USE;
 int responses_write(struct arena *a, const struct llm_request *r, struct llm_losses *losses,

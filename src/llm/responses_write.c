@@ -43,10 +43,37 @@ static struct json *write_media(struct arena *a, const struct llm_media *m)
     return v;
 }
 
+/* With the members that this API requires and others do not have. */
+static struct json *write_foreign_media(struct arena *a, const struct llm_media *m)
+{
+    struct json *v = write_media(a, m);
+    if (m->kind == LLM_MEDIA_IMAGE) {
+        llm_set_cstr(a, v, "detail", "auto");
+    } else if (m->kind == LLM_MEDIA_DOCUMENT && m->data.len > 0 && m->name.len == 0) {
+        llm_set_cstr(a, v, "filename", "document");
+    }
+    return v;
+}
+
+/* The words of an assistant of another format: a list would have to have the id of an item. */
+static bool is_foreign_text(const struct out *o, const struct llm_message *m)
+{
+    for (size_t i = 0; i < m->n_parts; i++) {
+        if (m->parts[i].kind != LLM_PART_TEXT && m->parts[i].kind != LLM_PART_CALL &&
+            m->parts[i].kind != LLM_PART_THINKING) {
+            return false;
+        }
+    }
+    return !o->own && m->role == LLM_ASSISTANT;
+}
+
 /* A piece of a message's content, or of a result; NULL when it cannot be said. */
 static struct json *write_piece(struct out *o, const struct llm_part *p, bool assistant)
 {
     struct json *v = NULL;
+    if (!o->own && p->kind == LLM_PART_TEXT && p->text.len == 0) {
+        return NULL;
+    }
     if (p->kind == LLM_PART_TEXT || (p->kind == LLM_PART_MEDIA && p->text.len > 0)) {
         bool output = (p->spelling & RESPONSES_OUTPUT_TEXT) != 0 ||
                       (assistant && (p->spelling & RESPONSES_INPUT_TEXT) == 0);
@@ -56,11 +83,7 @@ static struct json *write_piece(struct out *o, const struct llm_part *p, bool as
         v = typed(o->a, "refusal");
         llm_set_str(o->a, v, "refusal", p->text);
     } else if (p->kind == LLM_PART_MEDIA && (!assistant || o->own)) {
-        v = write_media(o->a, &p->media);
-        if (!o->own && p->media.kind == LLM_MEDIA_DOCUMENT && p->media.data.len > 0 &&
-            p->media.name.len == 0) {
-            llm_set_cstr(o->a, v, "filename", "document"); /* the API wants one beside the data */
-        }
+        v = o->own ? write_media(o->a, &p->media) : write_foreign_media(o->a, &p->media);
     } else if (p->kind == LLM_PART_MEDIA) {
         llm_lost(o->losses, STR("messages[].content[]"), "responses takes no media of the model");
         return NULL;
@@ -93,6 +116,15 @@ static const char *role_word(const struct llm_message *m, bool own)
     return m->role == LLM_USER ? "user" : "assistant";
 }
 
+static struct str join_content(struct arena *a, const struct json *content)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT * 2);
+    for (size_t i = 0; i < json_len(content); i++) {
+        buf_add(&text, json_str(json_get(json_item(content, i), "text"), STR_EMPTY));
+    }
+    return arena_str(a, buf_str(&text));
+}
+
 static void write_message(struct out *o, const struct llm_message *m, struct json *content,
                           bool first)
 {
@@ -103,6 +135,8 @@ static void write_message(struct out *o, const struct llm_message *m, struct jso
     llm_set_cstr(o->a, v, "role", role_word(m, o->own));
     if ((m->spelling & RESPONSES_PLAIN) != 0 && m->n_parts == 1) {
         llm_set_str(o->a, v, "content", m->parts[0].text);
+    } else if (is_foreign_text(o, m)) {
+        llm_set_str(o->a, v, "content", join_content(o->a, content));
     } else {
         llm_put(o->a, v, "content", content);
     }
@@ -150,7 +184,7 @@ static void write_result(struct out *o, const struct llm_part *p)
 /* A thought is an item that the provider made and signed; one of another provider's it refuses. */
 static void write_thought(struct out *o, const struct llm_part *p)
 {
-    if (!o->own) {
+    if (!o->own && p->signature.len == 0) {
         llm_lost(o->losses, STR("messages[].content[].thinking"),
                  "responses takes back its own reasoning only");
         return;
@@ -158,7 +192,9 @@ static void write_thought(struct out *o, const struct llm_part *p)
     struct json *v = typed(o->a, "reasoning");
     llm_put_str(o->a, v, "id", p->id);
     llm_put_rest(o->a, v, p->extra);
-    if (p->spelling == 0 || p->spelling == RESPONSES_SUMMARY) { /* 0: not from the wire */
+    if (p->text.len == 0 && !o->own) {
+        (void)llm_set_array(o->a, v, "summary");
+    } else if (p->spelling == 0 || p->spelling == RESPONSES_SUMMARY) { /* 0: not from the wire */
         struct json *summary = llm_set_array(o->a, v, "summary");
         struct json *text = typed(o->a, "summary_text");
         llm_set_str(o->a, text, "text", p->text);
@@ -404,8 +440,14 @@ int responses_write(struct arena *a, const struct llm_request *r, struct llm_los
     write_reasoning(&o, body);
     write_output(&o, body);
     write_sampling(&o, body);
-    if (!o.own) { /* nobody agreed to the conversation being kept */
+    if (!o.own) { /* the client did not agree to the conversation being stored */
         llm_set_bool(a, body, "store", false);
+        bool reasons =
+            llm_is_openai_reasoning(r->model) && str_find(r->model, STR("-chat")) == r->model.len;
+        if (reasons || (r->reasoning.given && !r->reasoning.off)) {
+            json_push(a, llm_set_array(a, body, "include"),
+                      json_cstr(a, "reasoning.encrypted_content"));
+        }
     }
     llm_put_rest(a, body, r->extra);
     *ret = body;

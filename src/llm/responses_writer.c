@@ -5,6 +5,7 @@
  * opens, as it grows and as it is, and all of them once more at the end: clients rely on any of it.
  */
 #include "llm/responses_priv.h"
+#include "llm/store.h"
 
 /* --- items --- */
 
@@ -140,6 +141,18 @@ static struct str incomplete_reason(const struct llm_answer *answer)
     return answer->stop == LLM_STOP_LENGTH ? STR("max_output_tokens") : STR("content_filter");
 }
 
+/* A client that lets the provider store responses refers to their items by id. */
+static void store_item(struct llm_write *w, struct str id, const struct json *item)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT * 2);
+    const struct llm_request *r = w->opts.request;
+    if (w->opts.store != NULL && r != NULL && json_bool(json_get(r->extra, "store"), true) &&
+        json_write(item, JSON_COMPACT, &text, NULL) == 0) {
+        llm_store_put(w->opts.store, str_of(arena_printf(w->arena, "item:%.*s", STR_ARG(id))),
+                      buf_str(&text));
+    }
+}
+
 static void add_output(struct llm_write *w, struct json *output)
 {
     struct responses_writing *s = w->state;
@@ -152,7 +165,9 @@ static void add_output(struct llm_write *w, struct json *output)
         }
         if (b->kind != LLM_PART_OTHER) {
             const char *status = cut ? "incomplete" : "completed";
-            json_push(w->arena, output, item_json(w->arena, b, &s->items.items[i], status));
+            struct json *item = item_json(w->arena, b, &s->items.items[i], status);
+            json_push(w->arena, output, item);
+            store_item(w, s->items.items[i].id, item);
         }
     }
 }

@@ -390,7 +390,8 @@ static void test_from_responses(void **state)
     assert_json(v, "/contents/1",
                 "{\"role\":\"model\",\"parts\":[{\"text\":\"ok\"},{\"functionCall\":{\"id\":\"c1\","
                 "\"name\":"
-                "\"mcp__t__note\",\"args\":{}}},{\"functionCall\":{\"id\":\"c2\",\"name\":"
+                "\"mcp__t__note\",\"args\":{}},\"thoughtSignature\":\"skip_thought_signature_"
+                "validator\"},{\"functionCall\":{\"id\":\"c2\",\"name\":"
                 "\"patch\",\"args\":"
                 "{\"input\":\"***\"}}}]}");
     assert_json(v, "/contents/2",

@@ -5,16 +5,6 @@
  */
 #include "digest.h"
 
-/* JSON in C without a forest of backslashes: ' stands for ". */
-static const char *quoted(const char *text)
-{
-    char *copy = arena_dup(arena, str_of(text));
-    for (char *c = copy; *c != '\0'; c++) {
-        *c = *c == '\'' ? '"' : *c;
-    }
-    return copy;
-}
-
 #define ID             "'id':'x','model':'m'"
 #define CHUNK(d, rest) "data: {" ID ",'choices':[{'index':0,'delta':" d rest "}]}\n\n"
 #define DELTA(d)       CHUNK(d, ",'finish_reason':null")

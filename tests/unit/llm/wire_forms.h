@@ -48,6 +48,24 @@ static inline struct str text_of_json(const struct json *v)
     return arena_str(arena, buf_str(&out));
 }
 
+/* JSON in C without a forest of backslashes: ' stands for ". */
+static inline const char *quoted(const char *text)
+{
+    char *copy = arena_dup(arena, str_of(text));
+    for (char *c = copy; *c != '\0'; c++) {
+        *c = *c == '\'' ? '"' : *c;
+    }
+    return copy;
+}
+
+/* The text, quoted, with the value where it has an @. */
+static inline const char *filled(const char *text, struct str value)
+{
+    struct str rest = str_of(quoted(text));
+    struct str head = str_split(&rest, '@');
+    return arena_printf(arena, "%.*s%.*s%.*s", STR_ARG(head), STR_ARG(value), STR_ARG(rest));
+}
+
 /* --- requests --- */
 
 static inline int try_read(const char *target, struct str body, struct llm_request *ret,
