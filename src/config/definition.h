@@ -19,6 +19,7 @@
 #include "config/settings.h"
 #include "prompt/section.h"
 #include "skill/skill.h"
+#include "skill/skill_engine.h"
 #include "skill/skill_input.h"
 
 struct schema;
@@ -54,7 +55,7 @@ struct definition {
     struct definition_skill *skills;
     size_t skills_len;
     const struct skill *package; /* the one that is a task of its own; NULL: none */
-    const char *engine;          /* what packages call the adapter */
+    struct skill_engine engine;  /* how packages see the adapter */
     enum skill_mode mode;
     struct skill_values values;
 };
@@ -78,6 +79,9 @@ struct definition_place {
     int home_fd;            /* -1: nothing can be installed */
     const char *skills_dir; /* as the agent sees it; NULL: the adapter has none */
 };
+
+/* Where skills of a run are, below its home: where the harness looks for them, if it does. */
+const char *definition_skills_folder(const struct profile *p);
 
 /* Installs the wanted skills into the adapter's skills folder and copies inputs to uploads/. */
 int definition_install(struct definition *d, const struct definition_place *place,

@@ -13,7 +13,15 @@
 #include "skill/skill_contract.h"
 #include "skill/skill_engine.h"
 #include "skill/skill_install.h"
+#include "skill/skill_patch.h"
 #include "skill/skill_prompt.h"
+
+enum { UNDEFINED_NAMED = 8 /* in one warning */ };
+
+struct undefined_names {
+    struct arena *arena;
+    struct json *names;
+};
 
 /* --- open --- */
 
@@ -24,7 +32,7 @@ static int add_engine_config(struct definition *d, struct err *e)
     const struct profile *p = d->settings->profile;
     struct json *config = NULL;
     const char *source = NULL;
-    int r = skill_engine_config(a, d->package, d->engine, &config, &source, e);
+    int r = skill_engine_config(a, d->package, &d->engine, &config, &source, e);
     if (r < 0 || config == NULL) {
         return r;
     }
@@ -32,7 +40,7 @@ static int add_engine_config(struct definition *d, struct err *e)
         definition_warn(d,
                         "skill '%s' brings configuration for '%s' (%s), which the adapter "
                         "does not take",
-                        d->package->name, d->engine, source);
+                        d->package->name, d->engine.name, source);
         return 0;
     }
     struct json *files = json_object(a);
@@ -61,7 +69,14 @@ static int adopt_package(struct definition *d, const struct skill *s, struct err
                         s->name, json_cstring(json_item(s->manifest->required_servers, 0), ""));
     }
     d->package = s;
-    d->engine = skill_engine_name(d->settings->adapter == NULL ? "command" : d->settings->adapter);
+    const struct profile *p = d->settings->profile;
+    const char *adapter = d->settings->adapter == NULL ? "command" : d->settings->adapter;
+    bool named = p != NULL && p->skill_packages.engine != NULL;
+    d->engine = (struct skill_engine) {
+        .name = named ? p->skill_packages.engine : adapter,
+        .invoke = p == NULL ? NULL : p->skill_packages.invoke,
+        .configs = p == NULL ? NULL : p->skill_packages.configs,
+    };
     return 0;
 }
 
@@ -142,9 +157,12 @@ static int check_folder(const struct definition *d, struct err *e)
     if (d->skills_len == 0 || p == NULL) {
         return 0;
     }
-    if (p->skills == NULL) {
-        return ERR(e, ERR_UNSUPPORTED, "adapter '%s' has no skills folder, so no skill '%s'",
-                   p->name, d->skills[0].skill->name);
+    for (size_t i = 0; p->skills == NULL && i < d->skills_len; i++) {
+        if (d->skills[i].skill != d->package) { /* the text of a package is in the prompt */
+            return ERR(e, ERR_UNSUPPORTED,
+                       "adapter '%s' has no skills folder, so it cannot use skill '%s'", p->name,
+                       d->skills[i].skill->name);
+        }
     }
     if (d->settings->home == HOME_SHARED) {
         return ERR(e, ERR_UNSUPPORTED,
@@ -176,9 +194,48 @@ static struct json *resolve_inputs(const struct definition *d)
     return inputs;
 }
 
+/* Adds the name of something that the prompt prints as nothing to a list, once. */
+static void note_undefined(void *self, struct str name)
+{
+    struct undefined_names *u = self;
+    for (size_t i = 0; i < json_len(u->names); i++) {
+        if (str_eq(json_item(u->names, i)->string, name)) {
+            return;
+        }
+    }
+    if (json_len(u->names) < UNDEFINED_NAMED) {
+        json_push(u->arena, u->names, json_string(u->arena, str_slice(name, 0, 64)));
+    }
+}
+
+/* Renders the prompt before anything starts, so that a template with an error is refused and what
+ * it lacks is reported. */
+static int check_prompt(struct definition *d, struct err *e)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(DEFINITION_PROMPT_MAX);
+    CLEANUP(buf) struct buf names = BUF_INIT(BUF_TEXT);
+    struct undefined_names u = { d->arena, json_array(d->arena) };
+    struct skill_prompt_opts opts = {
+        .engine = &d->engine,
+        .run_dir = "RUN",
+        .skill_dir = "SKILL",
+        .values = &d->values,
+        .undefined = { note_undefined, &u },
+    };
+    int r = skill_prompt(d->package, &opts, &text, e);
+    for (size_t i = 0; i < json_len(u.names); i++) {
+        buf_addf(&names, "%s'%s'", i > 0 ? ", " : "", json_cstring(json_item(u.names, i), ""));
+    }
+    if (r == 0 && names.len > 0) {
+        definition_warn(d, "skill '%s': its prompt uses %s, which %s not given and left empty",
+                        d->package->name, names.ptr, json_len(u.names) == 1 ? "is" : "are");
+    }
+    return r;
+}
+
 static int bind_package(struct definition *d, struct err *e)
 {
-    int r = skill_admit(d->package, d->engine, 0, &d->mode, e);
+    int r = skill_admit(d->package, d->engine.name, 0, &d->mode, e);
     if (r < 0) {
         return r;
     }
@@ -189,6 +246,7 @@ static int bind_package(struct definition *d, struct err *e)
     r = skill_bind(d->arena, d->package, &request, &d->values, e);
     if (r == 0) {
         d->contract = skill_contract(d->arena, d->package, d->mode);
+        r = check_prompt(d, e);
     }
     return r;
 }
@@ -204,10 +262,15 @@ int definition_bind_skills(struct definition *d, struct err *e)
 
 /* --- install --- */
 
+const char *definition_skills_folder(const struct profile *p)
+{
+    return p == NULL || p->skills == NULL ? ".cinch/skills" : p->skills;
+}
+
 static int open_folder(const struct definition *d, const struct definition_place *place, int *ret,
                        struct err *e)
 {
-    const char *folder = d->settings->profile->skills;
+    const char *folder = definition_skills_folder(d->settings->profile);
     int r = file_mkdirs(place->home_fd, folder, 0700, e);
     if (r < 0) {
         return r;
@@ -216,14 +279,21 @@ static int open_folder(const struct definition *d, const struct definition_place
     return *ret < 0 ? ERR_SYS_AS(e, ERR_OUTPUT, "skills folder '%s'", folder) : 0;
 }
 
+/* Results go below the agent's directory, where its own tools may write; a workspace that is
+ * read-only has no such place. */
+static struct skill_patch patch_of(const struct definition *d, const struct definition_place *place)
+{
+    bool locked = d->settings->sandbox.mode == SANDBOX_READ_ONLY;
+    return (struct skill_patch) {
+        .mode = d->mode,
+        .artifacts_dir = locked ? arena_printf(d->arena, "%s/artifacts", place->run_dir) : NULL,
+    };
+}
+
 int definition_install(struct definition *d, const struct definition_place *place, struct err *e)
 {
     CLEANUP(fd) int folder = -1;
-    struct skill_install_opts opts = {
-        .patch = { .mode = d->mode,
-                   .artifacts_dir = arena_printf(d->arena, "%s/artifacts", place->run_dir) },
-        .replace = true,
-    };
+    struct skill_install_opts opts = { .patch = patch_of(d, place), .replace = true };
     int r = d->skills_len == 0 ? 0 : open_folder(d, place, &folder, e);
     for (size_t i = 0; r == 0 && i < d->skills_len; i++) {
         if (d->skills[i].wanted) {
@@ -236,18 +306,37 @@ int definition_install(struct definition *d, const struct definition_place *plac
     return r;
 }
 
+/* For a harness that loads no skills: the text that it would have loaded. */
+static int write_text(struct definition *d, const struct definition_place *place, struct str *ret,
+                      struct err *e)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(DEFINITION_PROMPT_MAX);
+    const struct profile *p = d->settings->profile;
+    struct skill_patch patch = patch_of(d, place);
+    if (p == NULL || p->skills != NULL) {
+        return 0;
+    }
+    int r = skill_patch_write(d->package, &patch, d->package->card.body, &text, e);
+    *ret = arena_str(d->arena, buf_str(&text));
+    return r;
+}
+
 int definition_package_prompt(struct definition *d, const struct definition_place *place,
                               struct buf *out, struct err *e)
 {
     struct skill_prompt_opts opts = {
-        .engine = d->engine,
+        .engine = &d->engine,
         .run_dir = place->run_dir,
         .skill_dir = arena_printf(d->arena, "%s/%s", place->skills_dir, d->package->name),
         .values = &d->values,
         .goal = d->goal.ptr == NULL ? STR_EMPTY : d->goal,
     };
-    int r = place->run_fd < 0
-                ? 0
-                : skill_resolve(d->arena, d->package, place->run_fd, place->run_dir, &d->values, e);
+    int r = 0;
+    if (place->run_fd < 0) {
+        skill_stage_names(d->arena, &d->values, place->run_dir);
+    } else {
+        r = skill_resolve(d->arena, d->package, place->run_fd, place->run_dir, &d->values, e);
+    }
+    r = r < 0 ? r : write_text(d, place, &opts.text, e);
     return r < 0 ? r : skill_prompt(d->package, &opts, out, e);
 }

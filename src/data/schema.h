@@ -11,9 +11,9 @@
  *
  * Drafts 2020-12 and 07, chosen by "$schema" (2020-12 when there is none), also mixed by embedded
  * resources; vocabularies as the meta-schema says. A schema that names draft 04 or 06 is read by
- * the rules of 07, one that names 2019-09 by those of 2020-12; "$recursiveRef" is refused. Older forms
- * are read in both drafts: "definitions", "items" with a list, a boolean "exclusiveMinimum" or
- * "exclusiveMaximum", "dependencies".
+ * the rules of 07, one that names 2019-09 by those of 2020-12; "$recursiveRef" is refused. Older
+ * forms are read in both drafts: "definitions", "items" with a list, a boolean "exclusiveMinimum"
+ * or "exclusiveMaximum", "dependencies".
  *
  * References: within the schema, to its embedded resources, to the meta-schemas of the drafts
  * (built in), to `documents`, and to what the `resolver` supplies. Nothing is ever fetched: any

@@ -52,7 +52,7 @@ struct meter_sum {
     struct llm_usage usage; /* sums; nothing is -1 */
     int64_t cost;           /* pico-dollars, of the calls that have a price */
     int64_t unpriced;       /* calls that used tokens and have none */
-    int64_t local_cost;     /* the share of cost that nobody bills: scripts and cassettes answered */
+    int64_t local_cost;     /* the share that is not billed: scripts and cassettes */
 };
 
 enum { METER_ROWS_MAX = 64 /* further models share the last row, named "other" */ };

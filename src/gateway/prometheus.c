@@ -65,26 +65,26 @@ static int write_requests(const struct metrics *m, struct buf *out, struct err *
 
 static int write_tokens(const struct metrics *m, struct buf *out, struct err *e)
 {
-    return buf_printf(out, e,
-                      "# HELP cinch_tokens_total Tokens that calls were charged.\n"
-                      "# TYPE cinch_tokens_total counter\n"
-                      "cinch_tokens_total{kind=\"input\"} %llu\n"
-                      "cinch_tokens_total{kind=\"output\"} %llu\n"
-                      "cinch_tokens_total{kind=\"cache_read\"} %llu\n"
-                      "cinch_tokens_total{kind=\"cache_write\"} %llu\n"
-                      "# HELP cinch_tokens_estimated_total Those of calls whose usage is an "
-                      "estimate.\n"
-                      "# TYPE cinch_tokens_estimated_total counter\n"
-                      "cinch_tokens_estimated_total{kind=\"input\"} %llu\n"
-                      "cinch_tokens_estimated_total{kind=\"output\"} %llu\n"
-                      "# HELP cinch_call_seconds_total Time spent in model calls.\n"
-                      "# TYPE cinch_call_seconds_total counter\n"
-                      "cinch_call_seconds_total %.6f\n",
-                      (unsigned long long)m->tokens_input, (unsigned long long)m->tokens_output,
-                      (unsigned long long)m->tokens_cache_read,
-                      (unsigned long long)m->tokens_cache_write,
-                      (unsigned long long)m->estimated_input,
-                      (unsigned long long)m->estimated_output, (double)m->duration_sum / (double)NSEC_PER_SEC);
+    return buf_printf(
+        out, e,
+        "# HELP cinch_tokens_total Tokens that calls were charged.\n"
+        "# TYPE cinch_tokens_total counter\n"
+        "cinch_tokens_total{kind=\"input\"} %llu\n"
+        "cinch_tokens_total{kind=\"output\"} %llu\n"
+        "cinch_tokens_total{kind=\"cache_read\"} %llu\n"
+        "cinch_tokens_total{kind=\"cache_write\"} %llu\n"
+        "# HELP cinch_tokens_estimated_total Those of calls whose usage is an "
+        "estimate.\n"
+        "# TYPE cinch_tokens_estimated_total counter\n"
+        "cinch_tokens_estimated_total{kind=\"input\"} %llu\n"
+        "cinch_tokens_estimated_total{kind=\"output\"} %llu\n"
+        "# HELP cinch_call_seconds_total Time spent in model calls.\n"
+        "# TYPE cinch_call_seconds_total counter\n"
+        "cinch_call_seconds_total %.6f\n",
+        (unsigned long long)m->tokens_input, (unsigned long long)m->tokens_output,
+        (unsigned long long)m->tokens_cache_read, (unsigned long long)m->tokens_cache_write,
+        (unsigned long long)m->estimated_input, (unsigned long long)m->estimated_output,
+        (double)m->duration_sum / (double)NSEC_PER_SEC);
 }
 
 int metrics_write(const struct metrics *m, size_t connections, struct buf *out, struct err *e)

@@ -34,7 +34,7 @@ struct leftovers {
         double cost_usd;      /* of calls to providers */
         double simulated_usd; /* of those that a script or a cassette answered */
         int64_t real;         /* calls to providers */
-        bool unpriced; /* of one at least the cost is not known */
+        bool unpriced;        /* of one at least the cost is not known */
     } calls;
 
     /* from transcript.jsonl: the pair of start and stop that was open last */

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "record/redact.h"
 #include "run/run_priv.h"
+#include "run/skill_files.h"
 #include "workspace/workspace.h"
 
 /* One file of the workspace that is copied into the record. */
@@ -46,7 +47,7 @@ static bool is_record_file(struct str path)
     return false;
 }
 
-static int open_artifacts(const struct run *run)
+int deliverables_open(const struct run *run)
 {
     return openat(run->record.dir.dir_fd, "artifacts",
                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -54,7 +55,7 @@ static int open_artifacts(const struct run *run)
 
 /* --- collect --- */
 
-static int copy_artifact(int from, int artifacts_fd, struct str path, struct err *e)
+int deliverables_copy(int from, int artifacts_fd, struct str path, struct err *e)
 {
     struct str base = STR_EMPTY;
     CLEANUP(fd) int parent = file_open_parent(artifacts_fd, path, 0700, &base, e);
@@ -92,7 +93,7 @@ static void collect_one(struct run *run, int artifacts_fd, struct str path)
     }
     CLEANUP(fd) int from = workspace_open_file(run->workspace, path);
     struct err e;
-    if (from >= 0 && copy_artifact(from, artifacts_fd, path, &e) < 0) {
+    if (from >= 0 && deliverables_copy(from, artifacts_fd, path, &e) < 0) {
         run_warn(run, "artifact '%.*s' could not be kept: %s", STR_ARG(path), e.msg);
     }
 }
@@ -103,7 +104,7 @@ static void copy_artifacts(struct run *run)
     if (json_len(list) == 0 || run->workspace == NULL) {
         return;
     }
-    CLEANUP(fd) int artifacts = open_artifacts(run);
+    CLEANUP(fd) int artifacts = deliverables_open(run);
     for (size_t i = 0; artifacts >= 0 && i < json_len(list); i++) {
         collect_one(run, artifacts, path_of(run, json_item(list, i)));
     }
@@ -112,7 +113,7 @@ static void copy_artifacts(struct run *run)
 /* A small text file in artifacts/. */
 static bool read_artifact(const struct run *run, const char *name, struct buf *text)
 {
-    CLEANUP(fd) int artifacts = open_artifacts(run);
+    CLEANUP(fd) int artifacts = deliverables_open(run);
     CLEANUP(fd) int fd = artifacts < 0 ? -1 : file_open_below(artifacts, str_of(name));
     return fd >= 0 && file_read_fd(fd, name, text->max, text, NULL) == 0;
 }
@@ -133,6 +134,7 @@ void deliverables_collect(struct run *run)
 {
     if (run->exec.launched) {
         copy_artifacts(run);
+        skill_files_collect(run);
         output_clean_artifacts(run);
         take_summary(run);
     }
@@ -162,7 +164,7 @@ static bool is_there(const struct run *run, struct str path)
     if (is_record_file(path) && file_exists(run->record.dir.dir_fd, path.ptr)) {
         return true;
     }
-    CLEANUP(fd) int artifacts = open_artifacts(run);
+    CLEANUP(fd) int artifacts = deliverables_open(run);
     CLEANUP(fd) int fd = artifacts < 0 ? -1 : file_open_below(artifacts, path);
     return fd >= 0 ||
            (artifacts >= 0 && fstatat(artifacts, path.ptr, &st, AT_SYMLINK_NOFOLLOW) == 0 &&

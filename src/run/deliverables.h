@@ -14,11 +14,19 @@
 
 #include <stdbool.h>
 
+#include "base/err.h"
+#include "base/str.h"
+
 struct run;
 
 /* Written by the agent into $CINCH_ARTIFACTS_DIR (adapter programs: into their output directory):
  * the run ends as needs_human, with the text of the file as the question. */
 #define NEEDS_HUMAN_FILE "needs-human.md"
+
+/* artifacts/ of the record; -1 and errno when it is not a directory any more. */
+int deliverables_open(const struct run *run);
+/* Copies a file below it, following nothing. ERR_OUTPUT also when it exists. */
+int deliverables_copy(int from, int artifacts_fd, struct str path, struct err *e) MUST_USE;
 
 void deliverables_collect(struct run *run);
 void deliverables_gate(struct run *run);

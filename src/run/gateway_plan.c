@@ -246,10 +246,11 @@ static int check_price(const struct run *run, struct err *e)
     if (r < 0 || price_find(prices, str_of(model), &match)) {
         return r;
     }
-    return ERR(e, ERR_CONFIG,
-               "model '%.100s' has no price, so the limit of %g dollars cannot be enforced; add the "
-               "model to a price table (gateway.prices), or limit tokens instead",
-               model, run->settings.budget.usd);
+    return ERR(
+        e, ERR_CONFIG,
+        "model '%.100s' has no price, so the limit of %g dollars cannot be enforced; add the "
+        "model to a price table (gateway.prices), or limit tokens instead",
+        model, run->settings.budget.usd);
 }
 
 int gateway_admit(const struct run *run, struct err *e)

@@ -6,7 +6,7 @@
  */
 #include "run/deliverables.h"
 #include "run/run_priv.h"
-#include "skill/skill_artifact.h"
+#include "run/skill_files.h"
 #include "skill/skill_contract.h"
 
 /* Where programs that answer in an envelope of their own put the text. */
@@ -110,27 +110,6 @@ void output_judge(struct run *run)
 
 /* --- gate --- */
 
-static void gate_package(struct run *run)
-{
-    struct skill_artifact_list list;
-    struct skill_root root = { run->record.dir.dir_fd, run->record.dir.path };
-    struct err e;
-    int r =
-        skill_artifacts(run->arena, run->definition.package, run->answer.value, &root, &list, &e);
-    if (r < 0) {
-        run_fail(run, REASON_FAILURE, "%s", e.msg);
-        return;
-    }
-    run->answer.value = list.output;
-    for (size_t i = 0; i < list.len; i++) {
-        const struct skill_artifact *item = &list.items[i];
-        if (item->fault != NULL && item->required) {
-            run_fail(run, REASON_FAILURE, "required artifact '%s' (%s): %s", item->path,
-                     item->field, item->fault);
-        }
-    }
-}
-
 void output_gate(struct run *run)
 {
     if (run->answer.question != NULL) {
@@ -138,7 +117,7 @@ void output_gate(struct run *run)
         return;
     }
     if (run->definition.package != NULL && run->answer.value != NULL) {
-        gate_package(run);
+        skill_files_gate(run);
     }
     deliverables_gate(run);
 }

@@ -110,11 +110,11 @@ static struct definition_place place_of(const struct run *run, int home_fd)
 
 static int install_skills(struct run *run, struct err *e)
 {
-    const struct profile *p = run->settings.profile;
     if (run->definition.skills_len == 0) {
         return 0;
     }
-    run->paths.skills = arena_printf(run->arena, "%s/%s", run->paths.home, p->skills);
+    run->paths.skills = arena_printf(run->arena, "%s/%s", run->paths.home,
+                                     definition_skills_folder(run->settings.profile));
     CLEANUP(fd)
     int home =
         openat(run->record.dir.dir_fd, "home", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

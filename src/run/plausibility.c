@@ -91,7 +91,8 @@ void plausibility_gate(struct run *run)
 {
     const struct agent_report *r = &run->report;
     const struct run_gateway *g = run->gateway;
-    bool called = g->assembly.account != NULL && meter_sum(account_meter(g->assembly.account))->calls > 0;
+    bool called =
+        g->assembly.account != NULL && meter_sum(account_meter(g->assembly.account))->calls > 0;
     bool quiet = r->text.len == 0 && r->structured == NULL && r->entries == 0 && !r->left_files;
     if (strcmp(run->settings.profile->driver, "contract") == 0 && run->exec.launched && quiet &&
         !called && run->exec.tool_calls == 0 && run->no_changes != FLAG_NO && !has_artifacts(run)) {

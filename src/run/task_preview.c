@@ -123,9 +123,8 @@ static struct run sketch(struct definition *d)
                    .program = first != NULL ? first : json_cstring(json_item(s->command, 0), ""),
                    .workspace = s->workspace,
                    .artifacts = "RUN/artifacts",
-                   .skills = s->profile->skills == NULL
-                                 ? NULL
-                                 : arena_printf(d->arena, "%s/%s", home_dir, s->profile->skills),
+                   .skills = arena_printf(d->arena, "%s/%s", home_dir,
+                                          definition_skills_folder(s->profile)),
                    .schema_file =
                        d->contract == NULL ? NULL : "RUN/home/.cinch/output.schema.json" },
     };
@@ -161,9 +160,7 @@ int task_preview(struct definition *d, struct json **ret, struct err *e)
         .run_fd = -1,
         .run_dir = run_dir,
         .home_fd = -1,
-        .skills_dir = s->profile == NULL || s->profile->skills == NULL
-                          ? "SKILLS"
-                          : arena_printf(a, "%s/%s", home_dir, s->profile->skills),
+        .skills_dir = arena_printf(a, "%s/%s", home_dir, definition_skills_folder(s->profile)),
     };
     struct json *argv = json_array(a);
     int r = admit_look(a, s, e);

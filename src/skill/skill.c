@@ -329,7 +329,20 @@ static int parse_config(struct arena *a, const struct package_file *f, const cha
     return skill_refuse(r, e);
 }
 
-int skill_engine_config(struct arena *a, const struct skill *s, const char *engine,
+/* The file that the manifest names, else the first of the usual ones that is there. */
+static const struct package_file *find_config(const struct skill *s,
+                                              const struct skill_engine *engine)
+{
+    const struct json *declared = json_get(s->manifest->engine_configs, engine->name);
+    const struct package_file *f =
+        declared == NULL ? NULL : package_find(s->package, declared->string);
+    for (size_t i = 0; (f == NULL || f->dir) && i < json_len(engine->configs); i++) {
+        f = package_find(s->package, json_str(json_item(engine->configs, i), STR_EMPTY));
+    }
+    return f == NULL || f->dir ? NULL : f;
+}
+
+int skill_engine_config(struct arena *a, const struct skill *s, const struct skill_engine *engine,
                         struct json **ret, const char **ret_source, struct err *e)
 {
     *ret = NULL;
@@ -337,14 +350,8 @@ int skill_engine_config(struct arena *a, const struct skill *s, const char *engi
     if (s->manifest == NULL) {
         return 0;
     }
-    const struct json *declared = json_get(s->manifest->engine_configs, engine);
-    const char *fallback = skill_engine_config_path(engine);
-    const struct package_file *f =
-        declared == NULL ? NULL : package_find(s->package, declared->string);
-    if ((f == NULL || f->dir) && fallback != NULL) {
-        f = package_find(s->package, str_of(fallback));
-    }
-    if (f == NULL || f->dir) {
+    const struct package_file *f = find_config(s, engine);
+    if (f == NULL) {
         return 0;
     }
     const char *label = arena_dup(a, str_of(skill_file_label(s, f->name.ptr)));

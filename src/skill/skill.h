@@ -37,6 +37,7 @@
 struct json;
 struct package;
 struct schema;
+struct skill_engine;
 
 enum {
     SKILL_PLAIN_MAX = 10 << 20,   /* bytes of a plain skill in all */
@@ -75,14 +76,14 @@ struct skill *skill_free(struct skill *s); /* accepts NULL, returns NULL */
 /* ERR_CONFIG when two of them have the same name. */
 int skill_check_names(const struct skill *const *list, size_t len, struct err *e) MUST_USE;
 
-/* Whether the engine (skill_engine.h) may run it, in the mode: ERR_UNAVAILABLE names what the
+/* Whether the engine of that name may run it, in the mode: ERR_UNAVAILABLE names what the
  * package supports. Mode 0 asks for the first of auto and interactive that is supported. */
 int skill_admit(const struct skill *s, const char *engine, unsigned mode, enum skill_mode *ret,
                 struct err *e) MUST_USE;
 
 /* The package's configuration for the engine as a layer, and the file it stands in, for
  * provenance. *ret is NULL when there is none. ERR_CONFIG when it does not parse. */
-int skill_engine_config(struct arena *a, const struct skill *s, const char *engine,
+int skill_engine_config(struct arena *a, const struct skill *s, const struct skill_engine *engine,
                         struct json **ret, const char **ret_source, struct err *e) MUST_USE;
 
 static inline void cleanup_skill(struct skill **s)

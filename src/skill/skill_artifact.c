@@ -19,6 +19,8 @@
 #include "skill/skill.h"
 #include "skill/skill_priv.h"
 
+#define ARTIFACTS "artifacts"
+
 /* Reached only by hostile schemas and outputs: what is beyond is not looked at, or refused. Work is
  * counted in keys that are compared: fifty million take less than a second, and an honest output of
  * a hundred thousand rows needs a few. */
@@ -29,6 +31,8 @@ struct walk {
     const struct json *schema_root;
     const struct skill_root *root;
     struct skill_artifact_list *list;
+    struct json *kept;   /* path as it was given: path of its copy */
+    struct json *copies; /* paths of copies: true */
     uint64_t work;
     struct err *e;
 };
@@ -113,27 +117,51 @@ struct skill_artifact_fields skill_artifact_fields(struct arena *a, const struct
 
 /* --- one file --- */
 
-/* The path below the root, or why it is not there. */
-static const char *relative(const struct walk *w, struct str path, struct str *ret)
+/* Cuts the directory off a path below it; false: it is not below it. */
+static bool cut_dir(struct str *path, const char *dir)
 {
-    size_t len = strlen(w->root->path);
-    while (len > 0 && w->root->path[len - 1] == '/') {
+    size_t len = strlen(dir);
+    while (len > 0 && dir[len - 1] == '/') {
         len--;
     }
-    if (str_starts(path, str_n(w->root->path, len)) && path.len > len && path.ptr[len] == '/') {
-        path = str_slice(path, len, path.len);
-        while (path.len > 0 && path.ptr[0] == '/') {
-            path = str_slice(path, 1, path.len);
+    if (!str_starts(*path, str_n(dir, len)) || path->len <= len || path->ptr[len] != '/') {
+        return false;
+    }
+    *path = str_slice(*path, len, path->len);
+    while (path->len > 0 && path->ptr[0] == '/') {
+        *path = str_slice(*path, 1, path->len);
+    }
+    return true;
+}
+
+/* Where to look for a file. */
+struct search {
+    struct str path;
+    bool run_dir, work_dir;
+};
+
+/* NULL, or why there is no such file. The working directory may be below that of the run. */
+static const char *plan_search(const struct walk *w, struct str given, struct search *ret)
+{
+    const struct skill_work *work = w->root->work;
+    struct search s = { .path = given };
+    for (size_t i = 0; work != NULL && work->paths[i] != NULL && !s.work_dir; i++) {
+        s.work_dir = cut_dir(&s.path, work->paths[i]);
+    }
+    s.run_dir = !s.work_dir && cut_dir(&s.path, w->root->path);
+    if (!s.work_dir && !s.run_dir) {
+        if (given.len > 0 && given.ptr[0] == '/') {
+            return work == NULL ? "is outside of the run directory"
+                                : "is neither in the workspace nor in the run directory";
         }
-    } else if (path.len > 0 && path.ptr[0] == '/') {
-        return "lies outside the directory of the run";
+        s.run_dir = true;
+        s.work_dir = work != NULL;
     }
-    while (str_starts(path, STR("./"))) {
-        path = str_slice(path, 2, path.len);
+    while (str_starts(s.path, STR("./"))) {
+        s.path = str_slice(s.path, 2, s.path.len);
     }
-    *ret = path;
-    const char *fault = zip_name_fault(path);
-    return fault == NULL ? NULL : "is no plain path below the directory of the run";
+    *ret = s;
+    return zip_name_fault(s.path) == NULL ? NULL : "is not a plain path";
 }
 
 static const char *fault_of_errno(int error)
@@ -170,23 +198,62 @@ static int add(struct walk *w, const struct skill_artifact *artifact)
     return 0;
 }
 
-/* Looks at one path and lists it. *ret_fd is open when it is a file, for whoever wants to read it;
- * NULL when nobody does. */
+/* Opens the file; *ret_stays when it is below artifacts/ of the run directory. */
+static int open_found(const struct walk *w, const struct search *s, bool *ret_stays)
+{
+    const struct skill_work *work = w->root->work;
+    bool copy = json_find(w->copies, s->path) != NULL; /* of a file that has another name */
+    errno = ENOENT;
+    int fd = s->run_dir && !copy ? file_open_below(w->root->fd, s->path) : -1;
+    *ret_stays = fd >= 0 && (work == NULL || str_starts(s->path, STR(ARTIFACTS "/")));
+    int error = errno;
+    if (fd < 0 && s->work_dir) {
+        fd = work->open(work->self, s->path);
+        error = fd < 0 && s->run_dir && errno == ENOENT ? error : errno;
+    }
+    errno = error;
+    return fd;
+}
+
+/* Copies a file that would not stay, once. */
+static int keep_copy(struct walk *w, struct str given, struct str path, int fd, const char **ret)
+{
+    const struct skill_work *work = w->root->work;
+    const struct json *known = json_find(w->kept, given);
+    if (known != NULL) {
+        *ret = json_cstring(known, "");
+        return 0;
+    }
+    struct str name = str_starts(path, STR(ARTIFACTS "/"))
+                          ? str_slice(path, strlen(ARTIFACTS "/"), path.len)
+                          : path;
+    int r = work->keep(work->self, fd, name, ret, w->e);
+    if (r == 0) {
+        json_set(w->arena, w->kept, given, json_cstr(w->arena, *ret));
+        json_setc(w->arena, w->copies, *ret, json_boolean(w->arena, true));
+    }
+    return r;
+}
+
+/* Looks at one path and lists it. *ret_fd is open when it is a file; NULL when it is not needed. */
 static int look(struct walk *w, struct skill_artifact *artifact, struct str given, int *ret_fd)
 {
-    struct str path = given;
-    artifact->fault = relative(w, given, &path);
-    artifact->path = arena_dup(w->arena, artifact->fault == NULL ? path : given);
-    CLEANUP(fd) int fd = artifact->fault == NULL ? file_open_below(w->root->fd, path) : -1;
+    struct search s = { .path = given };
+    bool stays = false;
+    artifact->fault = plan_search(w, given, &s);
+    artifact->path = arena_dup(w->arena, artifact->fault == NULL ? s.path : given);
+    CLEANUP(fd) int fd = artifact->fault == NULL ? open_found(w, &s, &stays) : -1;
     struct stat st = { 0 };
     if (artifact->fault == NULL && (fd < 0 || fstat(fd, &st) < 0)) {
         artifact->fault = fault_of_errno(errno);
     }
     artifact->size = (uint64_t)st.st_size;
+    int r =
+        artifact->fault == NULL && !stays ? keep_copy(w, given, s.path, fd, &artifact->path) : 0;
     if (ret_fd != NULL) {
         *ret_fd = TAKE_FD(fd);
     }
-    return add(w, artifact);
+    return r < 0 ? r : add(w, artifact);
 }
 
 /* --- manifests --- */
@@ -212,28 +279,43 @@ static int read_all(int fd, struct buf *out)
     }
 }
 
+/* The copy of a manifest names the copies. */
+static int write_manifest(struct walk *w, const char *path, const struct json *map)
+{
+    const struct skill_work *work = w->root->work;
+    CLEANUP(buf) struct buf text = BUF_INIT(4 * MANIFEST_BYTES);
+    int r = json_write(map, JSON_PRETTY, &text, w->e);
+    return r < 0 ? r : work->rewrite(work->self, path, buf_str(&text), w->e);
+}
+
 /* A flat object {role: path}: every file it lists is an artifact. */
 static int expand(struct walk *w, const struct skill_artifact *manifest, int fd)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(MANIFEST_BYTES);
     struct json *map = NULL;
-    if (read_all(fd, &text) < 0 || json_parse(w->arena, buf_str(&text), NULL, &map, NULL) < 0 ||
-        map->type != JSON_OBJECT) {
-        return add_fault(w, manifest, "is no JSON object of roles and paths");
+    bool moved = false;
+    if (lseek(fd, 0, SEEK_SET) < 0 || read_all(fd, &text) < 0 ||
+        json_parse(w->arena, buf_str(&text), NULL, &map, NULL) < 0 || map->type != JSON_OBJECT) {
+        return add_fault(w, manifest, "is not a JSON object of roles and paths");
     }
     for (size_t i = 0; i < map->object.len; i++) {
-        const struct json_member *m = &map->object.members[i];
+        struct json_member *m = &map->object.members[i];
         struct skill_artifact listed = { .field = manifest->field,
                                          .role = arena_dup(w->arena, m->key),
                                          .required = manifest->required };
         int r = m->value->type == JSON_STRING
                     ? look(w, &listed, m->value->string, NULL)
-                    : add_fault(w, manifest, "lists something that is no path");
+                    : add_fault(w, manifest, "lists something that is not a path");
         if (r < 0) {
             return r;
         }
+        if (m->value->type == JSON_STRING && listed.fault == NULL &&
+            !str_eqc(m->value->string, listed.path)) {
+            m->value = json_cstr(w->arena, listed.path);
+            moved = true;
+        }
     }
-    return 0;
+    return moved && w->root->work != NULL ? write_manifest(w, manifest->path, map) : 0;
 }
 
 /* --- the walk --- */
@@ -367,32 +449,44 @@ static int visit(struct walk *w, const struct json *schema, struct json *value, 
 
 /* --- the older list of the manifest --- */
 
-/* Files of artifacts/ whose names match; the pattern may have wildcards in its last part. */
-static int match_pattern(struct walk *w, struct skill_artifact *artifact, struct str pattern)
+/* The names in a directory that match; takes the descriptor. */
+static int match_names(struct walk *w, const struct skill_artifact *artifact, int fd,
+                       const char *dir, const char *glob)
 {
-    struct str base = path_base(pattern);
-    struct str above = str_slice(pattern, 0, pattern.len - base.len);
-    const char *dir = arena_printf(w->arena, "artifacts/%.*s", STR_ARG(above));
-    const char *glob = arena_dup(w->arena, base);
-    int fd = openat(w->root->fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (d == NULL) {
-        if (fd >= 0) {
-            (void)close(fd);
-        }
-        artifact->path = dir;
-        artifact->fault = "is not there";
-        return add(w, artifact);
-    }
-    size_t before = w->list->len;
     int r = 0;
+    if (d == NULL) {
+        cleanup_fd(&fd);
+        return 0;
+    }
     for (struct dirent *entry = readdir(d); r == 0 && entry != NULL; entry = readdir(d)) {
-        if (fnmatch(glob, entry->d_name, FNM_PERIOD) == 0) {
+        const char *path = arena_printf(w->arena, "%s%s", dir, entry->d_name);
+        if (fnmatch(glob, entry->d_name, FNM_PERIOD) == 0 &&
+            json_find(w->kept, str_of(path)) == NULL) {
             struct skill_artifact found = *artifact;
-            r = look(w, &found, str_of(arena_printf(w->arena, "%s%s", dir, entry->d_name)), NULL);
+            r = look(w, &found, str_of(path), NULL);
         }
     }
     (void)closedir(d);
+    return r;
+}
+
+/* Files of artifacts/ whose names match; the pattern may have wildcards in its last part. */
+static int match_pattern(struct walk *w, struct skill_artifact *artifact, struct str pattern)
+{
+    const struct skill_work *work = w->root->work;
+    struct str base = path_base(pattern);
+    struct str above = str_slice(pattern, 0, pattern.len - base.len);
+    const char *dir = arena_printf(w->arena, ARTIFACTS "/%.*s", STR_ARG(above));
+    const char *glob = arena_dup(w->arena, base);
+    size_t before = w->list->len;
+    int r = match_names(w, artifact,
+                        openat(w->root->fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW),
+                        dir, glob);
+    if (r == 0 && work != NULL && w->list->len == before) {
+        r = match_names(w, artifact, work->open_dir(work->self, str_n(dir, strlen(dir) - 1)), dir,
+                        glob);
+    }
     if (r == 0 && w->list->len == before) {
         artifact->path = arena_printf(w->arena, "%s%s", dir, glob);
         artifact->fault = "is not there";
@@ -414,7 +508,7 @@ static int visit_declared(struct walk *w, const struct skill *s)
         };
         if (zip_name_fault(pattern) != NULL) {
             artifact.path = arena_dup(w->arena, pattern);
-            artifact.fault = "is no plain path below the directory of the run";
+            artifact.fault = "is not a plain path";
         }
         int r = artifact.fault != NULL ? add(w, &artifact) : match_pattern(w, &artifact, pattern);
         if (r < 0) {
@@ -429,7 +523,13 @@ int skill_artifacts(struct arena *a, const struct skill *s, const struct json *o
 {
     struct skill_artifact_list list = { .output = json_copy(a, output) };
     const struct json *schema = s->schemas[SKILL_OUTPUT].tree;
-    struct walk w = { .arena = a, .schema_root = schema, .root = root, .list = &list, .e = e };
+    struct walk w = { .arena = a,
+                      .schema_root = schema,
+                      .root = root,
+                      .list = &list,
+                      .kept = json_object(a),
+                      .copies = json_object(a),
+                      .e = e };
     int r = output == NULL || schema == NULL ? 0 : visit(&w, schema, list.output, "", 0);
     if (r == 0) {
         r = visit_declared(&w, s);

@@ -7,12 +7,14 @@
  *   "files": {"type": "string", "x-type": "artifact-manifest", "x-role": "all"}  path of a JSON
  *                              file {"role": "path", …}, each of which is one too
  *
- *   struct skill_root root = { .fd = dir_fd, .path = "/run" };
+ *   struct skill_root root = { .fd = dir_fd, .path = "/run", .work = &work };
  *   skill_artifacts(a, s, output, &root, &list, e);
  *   if (list.missing > 0)  …  list.items[i].fault
  *
- * A path is relative to the root or absolute below it, and must lead to a regular file without any
- * symbolic link on the way: the harness owns that directory and must not make us read others.
+ * A path is relative to the run directory or to the directory that the harness works in, or
+ * absolute below one of them, and must lead to a regular file without any symbolic link on the
+ * way: the harness owns these directories and must not make us read others. A file that is not
+ * below artifacts/ of the run directory is copied there, and the output names the copy.
  */
 #pragma once
 
@@ -39,10 +41,24 @@ struct skill_artifact_fields {
 };
 struct skill_artifact_fields skill_artifact_fields(struct arena *a, const struct skill *s);
 
-/* The directory that the harness worked in: here, and as it calls it. */
+/* The directory that the harness worked in. */
+struct skill_work {
+    const char *const *paths; /* what the harness calls it, absolute; NULL-terminated */
+    int (*open)(void *self, struct str path);     /* a file below it; -1 and errno */
+    int (*open_dir)(void *self, struct str path); /* a directory below it; -1 and errno */
+    /* Copies a file to artifacts/ under that name or a similar one; *ret is its path below the run
+     * directory. */
+    int (*keep)(void *self, int fd, struct str name, const char **ret, struct err *e);
+    /* Replaces a copy. */
+    int (*rewrite)(void *self, const char *path, struct str text, struct err *e);
+    void *self;
+};
+
+/* The directory of the run: here, and as the harness calls it. */
 struct skill_root {
     int fd;
     const char *path;
+    const struct skill_work *work; /* NULL: files are in the directory of the run, and stay */
 };
 
 struct skill_artifact {

@@ -36,6 +36,7 @@ struct skill_answer {
 void skill_answer_read(struct arena *a, const struct skill *s, const struct json *value,
                        struct skill_answer *ret);
 
-/* The contract for a reader: a table of the fields and an example, as Markdown. */
-int skill_contract_write(const struct skill *s, enum skill_mode mode, struct buf *out,
-                         struct err *e) MUST_USE;
+/* The contract for a reader: a table of the fields and an example, as Markdown. The example has
+ * its files in `artifacts_dir`; NULL: "artifacts". */
+int skill_contract_write(const struct skill *s, enum skill_mode mode, const char *artifacts_dir,
+                         struct buf *out, struct err *e) MUST_USE;

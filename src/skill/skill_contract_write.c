@@ -16,7 +16,8 @@ struct writer {
     const struct json *root;
     struct buf *out;
     struct err *e;
-    size_t values; /* how many more the example may have */
+    size_t values;   /* how many more the example may have */
+    const char *dir; /* of artifacts */
 };
 
 static const struct json *properties_of(const struct json *schema)
@@ -242,7 +243,7 @@ static struct json *example_file(struct writer *w, const struct json *schema, st
     if (name.len == 0) {
         name = manifest ? STR("manifest.json") : str_slice(key, 0, 64);
     }
-    return json_cstr(w->arena, arena_printf(w->arena, "artifacts/%.*s", STR_ARG(name)));
+    return json_cstr(w->arena, arena_printf(w->arena, "%s/%.*s", w->dir, STR_ARG(name)));
 }
 
 static struct json *example(struct writer *w, const struct json *schema, struct str key, int depth)
@@ -329,12 +330,16 @@ static const char question[] =
     "one of `open_text`, `choose_one` (with `options`), `confirm`, `upload_files` (with "
     "`files`).\n";
 
-int skill_contract_write(const struct skill *s, enum skill_mode mode, struct buf *out,
-                         struct err *e)
+int skill_contract_write(const struct skill *s, enum skill_mode mode, const char *artifacts_dir,
+                         struct buf *out, struct err *e)
 {
     CLEANUP(arena) struct arena *a = arena_new();
     const struct json *root = s->schemas[SKILL_OUTPUT].tree;
-    struct writer w = { .arena = a, .root = root, .out = out, .e = e };
+    struct writer w = { .arena = a,
+                        .root = root,
+                        .out = out,
+                        .e = e,
+                        .dir = artifacts_dir == NULL ? "artifacts" : artifacts_dir };
     const struct json *branches = json_get(root, "oneOf");
     branches = json_is(branches, JSON_ARRAY) ? branches : json_get(root, "anyOf");
     if (root == NULL) {

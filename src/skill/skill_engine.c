@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of engines, and the uv command line; see skill_engine.h.
+ * The line that invokes a skill, and the uv command line; see skill_engine.h.
  */
 #include "skill/skill_engine.h"
 
@@ -11,52 +11,17 @@
 #include "base/sha256.h"
 #include "skill/skill.h"
 
-struct engine {
-    const char *name;
-    const char *before, *after; /* of the skill's name in the invoke line */
-    const char *config;
-};
+#define SKILL_NAME "{skill}"
 
-#define SENTENCE "Use the skill named ", "."
-
-static const struct engine engines[] = {
-    { "claude", "/", "", "assets/claude_settings.json" },
-    { "codebuddy", "$", "", NULL },
-    { "codex", "$", "", "assets/codex_config.toml" },
-    { "gemini", "/", " invoke", "assets/gemini_settings.json" },
-    { "iflow", SENTENCE, "assets/iflow_settings.json" },
-    { "kilo", SENTENCE, "assets/kilo_config.json" },
-    { "opencode", "/skills ", "", "assets/opencode_config.json" },
-    { "qwen", SENTENCE, "assets/qwen_config.json" },
-};
-
-static const struct engine *find(const char *name)
-{
-    for (size_t i = 0; i < ARRAY_LEN(engines); i++) {
-        if (strcmp(engines[i].name, name) == 0) {
-            return &engines[i];
-        }
-    }
-    return NULL;
-}
-
-const char *skill_engine_name(const char *adapter)
-{
-    return strcmp(adapter, "claude-code") == 0 ? "claude" : adapter;
-}
-
-const char *skill_engine_config_path(const char *engine)
-{
-    const struct engine *found = find(engine);
-    return found == NULL ? NULL : found->config;
-}
-
-int skill_engine_invoke(const char *engine, const char *skill, const char *skill_dir,
+int skill_engine_invoke(const struct skill_engine *engine, const char *skill, const char *skill_dir,
                         struct buf *out, struct err *e)
 {
-    const struct engine *found = find(engine);
-    if (found != NULL) {
-        return buf_printf(out, e, "%s%s%s", found->before, skill, found->after);
+    struct str line = engine->invoke == NULL ? STR_EMPTY : str_of(engine->invoke);
+    size_t at = str_find(line, STR(SKILL_NAME));
+    if (line.len > 0) {
+        struct str after = str_slice(line, at + strlen(SKILL_NAME), line.len);
+        return buf_printf(out, e, "%.*s%s%.*s", STR_ARG(str_slice(line, 0, at)),
+                          at < line.len ? skill : "", STR_ARG(after));
     }
     return skill_dir == NULL
                ? buf_printf(out, e, "Use the skill named %s.", skill)

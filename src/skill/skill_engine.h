@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What skill packages know of engines: the names they use, how a skill is invoked, where its
- * configuration stands, and how its dependencies are put before a command. Engines that are not
- * listed work too; they are told where SKILL.md is.
+ * What a skill package needs to know of the harness that runs it, which the profile of the adapter
+ * provides; and how the dependencies of a package are put before a command.
  */
 #pragma once
 
@@ -12,17 +11,19 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+struct json;
 struct skill;
 
-/* The name that packages use for an adapter: "claude" for "claude-code", else the same. */
-const char *skill_engine_name(const char *adapter);
-
-/* Where a package keeps the engine's configuration unless it says otherwise; NULL: nowhere. */
-const char *skill_engine_config_path(const char *engine);
+struct skill_engine {
+    const char *name;   /* as packages call the harness: "claude" */
+    const char *invoke; /* first line of the prompt, "{skill}" stands for the name of the skill;
+                           NULL: a sentence that names the path of SKILL.md */
+    const struct json *configs; /* list: where packages keep settings for it; NULL: nowhere */
+};
 
 /* The first line of the prompt, without newline: "$pdf-tables", "/pdf-tables", …; a sentence that
  * names `skill_dir` where the engine has no syntax for it. */
-int skill_engine_invoke(const char *engine, const char *skill, const char *skill_dir,
+int skill_engine_invoke(const struct skill_engine *engine, const char *skill, const char *skill_dir,
                         struct buf *out, struct err *e) MUST_USE;
 
 /* "uv run --with a --with b --", to be put before the command of the harness; NULL-terminated,

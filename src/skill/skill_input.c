@@ -50,6 +50,14 @@ bool skill_input_required(const struct skill *s, struct str key)
     return false;
 }
 
+/* Without a schema that lists them, a package takes whatever parameters its prompt uses. */
+static bool takes_any(const struct skill *s, enum skill_schema_kind kind)
+{
+    const struct json *more = json_get(s->schemas[kind].tree, "additionalProperties");
+    return kind == SKILL_PARAMETER && json_len(properties_of(s, kind)) == 0 &&
+           json_bool(more, true);
+}
+
 /* --- names --- */
 
 static int unknown(const struct binding *b, enum skill_schema_kind kind, struct str key)
@@ -87,7 +95,7 @@ static int check_names(const struct binding *b, enum skill_schema_kind kind,
     }
     for (size_t i = 0; i < json_len(given); i++) {
         struct str key = given->object.members[i].key;
-        if (json_find(properties_of(b->skill, kind), key) == NULL) {
+        if (json_find(properties_of(b->skill, kind), key) == NULL && !takes_any(b->skill, kind)) {
             return unknown(b, kind, key);
         }
     }
@@ -197,6 +205,11 @@ static void bind_parameters(struct binding *b)
         if (v != NULL) {
             json_set(b->arena, b->values->parameter, m->key, json_copy(b->arena, v));
         }
+    }
+    const struct json *given = b->request->parameter;
+    for (size_t i = 0; i < json_len(given) && takes_any(b->skill, SKILL_PARAMETER); i++) {
+        const struct json_member *m = &given->object.members[i];
+        json_set(b->arena, b->values->parameter, m->key, json_copy(b->arena, m->value));
     }
 }
 

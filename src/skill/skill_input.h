@@ -13,7 +13,7 @@
  * "inline" is a value. There is no guessing: a path that names no file is MissingInputError, never
  * taken for a text. Text that the command line gave for something that is no string is read as JSON
  * ("--param n=5" is a number where the schema wants one). Values that are not given take the
- * "default" of their schema.
+ * "default" of their schema. A package that declares no parameters takes any.
  */
 #pragma once
 
@@ -48,6 +48,9 @@ struct skill_values {
  * know and values that do not fit its schemas. */
 int skill_bind(struct arena *a, const struct skill *s, const struct skill_request *q,
                struct skill_values *ret, struct err *e) MUST_USE;
+
+/* Says where the files will be, without copying them. */
+void skill_stage_names(struct arena *a, struct skill_values *v, const char *dir);
 
 /* Copies the files to uploads/<key>/<name> below the directory and writes input.json with all
  * values there. `dir` is what the harness calls the directory. Doing it again replaces them. */

@@ -132,8 +132,12 @@ static int read_modes(const struct reader *r, struct skill_manifest *m)
     if (rc < 0) {
         return rc;
     }
-    if (json_len(list) == 0) {
-        return misfit(r, list == NULL ? m->all : list, "execution_modes",
+    if (list == NULL) {
+        m->modes = SKILL_AUTO; /* packages from before there were modes */
+        return 0;
+    }
+    if (list->array.len == 0) {
+        return misfit(r, list, "execution_modes",
                       "must be a list with 'auto', 'interactive' or both");
     }
     for (size_t i = 0; i < list->array.len; i++) {

@@ -3,7 +3,7 @@
  * struct skill_manifest: assets/runner.json of a skill package, which says how the skill is run.
  *
  *   {"id": "pdf-tables",                          the name of the skill and of its directory
- *    "execution_modes": ["auto", "interactive"],  at least one
+ *    "execution_modes": ["auto", "interactive"],  at least one; not given: auto
  *    "version": "1.2.0",
  *    "engines": ["codex"], "unsupported_engines": ["gemini"],
  *    "schemas": {"input": "assets/in.json", "parameter": …, "output": …},

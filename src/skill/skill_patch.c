@@ -35,12 +35,21 @@ static int write_artifacts(const struct patcher *p, struct buf *out)
 {
     CLEANUP(arena) struct arena *a = arena_new();
     struct skill_artifact_fields fields = skill_artifact_fields(a, p->skill);
-    const char *dir = p->patch->artifacts_dir == NULL ? "artifacts" : p->patch->artifacts_dir;
-    int r = buf_printf(out, p->e,
-                       "## Files\n\nWrite the files that are results into `%s/`, whatever other "
-                       "path the instructions name; give a script that takes an output path this "
-                       "one. Other files may go elsewhere.\n\n",
-                       dir);
+    const char *dir = p->patch->artifacts_dir;
+    int r =
+        dir == NULL
+            ? buf_append(out,
+                         STR("## Files\n\nWrite the files that are results into the directory "
+                             "`artifacts/` below the directory in which you were started, "
+                             "whatever other path the instructions name; give a script that "
+                             "takes an output path this one. Other files may go elsewhere.\n\n"),
+                         p->e)
+            : buf_printf(out, p->e,
+                         "## Files\n\nWrite the files that are results into `%s/`, whatever "
+                         "other path the instructions name; give a script that takes an output "
+                         "path this one. Other files may go elsewhere.\n\n",
+                         dir);
+    dir = dir == NULL ? "artifacts" : dir;
     for (size_t i = 0; r == 0 && i < fields.len; i++) {
         r = buf_printf(out, p->e, "- %.*s (`%.*s`): into `%s/`%s\n", STR_ARG(fields.items[i].role),
                        STR_ARG(fields.items[i].pattern), dir,
@@ -67,7 +76,9 @@ static int write_format(const struct patcher *p, struct buf *out)
 static int write_details(const struct patcher *p, struct buf *out)
 {
     int r = buf_append(out, STR("### Fields of the answer\n\n"), p->e);
-    return r < 0 ? r : skill_contract_write(p->skill, p->patch->mode, out, p->e);
+    return r < 0
+               ? r
+               : skill_contract_write(p->skill, p->patch->mode, p->patch->artifacts_dir, out, p->e);
 }
 
 static int write_auto(const struct patcher *p, struct buf *out)

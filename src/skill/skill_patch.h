@@ -21,7 +21,7 @@ struct skill;
 
 struct skill_patch {
     enum skill_mode mode;
-    const char *artifacts_dir; /* as the harness sees it; NULL: "artifacts" */
+    const char *artifacts_dir; /* as the harness sees it; NULL: below where it is started */
 };
 
 /* Appends the patched text to `out`; the text itself for a plain skill. ERR_CONFIG when the output

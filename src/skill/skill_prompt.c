@@ -100,18 +100,35 @@ static int read_included(void *self, const char *name, struct buf *ret, struct e
     return buf_append(ret, f->content, e);
 }
 
-static int write_template(const struct skill *s, const char *key, struct str text,
-                          const struct json *vars, struct buf *out, struct err *e)
+static void ignore_undefined(void *self, struct str name)
 {
-    struct template_opts opts = { .loader = { .read = read_included,
-                                              .self = (void *)(uintptr_t)s } };
+    (void)self;
+    (void)name;
+}
+
+struct body_template {
+    const char *key; /* under which it stands in the manifest */
+    struct str text;
+};
+
+static int write_template(const struct skill *s, const struct skill_prompt_opts *o,
+                          const struct body_template *body, const struct json *vars,
+                          struct buf *out, struct err *e)
+{
+    struct template_opts opts = {
+        .loader = { .read = read_included, .self = (void *)(uintptr_t)s },
+        .undefined = o->undefined,
+    };
+    if (opts.undefined.report == NULL) {
+        opts.undefined.report = ignore_undefined;
+    }
     CLEANUP(template_set) struct template_set *set = template_set_new(&opts);
     CLEANUP(template_vars) struct template_vars *v = template_vars_new(vars);
     const struct template *t = NULL;
     CLEANUP(arena) struct arena *a = arena_new();
     const char *name =
-        arena_printf(a, "%s, prompts.%s", skill_file_label(s, "assets/runner.json"), key);
-    int r = template_parse(set, name, text, &t, e);
+        arena_printf(a, "%s, prompts.%s", skill_file_label(s, "assets/runner.json"), body->key);
+    int r = template_parse(set, name, body->text, &t, e);
     if (r == 0) {
         r = template_render(t, v, out, e);
     }
@@ -138,7 +155,7 @@ static int write_body(const struct skill *s, const struct skill_prompt_opts *o, 
 {
     CLEANUP(arena) struct arena *a = arena_new();
     const char *key = NULL;
-    const struct json *text = find_template(s, o->engine, &key);
+    const struct json *text = find_template(s, o->engine->name, &key);
     struct json *vars = NULL;
     if (s->manifest == NULL) {
         return 0;
@@ -147,8 +164,18 @@ static int write_body(const struct skill *s, const struct skill_prompt_opts *o, 
     if (r < 0) {
         return r;
     }
-    return text == NULL ? write_default(vars, out, e)
-                        : write_template(s, key, text->string, vars, out, e);
+    return text == NULL
+               ? write_default(vars, out, e)
+               : write_template(s, o, &(struct body_template) { key, text->string }, vars, out, e);
+}
+
+static int write_skill(const struct skill *s, const struct skill_prompt_opts *o, struct buf *out,
+                       struct err *e)
+{
+    return buf_printf(out, e,
+                      "Do what the skill '%s' below says. Its files are in %s.\n\n<skill>\n%.*s\n"
+                      "</skill>\n",
+                      s->name, o->skill_dir, STR_ARG(str_trim(o->text)));
 }
 
 int skill_prompt(const struct skill *s, const struct skill_prompt_opts *o, struct buf *out,
@@ -156,7 +183,8 @@ int skill_prompt(const struct skill *s, const struct skill_prompt_opts *o, struc
 {
     CLEANUP(buf) struct buf body = BUF_INIT(BUF_TEXT);
     CLEANUP(buf) struct buf all = BUF_INIT(BUF_TEXT);
-    int r = skill_engine_invoke(o->engine, s->name, o->skill_dir, &all, e);
+    int r = o->text.len > 0 ? write_skill(s, o, &all, e)
+                            : skill_engine_invoke(o->engine, s->name, o->skill_dir, &all, e);
     if (r == 0) {
         r = write_body(s, o, &body, e);
     }

@@ -54,6 +54,15 @@ static int write_values(struct arena *a, const struct skill_values *v, int dir_f
     return r < 0 ? r : file_write_atomic(dir_fd, "input.json", buf_str(&text), 0644, e);
 }
 
+void skill_stage_names(struct arena *a, struct skill_values *v, const char *dir)
+{
+    for (size_t i = 0; i < v->files_len; i++) {
+        const struct skill_file *f = &v->files[i];
+        json_setc(a, v->input, f->key,
+                  json_cstr(a, arena_printf(a, "%s/%s/%s", dir, uploads, f->to)));
+    }
+}
+
 int skill_stage(struct arena *a, struct skill_values *v, int dir_fd, const char *dir, struct err *e)
 {
     int r = file_mkdirs(dir_fd, uploads, 0700, e);
@@ -71,9 +80,8 @@ int skill_stage(struct arena *a, struct skill_values *v, int dir_fd, const char 
         if (r < 0) {
             return r;
         }
-        json_setc(a, v->input, f->key,
-                  json_cstr(a, arena_printf(a, "%s/%s/%s", dir, uploads, f->to)));
     }
+    skill_stage_names(a, v, dir);
     return write_values(a, v, dir_fd, e);
 }
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """The Scylla contract: what its tools find in the record, whatever happened."""
 
-import json
 import os
 
 import harness

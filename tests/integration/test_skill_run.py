@@ -45,13 +45,14 @@ class Skill(harness.Case):
                 z.writestr(entry, content)
         return path
 
-    def refuse(self, code, *args, words=(), record=False):
-        r = self.run_cinch(*args, "--", self.agent, valid=record)
+    def refuse(self, code, *args, words=()):
+        """Nothing is started, and the record says why."""
+        r = self.run_cinch(*args, "--", self.agent)
         self.assert_failed(r, code, *words)
         self.assertFalse(os.path.exists(self.witness), "something was started")
         self.assertNotIn(b"Sanitizer", r.stderr)
-        if not record:
-            self.assertFalse(os.path.exists(r.output), "a directory was left behind")
+        for word in words:
+            self.assertIn(word, r.manifest["error"])
         return r
 
 
@@ -109,14 +110,13 @@ class Package(Skill):
         self.assertNotIn("cinch:", open(os.path.join(pack, "SKILL.md")).read(), "the source is never changed")
 
     def test_missing_input(self):
-        r = self.refuse(66, "--skill", HELLO, "--input", "names=nowhere.txt", record=True,
+        r = self.refuse(66, "--skill", HELLO, "--input", "names=nowhere.txt",
                         words=["MissingInputError", "names", "nowhere.txt"])
         self.assertEqual(r.reason, "missing_input")
-        self.refuse(66, "--skill", HELLO, words=["MissingInputError", "names"], record=True)
-        self.refuse(66, "--skill", HELLO, "--input", f"names={self.workspace}", words=["MissingInputError"], record=True)
-        self.refuse(65, "--skill", HELLO, "--input", f"nmes={self.NAMES}", words=["did you mean 'names'"], record=True)
-        self.refuse(65, "--skill", HELLO, "--input", f"names={self.NAMES}", "--param", "shout=maybe", words=["shout"],
-                    record=True)
+        self.refuse(66, "--skill", HELLO, words=["MissingInputError", "names"])
+        self.refuse(66, "--skill", HELLO, "--input", f"names={self.workspace}", words=["MissingInputError"])
+        self.refuse(65, "--skill", HELLO, "--input", f"nmes={self.NAMES}", words=["did you mean 'names'"])
+        self.refuse(65, "--skill", HELLO, "--input", f"names={self.NAMES}", "--param", "shout=maybe", words=["shout"])
         self.refuse(65, "--input", "a=b", words=["'inputs' are for a skill package"])
 
     def test_answer_does_not_fit(self):
@@ -138,6 +138,131 @@ class Package(Skill):
         r = self.run_cinch("--skill", pack, "--", self.answering('{"report": "artifacts/r.md"}', make))
         self.assertEqual((r.code, r.result["output"]), (0, {"report": "artifacts/r.md"}))
 
+    REPORT = {"type": "object", "required": ["report"],
+              "properties": {"report": {"type": "string", "x-type": "artifact", "x-role": "report"},
+                             "log": {"type": "string", "x-type": "file"}}}
+
+    def reporting(self, answer, more="", *options, schema=None, manifest=None, code=0):
+        """A run of a package with artifacts, whose agent runs `more` in the workspace."""
+        pack = self.package(manifest=manifest, files={"assets/output.schema.json": schema or self.REPORT})
+        r = self.run_cinch("--skill", pack, *options, "--", self.answering(json.dumps(answer), more))
+        self.assertEqual(r.code, code, r.stderr + r.stdout)
+        return r
+
+    def test_artifacts_are_collected_from_the_workspace(self):
+        """A skill writes below its own directory, as its text says; the record has the files."""
+        r = self.reporting({"report": "result/r.md"}, "mkdir result; echo one > result/r.md")
+        self.assertEqual(r.result["output"], {"report": "artifacts/result/r.md"})
+        self.assertEqual(r.bytes("artifacts", "result", "r.md"), b"one\n")
+        r = self.reporting({"report": "artifacts/r.md"}, "mkdir artifacts; echo two > artifacts/r.md")
+        self.assertEqual(r.result["output"], {"report": "artifacts/r.md"})
+        self.assertEqual(r.bytes("artifacts", "r.md"), b"two\n")
+        r = self.reporting({"report": "./r.md", "log": self.path("ws", "sub", "r.md")},
+                           "mkdir sub; echo a > r.md; echo b > sub/r.md")
+        self.assertEqual(r.result["output"], {"report": "artifacts/r.md", "log": "artifacts/sub/r.md"})
+        # Two files of one name stay two.
+        r = self.reporting({"report": "r.md", "log": "artifacts/r.md"},
+                           "mkdir artifacts; echo a > r.md; echo b > artifacts/r.md")
+        self.assertEqual(r.result["output"], {"report": "artifacts/r.md", "log": "artifacts/r-2.md"})
+        self.assertEqual((r.bytes("artifacts", "r.md"), r.bytes("artifacts", "r-2.md")), (b"a\n", b"b\n"))
+        # What the agent did not change is a file of its directory, too.
+        self.write("ws/there.md", "old")
+        r = self.reporting({"report": "there.md"})
+        self.assertEqual(r.bytes("artifacts", "there.md"), b"old")
+
+    def test_artifacts_in_the_run_directory(self):
+        r = self.reporting({"report": "artifacts/r.md"}, 'echo x > "$CINCH_ARTIFACTS_DIR/r.md"')
+        self.assertEqual(r.result["output"], {"report": "artifacts/r.md"})
+        self.assertNotIn(b"r.md", r.bytes("diff.patch"))
+
+    def test_artifacts_elsewhere_are_refused(self):
+        secret = self.write("outside.md", "no")
+        for path in (secret, "../outside.md", "/etc/passwd", "link.md", "dir"):
+            with self.subTest(path=path):
+                r = self.reporting({"report": path}, f"ln -s {secret} link.md; mkdir dir", code=1)
+                self.assertIn("required artifact", r.manifest["error"])
+                self.assertEqual(os.listdir(r.path("artifacts")), [])
+
+    def test_artifact_manifest(self):
+        schema = {"type": "object", "required": ["m"],
+                  "properties": {"m": {"type": "string", "x-type": "artifact-manifest", "x-role": "all"}}}
+        r = self.reporting({"m": "out/m.json"}, 'mkdir out; echo 1 > out/a; echo 2 > b; '
+                           'echo \'{"first": "out/a", "second": "b"}\' > out/m.json', schema=schema)
+        self.assertEqual(r.result["output"], {"m": "artifacts/out/m.json"})
+        self.assertEqual(r.json("artifacts", "out", "m.json"), {"first": "artifacts/out/a", "second": "artifacts/b"})
+        self.assertEqual((r.bytes("artifacts", "out", "a"), r.bytes("artifacts", "b")), (b"1\n", b"2\n"))
+        r = self.reporting({"m": "m.json"}, 'echo \'{"first": "gone"}\' > m.json', schema=schema, code=1)
+        self.assertIn("gone", r.manifest["error"])
+
+    def test_artifacts_of_the_manifest_by_pattern(self):
+        manifest = {"artifacts": [{"role": "log", "pattern": "logs/*.txt", "required": True}]}
+        r = self.reporting({"n": 1}, "mkdir -p artifacts/logs; echo 1 > artifacts/logs/1.txt", schema=OUTPUT,
+                           manifest=manifest)
+        self.assertEqual(r.bytes("artifacts", "logs", "1.txt"), b"1\n")
+        self.reporting({"n": 1}, "mkdir -p artifacts/logs", schema=OUTPUT, manifest=manifest, code=1)
+
+    def test_optional_artifact_that_is_missing(self):
+        r = self.reporting({"report": "r.md", "log": "gone.log"}, "echo x > r.md")
+        self.assertEqual(r.result["output"], {"report": "artifacts/r.md", "log": "gone.log"})
+        self.assertEqual(len([w for w in r.manifest["warnings"] if "OUTPUT_ARTIFACT_PATH_MISSING" in w and "gone.log" in w]), 1)
+
+    def test_artifacts_hold_no_secret(self):
+        self.env["TOKEN"] = "sesame-open-4711"
+        r = self.reporting({"report": "r.md"}, 'echo "$TOKEN" > r.md', "-s", "TOKEN")
+        self.assertNotIn(b"sesame", r.bytes("artifacts", "r.md"))
+
+    def test_patch_and_example_agree(self):
+        pack = self.package(files={"assets/output.schema.json": self.REPORT})
+        show = 'cat "$CINCH_SKILLS_DIR/pack/SKILL.md" >&2; echo x > r.md'
+        r = self.run_cinch("--skill", pack, "--", self.answering('{"report": "r.md"}', show))
+        text = r.bytes("stderr.log").decode()
+        self.assertIn("`artifacts/` below the directory in which you were started", text)
+        self.assertIn('"report": "artifacts/report"', text)
+        r = self.run_cinch("--skill", pack, "--sandbox", "read-only", "--",
+                           self.answering('{"report": "' + self.path("x") + '"}', 'cat "$CINCH_SKILLS_DIR/pack/SKILL.md" >&2'))
+        text = r.bytes("stderr.log").decode()
+        self.assertIn(f"`{r.path('artifacts')}/`", text)
+        self.assertIn(f'"report": "{r.path("artifacts")}/report"', text)
+
+    def test_what_is_not_given_is_empty(self):
+        prompt = {"entrypoint": {"prompts": {"common": "a{{ input.tags }}b{{ parameter.topic }}c{{ parameter.topic }}"}}}
+        pack = self.package(manifest=prompt)
+        agent = self.answering('{"n": 1}')
+        r = self.run_cinch("--skill", pack, "--", agent)
+        self.assertEqual((r.code, r.bytes("logs", "prompt.txt").splitlines()[-1]), (0, b"abc"), r.stderr)
+        self.assertEqual(len([w for w in r.manifest["warnings"] if "'tags', 'topic'" in w]), 1, r.manifest["warnings"])
+        # A package without a schema of its parameters takes those that its prompt uses.
+        r = self.run_cinch("--skill", pack, "--param", "topic=T", "--", agent)
+        self.assertEqual((r.code, r.bytes("logs", "prompt.txt").splitlines()[-1]), (0, b"abTcT"), r.stderr)
+        # What a template expects to be absent is no reason for a warning.
+        pack = self.package(manifest={"entrypoint": {"prompts": {"common": "{% if input.x %}x{% endif %}{{ input.x|default('d') }}"}}})
+        r = self.run_cinch("--skill", pack, "--", agent)
+        self.assertNotIn("not given", str(r.manifest["warnings"]))
+
+    def test_rendered_paths_are_those_of_the_run(self):
+        shown = self.cinch("task", "render", "--skill", HELLO, "--input", f"names={self.NAMES}", "--", "agent")
+        self.assertEqual(shown.code, 0, shown.stderr)
+        self.assertIn(b"RUN/uploads/names/names.txt", shown.stdout)
+
+    def test_harness_without_skills_gets_the_text(self):
+        """The text of a package is its prompt where no skill can be loaded; its files are there."""
+        profiles = self.make_dir("profiles")
+        self.write("profiles/none.yaml", "name: none\nbinary: [sh]\nargv: ['{binary}', -c, '{args...}']\n")
+        pack = self.package(files={"scripts/x.sh": "echo run"})
+        line = 'cat $CINCH_PROMPT_FILE >&2; sh "$CINCH_SKILLS_DIR/pack/scripts/x.sh" >&2; echo \'{"n": 1}\''
+        r = self.run_cinch("--adapter-dir", profiles, "--adapter", "none", "--skill", pack, "--", line)
+        self.assertEqual((r.code, r.result["output"]), (0, {"n": 1}), r.stderr)
+        text = r.bytes("stderr.log").decode()
+        self.assertIn("<skill>\nDo them.", text)
+        self.assertIn("<!-- cinch: output-details -->", text)
+        self.assertTrue(text.endswith("run\n"), text)
+
+    def test_package_from_before_there_were_modes(self):
+        pack = self.package()
+        self.write("pack/assets/runner.json", '{"id": "pack"}')
+        r = self.run_cinch("--skill", pack, "--", self.answering('{"n": 1}'))
+        self.assertEqual(r.code, 0, r.stderr)
+
     def test_question(self):
         pack = self.package(manifest={"execution_modes": ["interactive"]})
         question = {"__SKILL_DONE__": False, "message": "Which one?", "ui_hints": {"kind": "open_text"}}
@@ -147,13 +272,13 @@ class Package(Skill):
 
     def test_engines(self):
         pack = self.package(manifest={"engines": ["codex"]})
-        r = self.refuse(69, "--skill", pack, words=["codex"], record=True)
+        r = self.refuse(69, "--skill", pack, words=["codex"])
         self.assertEqual(r.reason, "unavailable")
 
     def test_engine_configuration_is_a_layer(self):
         profiles = self.make_dir("profiles")
         self.write("profiles/gemini.yaml", "name: gemini\nbinary: [sh]\nargv: ['{binary}', -c, 'cat $HOME/.gemini/settings.json']\n"
-                   "skills: .gemini/skills\nfiles: [{name: settings, path: .gemini/settings.json}]\n"
+                   "skills: .gemini/skills\nskill_packages: {configs: [assets/gemini_settings.json]}\nfiles: [{name: settings, path: .gemini/settings.json}]\n"
                    "settings: {files: {settings: {a: adapter, b: adapter, c: adapter}}}\n"
                    "enforced: {files: {settings: {c: enforced}}}\n")
         pack = self.package(files={"assets/gemini_settings.json": {"a": "skill", "b": "skill", "c": "skill"}})
@@ -258,7 +383,7 @@ skills: [shown, hidden, free]
 
     def test_shared_home_is_left_alone(self):
         self.write("style/SKILL.md", CARD.format(name="style"))
-        self.refuse(69, "--skill", self.path("style"), "--home", "shared", words=["--home private"], record=True)
+        self.refuse(69, "--skill", self.path("style"), "--home", "shared", words=["--home private"])
         self.assertEqual(os.listdir(self.path("userhome")), [])
 
     def test_adapter_without_folder(self):
@@ -304,11 +429,11 @@ class Hostile(Skill):
         self.refuse(65, "--skill", pack, words=["output.schema.json"])
 
     def test_prompt_template(self):
-        pack = self.package(manifest={"entrypoint": {"prompts": {"common": "{{ nobody }}"}}})
-        self.refuse(65, "--skill", pack, words=["runner.json", "'nobody' is undefined"], record=True)
+        pack = self.package(manifest={"entrypoint": {"prompts": {"common": "{{ nobody.at.home }}"}}})
+        self.refuse(65, "--skill", pack, words=["runner.json", "'nobody' is undefined"])
         pack = self.package(manifest={"entrypoint": {"prompts": {"common": "{% for i in range(90000) %}{% for j in range(90000) %}"
                                                                            "{% endfor %}{% endfor %}"}}})
-        self.refuse(65, "--skill", pack, words=["runner.json"], record=True)
+        self.refuse(65, "--skill", pack, words=["runner.json"])
 
     def test_zip_slip(self):
         for name in ("../evil.txt", "/evil.txt", "pack/../../evil.txt", "pack\\..\\evil.txt", "C:/evil.txt"):

@@ -3,6 +3,7 @@
  * Opening skills of every kind, and refusing what is no good one: with the file and line, and
  * without having written anything.
  */
+#include "skill/skill_engine.h"
 #include "skill_case.h"
 #include "zip_maker.h"
 
@@ -281,6 +282,18 @@ static void test_duplicates(void **state)
     skill_free(second);
 }
 
+static int config_of(struct skill_case *c, const struct skill *s, const char *name,
+                     struct json **tree, const char **source)
+{
+    struct json *usual = json_array(c->arena);
+    json_push(c->arena, usual,
+              json_cstr(c->arena, arena_printf(c->arena, "assets/%s_config.toml", name)));
+    json_push(c->arena, usual,
+              json_cstr(c->arena, arena_printf(c->arena, "assets/%s_settings.json", name)));
+    struct skill_engine engine = { .name = name, .configs = usual };
+    return skill_engine_config(c->arena, s, &engine, tree, source, &c->e);
+}
+
 static void test_engine_config(void **state)
 {
     struct skill_case *c = *state;
@@ -293,24 +306,24 @@ static void test_engine_config(void **state)
     case_put(c, "hello/assets/codex_config.toml", "model = \"usual\"\n");
     case_put(c, "hello/assets/claude_settings.json", "{\"a\": true}");
     struct skill *s = case_open(c, "hello");
-    assert_int_equal(skill_engine_config(c->arena, s, "codex", &tree, &source, &c->e), 0);
+    assert_int_equal(config_of(c, s, "codex", &tree, &source), 0);
     expect_json(c, tree, "{\"model\":\"x\",\"a\":{\"b\":1}}");
     assert_string_equal(source, case_path(c, "hello/my.toml"));
-    assert_int_equal(skill_engine_config(c->arena, s, "claude", &tree, &source, &c->e), 0);
+    assert_int_equal(config_of(c, s, "claude", &tree, &source), 0);
     expect_json(c, tree, "{\"a\":true}");
-    assert_int_equal(skill_engine_config(c->arena, s, "gemini", &tree, &source, &c->e), 0);
+    assert_int_equal(config_of(c, s, "gemini", &tree, &source), 0);
     assert_null(tree);
-    assert_int_equal(skill_engine_config(c->arena, s, "qwen", &tree, &source, &c->e), 0);
+    assert_int_equal(config_of(c, s, "qwen", &tree, &source), 0);
     assert_null(tree);
     assert_int_equal(json_len(s->warnings), 1);
     assert_non_null(strstr(json_cstring(json_item(s->warnings, 0), ""), "'gone.json'"));
     assert_int_equal(unlinkat(c->fd, "hello/my.toml", 0), 0);
     s = case_open(c, "hello");
-    assert_int_equal(skill_engine_config(c->arena, s, "codex", &tree, &source, &c->e), 0);
+    assert_int_equal(config_of(c, s, "codex", &tree, &source), 0);
     expect_json(c, tree, "{\"model\":\"usual\"}");
     case_put(c, "hello/assets/codex_config.toml", "model = \n");
     s = case_open(c, "hello");
-    assert_int_equal(skill_engine_config(c->arena, s, "codex", &tree, &source, &c->e), -ERR_CONFIG);
+    assert_int_equal(config_of(c, s, "codex", &tree, &source), -ERR_CONFIG);
     expect_message(c, "hello/assets/codex_config.toml:1:");
 }
 

@@ -99,7 +99,7 @@ static void test_answers(void **state)
 static const char *written(struct skill_case *c, enum skill_mode mode)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
-    assert_int_equal(skill_contract_write(c->skill, mode, &out, &c->e), 0);
+    assert_int_equal(skill_contract_write(c->skill, mode, NULL, &out, &c->e), 0);
     return arena_dup(c->arena, buf_str(&out));
 }
 
@@ -162,7 +162,7 @@ static void test_wide_schemas_end(void **state)
     struct skill_answer a;
     skill_answer_read(c->arena, c->skill, case_json(c, "{}"), &a);
     CLEANUP(buf) struct buf out = BUF_INIT(1 << 18);
-    (void)!skill_contract_write(c->skill, SKILL_AUTO, &out, &c->e);
+    (void)!skill_contract_write(c->skill, SKILL_AUTO, NULL, &out, &c->e);
 }
 
 int main(void)

@@ -64,7 +64,7 @@ static void test_all_phases(void **state)
     CLEANUP(fd) int run = openat(c->fd, "run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CLEANUP(fd) int skills = openat(c->fd, "skills", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const char *run_dir = case_path(c, "run");
-    const char *engine = skill_engine_name("command");
+    struct skill_engine engine = { .name = "command" };
 
     /* admit */
     enum skill_mode mode = 0;
@@ -76,7 +76,7 @@ static void test_all_phases(void **state)
     };
     check(c, skill_open(example, NULL, &c->skill, &c->e));
     assert_int_equal(json_len(c->skill->warnings), 0);
-    check(c, skill_admit(c->skill, engine, 0, &mode, &c->e));
+    check(c, skill_admit(c->skill, engine.name, 0, &mode, &c->e));
     check(c, skill_bind(c->arena, c->skill, &request, &values, &c->e));
 
     /* prepare */
@@ -88,7 +88,7 @@ static void test_all_phases(void **state)
 
     /* context */
     CLEANUP(buf) struct buf prompt = BUF_INIT(BUF_TEXT);
-    struct skill_prompt_opts with = { .engine = engine,
+    struct skill_prompt_opts with = { .engine = &engine,
                                       .run_dir = run_dir,
                                       .skill_dir = case_path(c, "skills/skill-hello"),
                                       .values = &values };

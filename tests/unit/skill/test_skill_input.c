@@ -94,9 +94,15 @@ static void test_unknown_names(void **state)
     case_put(c, "plain.md", CARD("plain"));
     (void)case_open(c, "plain.md");
     expect_refused(c, "{\"x\": \"y\"}", NULL, ERR_CONFIG, "has no input");
-    expect_refused(c, NULL, "{\"x\": \"y\"}", ERR_CONFIG, "has no parameter");
+    /* without a schema its prompt says which parameters there are */
     struct skill_values v;
+    assert_int_equal(bind(c, NULL, "{\"x\": \"y\"}", &v), 0);
+    expect_json(c, v.parameter, "{\"x\":\"y\"}");
     assert_int_equal(bind(c, NULL, NULL, &v), 0);
+    case_put(c, "hello/assets/parameter.schema.json",
+             "{\"type\": \"object\", \"additionalProperties\": false}");
+    (void)case_open(c, "hello");
+    expect_refused(c, NULL, "{\"x\": \"y\"}", ERR_CONFIG, "has no parameter");
 }
 
 /* The command line has only text. */

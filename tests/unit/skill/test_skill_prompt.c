@@ -4,6 +4,7 @@
  */
 #include "skill/skill_prompt.h"
 
+#include "skill/skill_engine.h"
 #include "skill/skill_input.h"
 #include "skill_case.h"
 
@@ -21,10 +22,30 @@ static void prepare(struct skill_case *c, const char *runner)
     };
 }
 
+static const struct skill_engine *engine_of(const char *name)
+{
+    static const struct skill_engine engines[] = {
+        { .name = "codex", .invoke = "${skill}" },
+        { .name = "claude", .invoke = "/{skill}" },
+        { .name = "gemini", .invoke = "/{skill} invoke" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(engines); i++) {
+        if (strcmp(engines[i].name, name) == 0) {
+            return &engines[i];
+        }
+    }
+    return NULL;
+}
+
+static void add_name(void *self, struct str name)
+{
+    buf_addf(self, "%.*s;", STR_ARG(name));
+}
+
 static int render(struct skill_case *c, const char *engine, struct buf *out)
 {
     struct skill_prompt_opts o = {
-        .engine = engine, .run_dir = "/r", .skill_dir = "/h/s/hello", .values = &values
+        .engine = engine_of(engine), .run_dir = "/r", .skill_dir = "/h/s/hello", .values = &values
     };
     return skill_prompt(c->skill, &o, out, &c->e);
 }
@@ -73,10 +94,9 @@ static void test_errors(void **state)
     struct skill_case *c = *state;
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
     assert_int_equal(buf_append(&out, STR("before"), NULL), 0);
-    prepare(c, HEAD "\"entrypoint\":{\"prompts\":{\"codex\":\"a\\n{{ parameter.colour }}\"}}}");
+    prepare(c, HEAD "\"entrypoint\":{\"prompts\":{\"codex\":\"a\\n{{ parameter.n.x.y }}\"}}}");
     assert_int_equal(render(c, "codex", &out), -ERR_CONFIG);
     expect_message(c, "hello/assets/runner.json, prompts.codex:2: ");
-    expect_message(c, "colour");
     prepare(c, HEAD "\"entrypoint\":{\"prompts\":{\"codex\":\"{% if %}\"}}}");
     assert_int_equal(render(c, "codex", &out), -ERR_CONFIG);
     expect_message(c, "prompts.codex:1: ");
@@ -85,6 +105,38 @@ static void test_errors(void **state)
                  "range(99999) %}x{% endfor %}{% endfor %}\"}}}");
     assert_int_equal(render(c, "codex", &out), -ERR_CONFIG);
     assert_string_equal(out.ptr, "before");
+}
+
+static void test_what_is_not_given_is_empty(void **state)
+{
+    struct skill_case *c = *state;
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    CLEANUP(buf) struct buf names = BUF_INIT(BUF_TEXT);
+    prepare(c, HEAD "\"entrypoint\":{\"prompts\":{\"codex\":\"[{{ parameter.colour }}|{{ nobody }}|"
+                    "{% if input.gone %}no{% endif %}{{ input.gone | default('d') }}]\"}}}");
+    struct skill_prompt_opts o = { .engine = engine_of("codex"),
+                                   .values = &values,
+                                   .undefined = { add_name, &names } };
+    assert_int_equal(skill_prompt(c->skill, &o, &out, &c->e), 0);
+    assert_string_equal(out.ptr, "$hello\n[||d]");
+    /* what a template expects to be absent is not reported */
+    assert_string_equal(names.ptr, "colour;nobody;");
+    expect_prompt(c, "codex", "$hello\n[||d]");
+}
+
+static void test_text_of_the_skill(void **state)
+{
+    struct skill_case *c = *state;
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    prepare(c, HEAD "\"entrypoint\":{\"prompts\":{\"codex\":\"own\"}}}");
+    struct skill_prompt_opts o = { .engine = engine_of("codex"),
+                                   .skill_dir = "/s/hello",
+                                   .values = &values,
+                                   .text = STR("\nDo it.\n") };
+    assert_int_equal(skill_prompt(c->skill, &o, &out, &c->e), 0);
+    assert_string_equal(out.ptr,
+                        "Do what the skill 'hello' below says. Its files are in /s/hello.\n"
+                        "\n<skill>\nDo it.\n</skill>\n\nown");
 }
 
 static void test_includes_stay_in_the_package(void **state)
@@ -106,7 +158,7 @@ static void test_goal_and_plain_skill(void **state)
 {
     struct skill_case *c = *state;
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
-    struct skill_prompt_opts o = { .engine = "codex",
+    struct skill_prompt_opts o = { .engine = engine_of("codex"),
                                    .run_dir = "/r",
                                    .goal = STR(" Be quick.\n") };
     prepare(c, HEAD "\"entrypoint\":{\"prompts\":{\"common\":\"common\"}}}");
@@ -129,6 +181,8 @@ int main(void)
         SKILL_TEST(test_precedence),
         SKILL_TEST(test_variables),
         SKILL_TEST(test_errors),
+        SKILL_TEST(test_what_is_not_given_is_empty),
+        SKILL_TEST(test_text_of_the_skill),
         SKILL_TEST(test_includes_stay_in_the_package),
         SKILL_TEST(test_goal_and_plain_skill),
     };
