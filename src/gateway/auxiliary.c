@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Auxiliary requests carry no tools (but for one) and are recognised by the shape of the JSON that
- * they want or by the words of their system prompt. A request that merely has no tools is an ordinary one (`claude
- * --tools ""`, a plain client).
+ * they want or by the words of their system prompt. A request that merely has no tools is an
+ * ordinary one (`claude --tools ""`, a plain client).
  */
 #include "gateway/auxiliary.h"
 
