@@ -6,7 +6,7 @@
 export PREFIX DESTDIR JOBS WERROR
 DURATION ?= 60
 
-.PHONY: help setup build demo test check lint bench fuzz escape-kernels outdated install format tidy clean
+.PHONY: help setup build demo test check lint bench fuzz escape-kernels outdated soak install format tidy clean
 
 help: ## show this list
 	@awk -F ': ## ' '/^[a-z-]+: ## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,11 @@ install: ## install under PREFIX (/usr/local), below DESTDIR if given
 	@scripts/setup build
 	@scripts/build
 	@meson install -C build --no-rebuild
+
+soak: ## 20,000 mixed requests through the gateway: no growth, no descriptor left, exact totals
+	@scripts/setup build test
+	@scripts/build
+	@CINCH_SOAK=20000 scripts/run_integration.py tests/integration/test_gateway_soak.py
 
 outdated: ## report data that should be renewed: the price table
 	@scripts/prices --check
