@@ -274,7 +274,7 @@ class Ack(harness.Case):
         self.write("bin/liar", "#!/bin/sh\necho 'node: not found <&>' >&2\nexit 127\n", 0o755)
         verdict = self.report(*liar, "--scenario", "test_returns_text_response")["verdicts"][0]
         self.assertEqual(verdict["status"], "skipped")
-        self.assertRegex(verdict["why"][0], r"liar --version' ends with status 127: node: not found <&>$")
+        self.assertRegex(verdict["why"][0], r"liar' cannot be started \(status 127: node: not found <&>\)$")
 
     # --- where reports go ---
 

@@ -64,7 +64,7 @@ class Contract(harness.Case):
         for work in ("echo hi", "echo x > new.txt", 'echo x > "$CINCH_ARTIFACTS_DIR/a.txt"', self.metrics(),
                      'echo did it > "$CINCH_OUTPUT_DIR/agent.log"'):
             r = self.run_mine(work)
-            self.assertEqual(r.reason, "success", work + r.stderr)
+            self.assertEqual(r.reason, "success", (work, r.stderr))
         r = self.run_mine("exit 3")
         self.failed(r)
         self.assertEqual(r.result["engine_exit"], {"code": 3})
@@ -162,7 +162,7 @@ class Contract(harness.Case):
         r = self.run_cinch("--adapter", "exec:" + path, "--set", "agent.args=[there]", "do it")
         self.assertEqual((r.reason, r.result["text"]), ("success", "hi there"), r.stderr)
         r = self.run_cinch("--adapter", "exec:else/where", "do it")
-        self.assertEqual((r.reason, r.result["text"]), ("success", "hi\n"), r.stderr)
+        self.assertEqual((r.reason, r.result["text"]), ("success", "hi"), r.stderr)
         r = self.run_cinch("--adapter", "contract", "--prompt", self.write("p.md", "do it"), "--", path, "you")
         self.assertEqual((r.reason, r.result["text"]), ("success", "hi you\n"), r.stderr)
         r = self.run_cinch("--adapter", "exec:" + self.path("nowhere"), "do it")

@@ -435,7 +435,7 @@ class Answer(Task):
             self.assertEqual(error["type"], "OutputParseError")
             self.assertIn(words, error["message"])
             self.assertIsNone(r.result["output"])
-            self.assertEqual(r.bytes("evidence", "output.txt").decode(), text)
+            self.assertEqual(r.bytes("evidence", "output.txt").decode(), text.strip())
             self.assertIn("evidence/output.txt", json.dumps(r.manifest["artifacts"]))
             self.assertEqual(r.events("PromptExecuted"), [])
 
