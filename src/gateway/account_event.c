@@ -5,13 +5,14 @@
 #include "gateway/account_event.h"
 
 #include "gateway/price.h"
+#include "llm/dropped.h"
 
 struct event_model_call account_call_event(const struct exchange_view *x,
                                            const struct account_call *c)
 {
     const struct meter_call *m = &c->metered;
     struct llm_usage used = meter_usage(m);
-    return (struct event_model_call) {
+    struct event_model_call ev = {
         .exchange = (int64_t)x->id,
         .format = llm_format_name(x->client.format),
         .model = m->model,
@@ -31,6 +32,11 @@ struct event_model_call account_call_event(const struct exchange_view *x,
         .first_byte = c->first_byte,
         .took = c->took,
     };
+    size_t n = x->dropped == NULL ? 0 : x->dropped->n;
+    for (size_t i = 0; i < n && i < EVENT_DROPPED_MAX && i < LLM_LOSSES_MAX; i++) {
+        ev.dropped[i] = x->dropped->items[i].what;
+    }
+    return ev;
 }
 
 struct event_throttle account_throttle_event(const struct account_throttled *t)

@@ -166,6 +166,8 @@ void events_gateway_opened(struct events *ev, const char *address, const char *c
 /* exchange 0: it did not get that far. kind: which limit, or "token", "egress" … */
 void events_gateway_refused(struct events *ev, int64_t exchange, const char *kind, const char *why);
 
+#define EVENT_DROPPED_MAX 64
+
 /* A model call that is over. Counts are -1 where they are not known. */
 struct event_model_call {
     int64_t exchange;
@@ -182,6 +184,8 @@ struct event_model_call {
     double cost_usd; /* negative: not known */
     nsec first_byte; /* -1: none came */
     nsec took;
+    const char
+        *dropped[EVENT_DROPPED_MAX + 1]; /* what a translation could not express; NULL ends */
 };
 void events_model_call(struct events *ev, const struct event_model_call *call);
 

@@ -4,15 +4,20 @@
  */
 #include "record/events_priv.h"
 
+static struct json *text_list(struct events *ev, const char *const *texts)
+{
+    struct json *list = json_array(ev->arena);
+    for (; texts != NULL && *texts != NULL; texts++) {
+        json_push(ev->arena, list, json_cstr(ev->arena, *texts));
+    }
+    return list;
+}
+
 void events_gateway_opened(struct events *ev, const char *address, const char *const *upstreams)
 {
     struct json *c = event_context(ev);
-    struct json *list = json_array(ev->arena);
-    for (; upstreams != NULL && *upstreams != NULL; upstreams++) {
-        json_push(ev->arena, list, json_cstr(ev->arena, *upstreams));
-    }
     event_text(ev, c, "address", address);
-    event_tree(ev, c, "upstreams", list);
+    event_tree(ev, c, "upstreams", text_list(ev, upstreams));
     event_send(ev, EVENT_GATEWAY_OPENED, arena_printf(ev->arena, "gateway at %s", address), c);
 }
 
@@ -56,5 +61,6 @@ void events_model_call(struct events *ev, const struct event_model_call *call)
     put_usage(ev, c, call);
     event_ms(ev, c, "first_byte_ms", call->first_byte);
     event_int(ev, c, "duration_ms", call->took / NSEC_PER_MS);
+    event_tree(ev, c, "dropped", text_list(ev, call->dropped));
     event_send(ev, EVENT_MODEL_CALL, NULL, c);
 }

@@ -2,6 +2,10 @@
  *
  * What the gateway of a run tells: events while it works, then the reason, the ledger and the sums.
  */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/file.h"
 #include "gateway/account_event.h"
 #include "gateway/ledger.h"
 #include "gateway/price.h"
@@ -11,11 +15,27 @@
 
 /* --- while it works --- */
 
+/* What translations drop, once per kind. */
+static void warn_of_dropped(struct run *run, const struct llm_losses *l)
+{
+    struct llm_losses *known = &run->gateway->reported;
+    size_t kept = l == NULL ? 0 : l->n < LLM_LOSSES_MAX ? l->n : LLM_LOSSES_MAX;
+    known->arena = run->arena;
+    for (size_t i = 0; i < kept; i++) {
+        size_t before = known->n;
+        llm_lost(known, str_of(l->items[i].what), l->items[i].why);
+        if (known->n > before && before < LLM_LOSSES_MAX) {
+            run_warn(run, "model requests: %s was dropped: %s", l->items[i].what, l->items[i].why);
+        }
+    }
+}
+
 static void on_call(void *arg, const struct exchange_view *x, const struct account_call *c)
 {
     struct run *run = arg;
     struct event_model_call ev = account_call_event(x, c);
     events_model_call(&run->record.events, &ev);
+    warn_of_dropped(run, x->dropped);
     run_alive(run);
     project_reveal(run, false);
 }
@@ -84,6 +104,38 @@ struct gateway_port gateway_event_port(struct run *run)
 
 /* --- afterwards --- */
 
+void gateway_load_store(struct run *run)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(2 * LLM_STORE_MAX);
+    const char *record = json_cstring(json_get(run->settings.session, "resume"), NULL);
+    struct json *v = NULL;
+    struct err e;
+    run->gateway->store = llm_store_new(0);
+    if (record == NULL) {
+        return;
+    }
+    const char *path = arena_printf(run->arena, "%s/" STORE_NAME, record);
+    int r = file_read(AT_FDCWD, path, 2 * LLM_STORE_MAX, &text, &e);
+    if (r < 0 && access(path, F_OK) != 0) {
+        return; /* nothing was translated */
+    }
+    r = r < 0 ? r : json_parse(run->arena, buf_str(&text), NULL, &v, &e);
+    r = r < 0 ? r : llm_store_load(run->gateway->store, v, &e);
+    if (r < 0) {
+        run_warn(run, "signatures of the earlier conversation cannot be read: %s", e.msg);
+    }
+}
+
+void gateway_save_store(struct run *run)
+{
+    struct run_gateway *g = run->gateway;
+    struct err e;
+    if (llm_store_count(g->store) > 0 &&
+        record_write_json(&run->record, STORE_NAME, llm_store_json(g->store, run->arena), &e) < 0) {
+        run_warn(run, "signatures for a continuation could not be written: %s", e.msg);
+    }
+}
+
 static struct ledger_reported reported(const struct run *run)
 {
     const struct agent_usage *u = &run->report.usage;
@@ -137,6 +189,7 @@ void gateway_judge(struct run *run)
             break;
         }
     }
+    gateway_save_store(run);
     struct ledger_reported told = reported(run);
     struct err why;
     struct json *ledger = ledger_json(run->arena, account_meter(g->assembly.account), &told);

@@ -9,6 +9,8 @@
 #include "gateway/account.h"
 #include "gateway/gateway.h"
 #include "gateway/routing.h"
+#include "llm/dropped.h"
+#include "llm/store.h"
 #include "replay/assembly.h"
 #include "run/run_priv.h"
 
@@ -17,6 +19,7 @@ enum { ROUTES_MAX = 64 };
 
 #define TOKEN_NAME    "CINCH_GATEWAY_TOKEN"
 #define CASSETTE_NAME "evidence/traffic.cassette"
+#define STORE_NAME    "evidence/signatures.json"
 
 /* One route, read from the settings. */
 struct planned {
@@ -41,13 +44,19 @@ struct run_gateway {
                              own credential where others show the token */
     struct proxy_rules *egress; /* NULL: there is no proxy */
     struct assembly assembly;
-    struct timer *patience;          /* of a harness that goes on after a refusal */
-    int64_t refused;                 /* calls, by the budget */
+    struct llm_store *store;    /* what translated responses signed, for the requests that follow */
+    struct llm_losses reported; /* dropped fields that were reported as warnings */
+    struct timer *patience;     /* of a harness that goes on after a refusal */
+    int64_t refused;            /* calls, by the budget */
     struct event_throttle throttled; /* the last time; kind NULL: never */
 };
 
 /* What account and gateway tell while they work (gateway_report.c). */
 struct account_port gateway_account_port(struct run *run);
 struct gateway_port gateway_event_port(struct run *run);
+/* Signatures of the conversation that is continued, and those of this run for the next one
+ * (gateway_report.c). */
+void gateway_load_store(struct run *run);
+void gateway_save_store(struct run *run);
 /* No traffic from here on (phase_gateway.c); idempotent. */
 void gateway_close(struct run *run);

@@ -124,6 +124,7 @@ static int open_gateway(struct run *run, const int *listeners, size_t n_listener
                                                     .filters = &offered,
                                                     .n_filters = n_filters,
                                                     .egress = g->egress,
+                                                    .store = g->store,
                                                     .spill_dir = run->record.dir.path,
                                                     .port = gateway_event_port(run) },
                            &g->assembly, e);
@@ -158,6 +159,7 @@ static int open_model(struct run *run, struct err *e)
     if (g->len == 0) {
         return 0; /* only a proxy */
     }
+    gateway_load_store(run);
     int r = open_account(run, e);
     if (r == 0) {
         r = timer_new(run->loop, on_impatient, run, &g->patience, e);
@@ -318,5 +320,6 @@ void gateway_done(struct run *run)
     gateway_close(run);
     if (run->gateway != NULL) {
         assembly_done(&run->gateway->assembly);
+        run->gateway->store = llm_store_free(run->gateway->store);
     }
 }
