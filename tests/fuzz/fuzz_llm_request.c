@@ -5,11 +5,13 @@
  * with a reason; and what was written is read again.
  */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/json.h"
 #include "llm/codec.h"
 #include "llm/dropped.h"
+#include "llm/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -54,6 +56,27 @@ static void check_same(struct arena *a, const struct llm_request *r, struct str 
     }
 }
 
+/* What earlier responses signed, as a gateway would know it. */
+static struct llm_store *make_store(void)
+{
+    static const char *const names[] = { "anthropic", "responses", "chat", "gemini" };
+    struct llm_store *s = llm_store_new(0);
+    char key[16], value[160];
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(key, sizeof key, "call:c%d", i + 1);
+        (void)snprintf(value, sizeof value,
+                       "{\"from\":\"%s\",\"signature\":\"S\",\"thoughts\":[{\"id\":\"rs\","
+                       "\"text\":\"t\",\"signature\":\"{}\",\"redacted\":false}]}",
+                       names[i]);
+        llm_store_put(s, str_of(key), str_of(value));
+    }
+    llm_store_put(s, STR("item:i1"),
+                  STR("{\"type\":\"function_call\",\"call_id\":\"c1\",\"name\":"
+                      "\"f\",\"arguments\":\"{}\"}"));
+    llm_store_put(s, STR("item:i2"), STR("{\"type\":\"message\"}"));
+    return s;
+}
+
 static void check_other(struct arena *a, const struct llm_request *r, enum llm_format f)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
@@ -89,8 +112,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(llm_turn(&r) <= llm_results(&r));
     must(llm_estimate_tokens(&r) > 0);
     check_same(a, &r, str_n(data + 1, size - 1));
+    struct llm_store *store = make_store();
+    r.store = store;
     for (enum llm_format f = 0; f < LLM_FORMAT_MAX; f++) {
         check_other(a, &r, f);
     }
+    llm_store_free(store);
     return 0;
 }

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "llm/codec.h"
 #include "llm/dropped.h"
+#include "llm/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,6 +21,9 @@ static void must(bool ok)
         abort();
     }
 }
+
+/* What responses sign that are translated, as those of every other format are. */
+static struct llm_store *store;
 
 struct order {
     bool started, stopped, failed, ended;
@@ -96,11 +100,14 @@ static void tap(struct llm_reader_opts opts, struct order *o, struct str bytes, 
     llm_tap_free(t);
 }
 
-static void start_writers(struct order *o)
+static void start_writers(struct order *o, enum llm_format from)
 {
     for (size_t i = 0; i < ARRAY_LEN(o->writers); i++) {
         struct llm_writer_opts w = { .format = (enum llm_format)(i / 2), .stream = i % 2 == 0 };
         w.include_usage = true;
+        w.translated = w.format != from;
+        w.from = from;
+        w.store = store;
         o->writers[i] = llm_writer_new(&w);
         buf_init(&o->out[i], BUF_TEXT);
     }
@@ -132,11 +139,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str bytes = str_n(data + 1, size - 1);
     struct order whole = { 0 }, cut = { 0 }, tapped = { 0 };
     size_t step = 1 + (data[0] >> 5);
-    start_writers(&whole);
+    store = llm_store_new(0);
+    start_writers(&whole, opts.format);
     int r = read_all(opts, &whole, bytes, SIZE_MAX / 2);
     must(read_all(opts, &cut, bytes, step) == r);
     must(whole.events == cut.events);
     check_written(&whole, r == 0);
+    store = llm_store_free(store);
     tap(opts, &tapped, bytes, step);
     if (r == 0 && !whole.failed) {
         must(tapped.usage.output == whole.usage.output);
