@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "cli/apply_record.h"
 #include "cli/command.h"
 #include "cli/text.h"
 #include "cli/transcript_format.h"
@@ -45,6 +46,7 @@ struct job {
     const char *patch;            /* in the record */
     const char *nested;           /* where patches of repositories within are */
     const char *target;
+    bool silent; /* the caller prints what there is to print */
     struct apply_opts opts;
 };
 
@@ -121,6 +123,9 @@ static void print(struct job *j, const struct apply_result *r, bool check)
 {
     struct cli *cli = j->cli;
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    if (j->silent) {
+        return;
+    }
     if (cli->format == CLI_JSON) {
         struct json *o = json_object(cli->arena);
         json_setc(cli->arena, o, "target", json_cstr(cli->arena, j->target));
@@ -170,9 +175,10 @@ static int apply_all(struct job *j, bool check, struct err *e)
     if (r.fits) {
         return 0;
     }
-    return j->cli->format == CLI_JSON ? 1
-                                      : ERR(e, ERR_DENIED, "the patch does not apply to '%s': %s",
-                                            j->target, r.why == NULL ? "" : r.why);
+    return j->cli->format == CLI_JSON && !j->silent
+               ? 1
+               : ERR(e, ERR_DENIED, "the patch does not apply to '%s': %s", j->target,
+                     r.why == NULL ? "" : r.why);
 }
 
 static int find_changes(struct job *j, int64_t turn, struct err *e)
@@ -205,6 +211,20 @@ static int run_apply(struct cli *cli, const struct options *opt, struct err *e)
         j.opts.branch = options_string(opt, "branch", NULL);
         j.opts.commit = options_string(opt, "commit", NULL);
         r = apply_all(&j, options_flag(opt, "check", false), e);
+    }
+    rundir_done(&j.dir);
+    return r;
+}
+
+int apply_record(struct cli *cli, const char *dir, struct err *e)
+{
+    struct job j = { .cli = cli, .dir = RUNDIR_INIT, .silent = cli->format == CLI_JSON };
+    int r = rundir_open(&j.dir, dir, e);
+    r = r < 0 ? r : find_changes(&j, -1, e);
+    struct str mode = json_str(json_get(j.workspace, "mode"), STR_EMPTY);
+    if (r == 0 && !str_eqc(mode, "in-place")) {
+        r = find_target(&j, NULL, e);
+        r = r < 0 ? r : apply_all(&j, false, e);
     }
     rundir_done(&j.dir);
     return r;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "cli/apply_record.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/run_request.h"
@@ -143,11 +144,14 @@ static int run_run(struct cli *cli, const struct options *opt, struct err *e)
         print_text(cli, &sum);
         break;
     }
-    return sum.exit_status;
+    if (sum.reason == REASON_SUCCESS && options_flag(opt, "apply", false)) {
+        r = apply_record(cli, sum.output_dir, e);
+    }
+    return r < 0 ? r : sum.exit_status;
 }
 
 static const char *const usage[] = {
-    "[OPTIONS] TASK.yaml",
+    "[OPTIONS] TASK.yaml|SPEC.yaml",
     "[OPTIONS] \"GOAL\"",
     "[OPTIONS] -- COMMAND [ARGUMENTS]",
     NULL,
@@ -155,7 +159,8 @@ static const char *const usage[] = {
 
 static const char *const description[] = {
     "Runs an agent on a task and writes a complete record of the run. The task is a task file, a "
-    "goal as text, or a prompt file. For the adapter `command`, the words after -- are the command "
+    "Holon spec, a goal as text, or a prompt file. For the adapter `command`, the words after -- "
+    "are the command "
     "to run; any other adapter passes them to its agent as additional arguments. In the command, "
     "the placeholders {prompt_file}, {prompt}, {model}, {workspace}, {output_dir}, {timeout}, "
     "{home}, {config_file} and {system_prompt} are replaced by their values.",

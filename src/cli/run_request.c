@@ -5,6 +5,7 @@
  */
 #include "cli/run_request.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,12 +13,15 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "config/task_format.h"
 #include "data/yaml.h"
 
 /* A prompt typed into a pipe; a larger one belongs into a file. */
 enum { STDIN_MAX = 16 << 20 };
 /* As deep as a task file may be; what is deeper, no reader of task.json would take. */
 enum { KEY_DEPTH_MAX = 32 };
+/* Files of --context; each is a mount of its own. */
+enum { CONTEXT_MAX = 65 };
 
 /* --- options --- */
 
@@ -32,6 +36,20 @@ static const struct {
       HEADING_TASK,
       { "prompt", 'p', OPTION_PATH, .value = "FILE",
         .help = "read the prompt from FILE; - reads standard input" } },
+    { "model",
+      HEADING_TASK,
+      { "goal", 0, OPTION_STRING, .value = "TEXT",
+        .help = "use TEXT as the prompt; the same as a goal without an option" } },
+    { "model",
+      HEADING_TASK,
+      { "spec", 0, OPTION_PATH, .value = "FILE",
+        .help = "run this task file or Holon spec; the same as a file without an option" } },
+    { "workspace-mode",
+      HEADING_TASK,
+      { "context", 0, OPTION_PATH, .value = "DIR", .flags = OPTION_REPEAT,
+        .complete = COMPLETE_DIRECTORY,
+        .help = "let the agent read the files in DIR; adapter programs find them among their "
+                "inputs" } },
     { NULL,
       HEADING_TASK,
       { "config", 'c', OPTION_PATH, .value = "FILE",
@@ -54,6 +72,7 @@ static const struct option run_options[] = {
     { "force", 0, OPTION_FLAG, .old_letter = 'f', .section = "Record",
       .help = "archive the existing content of the output directory first" },
     { "keep-home", 0, OPTION_FLAG, .help = "keep the agent's private HOME after the run" },
+    { "apply", 0, OPTION_FLAG, .help = "apply the changes to the workspace if the run succeeds" },
     { 0 },
 };
 
@@ -222,8 +241,8 @@ const struct option *request_task_options(struct arena *a)
 }
 
 const struct positional request_positionals[] = {
-    { "TASK", "a task file (*.yaml, *.yml, *.json), or the goal as text", .optional = true,
-      .complete = COMPLETE_FILE },
+    { "TASK", "a task file or Holon spec (*.yaml, *.yml, *.json), or the goal as text",
+      .optional = true, .complete = COMPLETE_FILE },
     { 0 },
 };
 
@@ -413,18 +432,41 @@ static bool is_task_name(struct str s)
            (str_ends(s, STR(".yaml")) || str_ends(s, STR(".yml")) || str_ends(s, STR(".json")));
 }
 
+/* --spec FILE and --goal TEXT say what the positional argument says by its look. */
+static int put_task(struct arena *a, struct json *tree, const struct options *opt, const char *task,
+                    struct settings_input *in, struct err *e)
+{
+    const char *goal = options_string(opt, "goal", NULL);
+    const char *spec = options_string(opt, "spec", NULL);
+    if ((task != NULL) + (goal != NULL) + (spec != NULL) > 1) {
+        return ERR(e, ERR_USAGE, "the task is given twice: use a task, --spec or --goal");
+    }
+    bool file = task != NULL && (is_task_name(str_of(task)) || task_is_directory(task));
+    if (file || spec != NULL) {
+        in->task_file = spec != NULL ? spec : task;
+        return 0;
+    }
+    goal = goal != NULL ? goal : task;
+    if (goal == NULL) {
+        return 0;
+    }
+    if (goal[0] == '\0') {
+        return ERR(e, ERR_USAGE, "the goal is empty");
+    }
+    if (options_string(opt, "prompt", NULL) != NULL) {
+        return ERR(e, ERR_USAGE, "a goal and --prompt cannot be used together");
+    }
+    setting_put(a, tree, "prompt.text", json_cstr(a, goal));
+    return 0;
+}
+
 static int put_prompt(struct arena *a, struct json *tree, const struct options *opt,
                       const char *task, struct settings_input *in, struct err *e)
 {
     const char *file = options_string(opt, "prompt", NULL);
-    if (task != NULL && is_task_name(str_of(task))) {
-        in->task_file = task;
-    } else if (task != NULL && task[0] == '\0') {
-        return ERR(e, ERR_USAGE, "the goal is empty");
-    } else if (task != NULL && file != NULL) {
-        return ERR(e, ERR_USAGE, "a goal and --prompt cannot be used together");
-    } else if (task != NULL) {
-        setting_put(a, tree, "prompt.text", json_cstr(a, task));
+    int r = put_task(a, tree, opt, task, in, e);
+    if (r < 0) {
+        return r;
     }
     if (file != NULL && strcmp(file, "-") == 0) {
         return read_stdin_prompt(a, tree, e);
@@ -433,6 +475,49 @@ static int put_prompt(struct arena *a, struct json *tree, const struct options *
         setting_put(a, tree, "prompt.file", json_cstr(a, file));
     }
     return 0;
+}
+
+static int by_name(const void *x, const void *y)
+{
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+/* --context DIR: every entry of the directory by itself, so that adapters find them side by side.
+ * */
+static int add_context(struct arena *a, struct json *list, const char *path, struct err *e)
+{
+    DIR *d = opendir(path);
+    const char **names = arena_array(a, CONTEXT_MAX, sizeof *names);
+    size_t len = 0;
+    if (d == NULL) {
+        return ERR_SYS_AS(e, ERR_INPUT, "--context: '%s'", path);
+    }
+    for (struct dirent *i = readdir(d); i != NULL && len < CONTEXT_MAX; i = readdir(d)) {
+        if (strcmp(i->d_name, ".") != 0 && strcmp(i->d_name, "..") != 0) {
+            names[len++] = arena_printf(a, "%s/%s", path, i->d_name);
+        }
+    }
+    (void)closedir(d);
+    qsort(names, len, sizeof *names, by_name);
+    for (size_t i = 0; i < len; i++) {
+        json_push(a, list, json_cstr(a, names[i]));
+    }
+    return len < CONTEXT_MAX ? 0
+                             : ERR(e, ERR_USAGE, "--context: '%s' has more than %d entries", path,
+                                   CONTEXT_MAX - 1);
+}
+
+static int put_context(struct arena *a, struct json *tree, const struct options *opt, struct err *e)
+{
+    struct json *list = json_array(a);
+    int r = 0;
+    for (const char *const *p = options_list(opt, "context"); r == 0 && *p != NULL; p++) {
+        r = add_context(a, list, *p, e);
+    }
+    if (r == 0 && json_len(list) > 0) {
+        setting_put(a, tree, "workspace.context", list);
+    }
+    return r;
 }
 
 static const char *home_path(struct arena *a, const char *variable, const char *below_home,
@@ -502,6 +587,7 @@ int request_read(struct arena *a, const struct options *opt, const char *task,
     }
     int r = request_adapter_dirs(a, opt, &ret->adapter_dirs, e);
     r = r < 0 ? r : put_prompt(a, tree, opt, task, ret, e);
+    r = r < 0 ? r : put_context(a, tree, opt, e);
     r = r < 0 ? r : put_values(a, tree, opt, e);
     for (const char *const *p = options_list(opt, "set"); r == 0 && *p != NULL; p++) {
         r = put_setting(a, tree, *p, e);

@@ -12,6 +12,8 @@
 /* Shorter values of variables that merely look like keys ("1", "true", "auto") would turn ordinary
  * words of every log into noise. A secret that was named is taken whatever its length. */
 enum { GUESSED_MIN = 8 };
+/* Shorter values are not tokens of a provider, whatever they begin with. */
+enum { TOKEN_MIN = 20 };
 /* Lines of a secret file (a PEM block, a JSON credential) count by themselves from this length on.
  */
 enum { FILE_LINE_MIN = 16 };
@@ -28,6 +30,22 @@ bool secret_like_name(struct str name)
             if (part.len == strlen(words[i]) && strncasecmp(part.ptr, words[i], part.len) == 0) {
                 return true;
             }
+        }
+    }
+    return false;
+}
+
+/* Beginnings of tokens that providers issue. */
+static bool secret_like_value(struct str value)
+{
+    static const char *const prefixes[] = { "sk-",    "sk_live_", "ghp_",       "gho_",
+                                            "ghu_",   "ghs_",     "ghr_",       "github_pat_",
+                                            "glpat-", "xoxb-",    "xoxp-",      "AKIA",
+                                            "ASIA",   "AIza",     "ya29.",      "hf_",
+                                            "npm_",   "pypi-",    "-----BEGIN " };
+    for (size_t i = 0; value.len >= TOKEN_MIN && i < ARRAY_LEN(prefixes); i++) {
+        if (str_starts(value, str_of(prefixes[i]))) {
+            return true;
         }
     }
     return false;
@@ -113,7 +131,7 @@ static void add_guessed(struct arena *a, const struct settings *s, const char *c
     for (size_t i = 0; i < json_len(s->env_set); i++) {
         const struct json_member *m = &s->env_set->object.members[i];
         struct str value = json_str(m->value, STR_EMPTY);
-        if (value.len >= GUESSED_MIN && secret_like_name(m->key)) {
+        if (value.len >= GUESSED_MIN && (secret_like_name(m->key) || secret_like_value(value))) {
             (void)add(a, list, m->key.ptr, value);
         }
     }

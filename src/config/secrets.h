@@ -3,8 +3,8 @@
  * struct secrets: the values that must never reach a file, an event, an argument or the terminal.
  *
  * Collected before anything is started: variables named by the task (--secret NAME), key
- * dictionaries, files given as secrets, and every variable of the caller or the task whose name
- * looks like a key.
+ * dictionaries, files given as secrets, every variable of the caller or the task whose name looks
+ * like a key, and every variable of the task whose value looks like the token of a provider.
  */
 #pragma once
 

@@ -40,7 +40,7 @@ enum auth_mode {
 };
 
 struct settings_input {
-    const char *task_file;   /* NULL: none */
+    const char *task_file;   /* file or directory, config/task_format.h; NULL: none */
     const char *config_file; /* the Scylla dictionary (tier_id, test_id, api_keys …); NULL: none */
     struct json *request;    /* layer `request`; NULL: none */
     const struct json *rest; /* list: what stood after "--"; NULL: nothing; needs a request */
@@ -124,6 +124,7 @@ struct settings {
 
     /* A project file that was not read, because it belongs to another user; NULL: none. */
     const char *foreign_project;
+    const struct json *notes; /* list of warnings about the task itself; NULL: none */
     const char *name;
     const char *adapter;
     const char *model; /* NULL: the harness' own choice */

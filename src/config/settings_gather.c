@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "config/settings_priv.h"
+#include "config/task_format.h"
 #include "data/yaml.h"
 #include "workspace/git.h"
 
@@ -86,6 +87,21 @@ static int add_file(struct gathering *g, enum group group, const char *layer, co
     }
     if (r == 0) {
         layers_add(&g->groups[group], layer, arena_dup(g->a, str_of(path)), tree);
+    }
+    return r;
+}
+
+/* The task itself, in whichever format the user has it. */
+static int add_task(struct gathering *g, const char *path)
+{
+    struct task_loaded task;
+    int r = task_load(g->a, path, &limits, &task, g->e);
+    if (r == 0) {
+        r = prepare(g, task.tree, path, task.dir, g->task_shape);
+    }
+    if (r == 0) {
+        layers_add(&g->groups[GROUP_REQUEST], "task", arena_dup(g->a, str_of(path)), task.tree);
+        g->s->notes = task.notes;
     }
     return r;
 }
@@ -355,7 +371,7 @@ int settings_gather(struct arena *a, const struct settings_input *in, struct set
         r = add_places(&g);
     }
     if (r == 0 && in->task_file != NULL) {
-        r = add_file(&g, GROUP_REQUEST, "task", in->task_file, g.task_shape);
+        r = add_task(&g, in->task_file);
     }
     if (r == 0 && in->config_file != NULL) {
         r = add_dictionary(&g);

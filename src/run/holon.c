@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "config/holon_spec.h"
 #include "data/yaml.h"
 #include "run/deliverables.h"
 #include "run/image.h"
@@ -52,6 +53,41 @@ int holon_prepare(struct run *run, struct err *e)
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(own); i++) {
         const char *path = arena_printf(run->arena, "%s/%s", run->paths.home, own[i]);
         r = file_mkdirs(AT_FDCWD, path, 0700, e);
+    }
+    return r;
+}
+
+/* --- paths --- */
+
+/* Where the files of `workspace.context` are: a directory, if there are any. */
+static const char *context_dir(struct run *run)
+{
+    const char *first = json_cstring(json_item(run->settings.view.context, 0), NULL);
+    if (keeps_contract(run)) {
+        return arena_printf(run->arena, "%s/context", holon_input(run));
+    }
+    const char *slash = first == NULL ? NULL : strrchr(first, '/');
+    return slash == NULL ? NULL : arena_dup(run->arena, str_n(first, (size_t)(slash - first)));
+}
+
+int holon_name_paths(struct run *run, struct str *prompt, struct err *e)
+{
+    const char *output = keeps_contract(run) ? holon_output(run) : run->paths.artifacts;
+    const char *workspace = image_workspace(run);
+    const char *const paths[][2] = {
+        { HOLON_OUTPUT_PATH, output },
+        { "${HOLON_OUTPUT_DIR}", output },
+        { "$HOLON_OUTPUT_DIR", output },
+        { HOLON_WORKSPACE_PATH, workspace },
+        { "${HOLON_WORKSPACE_DIR}", workspace },
+        { "$HOLON_WORKSPACE_DIR", workspace },
+        { "/holon/input/context", context_dir(run) },
+    };
+    int r = 0;
+    for (size_t i = 0; r == 0 && !image_wanted(run) && i < ARRAY_LEN(paths); i++) {
+        if (paths[i][1] != NULL) {
+            r = holon_replace_path(run->arena, str_of(paths[i][0]), str_of(paths[i][1]), prompt, e);
+        }
     }
     return r;
 }

@@ -7,11 +7,14 @@
  *   execute    holon_write_input(run)   spec.yaml, prompts/, context/: to be read, not changed
  *   collect    holon_collect(run)       what was left goes to evidence/adapter/, redacted
  *
- * Runs of other drivers have nothing of it: all functions then do nothing.
+ *
+ * Runs of other drivers have none of these files: the functions then do nothing. What a goal says
+ * about the contract's paths is true for every driver: holon_name_paths().
  */
 #pragma once
 
 #include "base/err.h"
+#include "base/str.h"
 
 struct run;
 
@@ -23,6 +26,10 @@ struct run;
 int holon_prepare(struct run *run, struct err *e) MUST_USE;
 int holon_write_input(struct run *run, struct err *e) MUST_USE;
 void holon_collect(struct run *run);
+
+/* /holon/output, /holon/workspace and /holon/input/context in a prompt, and the variables for them,
+ * become the directories of this run. In an image they are right as they are. */
+int holon_name_paths(struct run *run, struct str *prompt, struct err *e) MUST_USE;
 
 /* The directory of the inputs outside; as the adapter sees it; where it leaves its files. */
 const char *holon_input_dir(struct run *run);

@@ -121,6 +121,15 @@ static int check_files(const struct settings *s, struct err *e)
     return 0;
 }
 
+/* What was found when the task was read. */
+static void report_notes(struct run *run)
+{
+    const struct json *notes = run->settings.notes;
+    for (size_t i = 0; i < json_len(notes); i++) {
+        run_warn(run, "%s", json_cstring(json_item(notes, i), ""));
+    }
+}
+
 static int check_support(struct run *run, struct err *e)
 {
     int r = support_check(run->arena, &run->settings, e);
@@ -166,6 +175,7 @@ int admit_look(struct arena *a, const struct settings *s, struct err *e)
 int phase_admit(struct run *run, struct err *e)
 {
     struct settings *s = &run->settings;
+    report_notes(run);
     int r = record_write_json(&run->record, "task.json", settings_task(run->arena, s), e);
     if (r == 0) {
         r = settings_adapter(s, e);

@@ -185,6 +185,7 @@ int context_render(struct run *run, struct str *ret, struct err *e)
 {
     struct definition_place place = place_of(run, -1);
     int r = definition_prompt(&run->definition, &place, ret, e);
+    r = r < 0 ? r : holon_name_paths(run, ret, e);
     if (r == 0) {
         *ret = tier_prompt(run, *ret);
     }

@@ -155,7 +155,7 @@ class Contract(harness.Case):
         r = self.run_mine("exit 0")
         self.assertIn("may not have done anything", str(r.manifest["warnings"]))
         for text in ("echo hi", "echo hi >&2", 'echo x > "$HOLON_OUTPUT_DIR/x"'):
-            self.assertEqual(self.run_mine(text).manifest["warnings"], [], text)
+            self.assertNotIn("done anything", str(self.run_mine(text).manifest["warnings"]), text)
 
     def test_by_path(self):
         path = self.script("else/where", "echo hi $1")
