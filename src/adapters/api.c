@@ -100,12 +100,29 @@ static struct llm_part *text_part(struct arena *a, struct str text)
     return part;
 }
 
+static void set_stops(struct api *p, struct str list)
+{
+    struct llm_sampling *s = &p->request.sampling;
+    struct json *stops = NULL;
+    if (list.len == 0 || json_parse(p->arena, list, NULL, &stops, NULL) < 0) {
+        return;
+    }
+    struct str *words = arena_array(p->arena, json_len(stops) + 1, sizeof *words);
+    for (size_t i = 0; i < json_len(stops); i++) {
+        words[s->n_stops++] = json_str(json_item(stops, i), STR_EMPTY);
+    }
+    s->stops = words;
+}
+
 static void set_sampling(struct api *p, const struct launch_spec *spec)
 {
     struct llm_sampling *s = &p->request.sampling;
     s->has_temperature = str_to_double(driver_var(spec, "temperature"), &s->temperature);
     s->has_top_p = str_to_double(driver_var(spec, "top_p"), &s->top_p);
     s->has_seed = str_to_i64(driver_var(spec, "seed"), &s->seed);
+    s->has_presence = str_to_double(driver_var(spec, "presence_penalty"), &s->presence_penalty);
+    s->has_frequency = str_to_double(driver_var(spec, "frequency_penalty"), &s->frequency_penalty);
+    set_stops(p, driver_var(spec, "stop"));
     if (!str_to_i64(driver_var(spec, "max_tokens"), &s->max_tokens)) {
         s->max_tokens = MAX_TOKENS;
     }

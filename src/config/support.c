@@ -156,12 +156,93 @@ static int check_tier(struct arena *a, const struct settings *s, struct err *e)
     return 0;
 }
 
+/* --- sampling --- */
+
+static const struct {
+    const char *key;
+    const char *formats; /* of requests that can carry it */
+} sampling_keys[] = {
+    { "temperature", "anthropic responses chat gemini" },
+    { "max_tokens", "anthropic responses chat gemini" },
+    { "top_p", "anthropic responses chat gemini" },
+    { "stop", "anthropic chat gemini" },
+    { "seed", "chat gemini" },
+    { "presence_penalty", "chat gemini" },
+    { "frequency_penalty", "chat gemini" },
+};
+enum { SAMPLING_KEYS = ARRAY_LEN(sampling_keys) };
+
+static bool mentions(const struct json *tree, const char *placeholder)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    if (tree == NULL || json_write(tree, JSON_COMPACT, &text, NULL) < 0) {
+        return false;
+    }
+    return str_find(buf_str(&text), str_of(placeholder)) < text.len;
+}
+
+/* Does the profile hand it to the program, by an argument, a variable or a file? */
+static bool is_handed_over(struct arena *a, const struct profile *p, const char *key)
+{
+    const char *placeholder = arena_printf(a, "{%s}", key);
+    bool found = mentions(p->env, placeholder) || mentions(p->settings, placeholder) ||
+                 mentions(p->enforced, placeholder);
+    for (size_t i = 0; !found && i < p->argv_len; i++) {
+        found = mentions(p->argv[i].args, placeholder);
+    }
+    return found;
+}
+
+/* The i-th field that the task asks for and that no request will have; NULL: it will. */
+static const char *missing_of_sampling(struct arena *a, const struct settings *s, size_t i)
+{
+    const struct profile *p = s->profile;
+    const char *key = sampling_keys[i].key;
+    const struct json *given = json_get(json_get(json_get(s->tree, "agent"), "sampling"), key);
+    if (p == NULL || given == NULL || json_is(given, JSON_NULL)) {
+        return NULL;
+    }
+    if (driver_is_internal(p)) {
+        const char *format = p->gateway.format != NULL ? p->gateway.format : "anthropic";
+        struct str formats = str_of(sampling_keys[i].formats);
+        return str_find(formats, str_of(format)) < formats.len
+                   ? NULL
+                   : arena_printf(a, "sends %s requests, which have no such field", format);
+    }
+    return is_handed_over(a, p, key) ? NULL : "has no way to hand it to its harness";
+}
+
+static int check_sampling(struct arena *a, const struct settings *s, struct err *e)
+{
+    for (size_t i = 0; s->tier_strict && i < SAMPLING_KEYS; i++) {
+        const char *why = missing_of_sampling(a, s, i);
+        if (why != NULL) {
+            const char *key = sampling_keys[i].key;
+            return ERR(
+                e, ERR_CONFIG,
+                "%s: 'agent.sampling.%s' cannot be sent, and eval.strict demands it: adapter "
+                "'%s' %s",
+                settings_origin(s, a, "agent", "sampling").file, key, s->profile->name, why);
+        }
+    }
+    return 0;
+}
+
+static const char *sampling_warning(struct arena *a, const struct settings *s, size_t i)
+{
+    const char *why = missing_of_sampling(a, s, i);
+    return why == NULL ? NULL
+                       : arena_printf(a, "'agent.sampling.%s' has no effect: adapter '%s' %s",
+                                      sampling_keys[i].key, s->profile->name, why);
+}
+
 int support_check(struct arena *a, const struct settings *s, struct err *e)
 {
     int r = check_policies(a, s, e);
     r = r < 0 ? r : check_rounds(a, s, e);
     r = r < 0 ? r : check_budget(a, s, e);
     r = r < 0 ? r : check_strict(s, e);
+    r = r < 0 ? r : check_sampling(a, s, e);
     return r < 0 ? r : check_tier(a, s, e);
 }
 
@@ -188,8 +269,10 @@ static const char *tier_warning(struct arena *a, const struct settings *s, size_
 const char *support_warning(struct arena *a, const struct settings *s, size_t i)
 {
     size_t seen = 0;
-    for (size_t k = 0; k < 1 + TIER_KEYS; k++) {
-        const char *text = k == 0 ? policy_warning(a, s) : tier_warning(a, s, k - 1);
+    for (size_t k = 0; k < 1 + TIER_KEYS + SAMPLING_KEYS; k++) {
+        const char *text = k == 0           ? policy_warning(a, s)
+                           : k <= TIER_KEYS ? tier_warning(a, s, k - 1)
+                                            : sampling_warning(a, s, k - 1 - TIER_KEYS);
         if (text != NULL && seen++ == i) {
             return text;
         }

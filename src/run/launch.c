@@ -31,6 +31,17 @@ static struct str number_text(struct run *run, double n)
     return isnan(n) ? (struct str) { 0 } : str_of(arena_printf(run->arena, "%.17g", n));
 }
 
+/* A list, as JSON. */
+static struct str stop_text(struct run *run)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    const struct json *stop = run->settings.sampling.stop;
+    if (json_len(stop) == 0 || json_write(stop, JSON_COMPACT, &out, NULL) < 0) {
+        return (struct str) { 0 };
+    }
+    return arena_str(run->arena, buf_str(&out));
+}
+
 static struct str contract_text(struct run *run)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
@@ -97,6 +108,9 @@ struct placeholders execute_vars(struct run *run)
               number_text(run, s->sampling.max_tokens > 0 ? (double)s->sampling.max_tokens : NAN) },
         { .name = "seed",
           .value = number_text(run, s->sampling.seed >= 0 ? (double)s->sampling.seed : NAN) },
+        { .name = "presence_penalty", .value = number_text(run, s->sampling.presence_penalty) },
+        { .name = "frequency_penalty", .value = number_text(run, s->sampling.frequency_penalty) },
+        { .name = "stop", .value = stop_text(run) },
         { .name = "gateway_url", .value = text_or_none(gateway_url(run)) },
         { .name = "gateway_token", .value = text_or_none(gateway_token(run)) },
         { .name = "mcp_url", .value = text_or_none(mcp.url) },

@@ -57,6 +57,47 @@ class Asks(Case):
         self.assertEqual(p.requests[0].body["max_tokens"], 77)
         self.assertEqual(p.requests[0].body["temperature"], 0.5)
 
+    SAMPLING = {"temperature": 0.5, "max_tokens": 77, "top_p": 0.9, "presence_penalty": 0.25,
+                "frequency_penalty": -0.5, "stop": ["END", "STOP"], "seed": 11}
+
+    def sample(self, name, provider, *options):
+        self.write(f"profiles/{name}.yaml", f"name: by-{name}\ndriver: api\nargv: []\ngateway: {{format: {name}}}\n")
+        task = self.write("task.yaml", json.dumps({
+            "agent": {"adapter": f"by-{name}", "model": "m-1", "sampling": self.SAMPLING}, "prompt": "Go",
+            "gateway": {"upstream": provider.url}}))
+        return self.run_cinch("--adapter-dir", self.path("profiles"), task, *options)
+
+    def test_every_field_of_sampling_is_sent_or_reported(self):
+        with Provider() as p:
+            r = self.ask("Go", *self.upstream(p), *(w for k, v in self.SAMPLING.items() for w in (
+                "--set", f"agent.sampling.{k}={json.dumps(v)}")))
+        body = p.requests[0].body
+        self.assertEqual((body["temperature"], body["max_tokens"], body["stop_sequences"]), (0.5, 77, ["END", "STOP"]))
+        for key in ("seed", "presence_penalty", "frequency_penalty"):
+            self.assertNotIn(key, body)
+            self.assertTrue(any(f"'agent.sampling.{key}' has no effect" in w for w in r.manifest["warnings"]), key)
+
+    def test_every_field_of_sampling_in_chat_requests(self):
+        with Provider() as p:
+            r = self.sample("chat", p)
+        self.assertEqual((r.reason, r.manifest["warnings"]), ("success", []), r.stderr)
+        body = p.requests[0].body
+        for key in ("temperature", "top_p", "presence_penalty", "frequency_penalty", "stop", "seed"):
+            self.assertEqual(body[key], self.SAMPLING[key], key)
+        self.assertEqual(body.get("max_tokens", body.get("max_completion_tokens")), 77)
+
+    def test_sampling_under_strict(self):
+        with Provider() as p:
+            r = self.sample("anthropic", p, "--set", "eval.strict=true")
+        self.assertEqual((r.code, r.reason, p.requests), (65, "bad_task", []), r.stderr)
+        self.assertIn("'agent.sampling.seed' cannot be sent", r.result["error"])
+
+    def test_sampling_of_another_adapter(self):
+        r = self.run_command("true", options=["--set", "agent.sampling.seed=3"])
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertIn("'agent.sampling.seed' has no effect: adapter 'command' has no way to hand it to its harness",
+                      r.manifest["warnings"])
+
     def test_structured_output(self):
         task = self.write("task.yaml", json.dumps({
             "agent": {"adapter": "api-direct", "model": "m-1"}, "prompt": "Count", "output": {"schema": SCHEMA}}))
