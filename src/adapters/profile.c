@@ -221,6 +221,7 @@ static const struct shape profile_shape[] = {
     { "skills", SHAPE_STRING },
     { "skill_packages", SHAPE_OBJECT, .inner = skill_packages_shape },
     { "known_models", SHAPE_STRINGS },
+    { "tool_names", SHAPE_STRINGS },
     { "system_prompt", SHAPE_WORD, .words = "append|replace|none" },
     { "output_schema", SHAPE_OBJECT, .inner = schema_shape },
     { "trust", SHAPE_OBJECT, .inner = trust_shape },
@@ -687,6 +688,7 @@ static void read_rest(struct arena *a, struct profile *p)
         .configs = json_get(packages, "configs"),
     };
     p->known_models = json_get(p->doc, "known_models");
+    p->tool_names = json_get(p->doc, "tool_names");
     struct str style = json_str(json_get(p->doc, "system_prompt"), STR_EMPTY);
     p->system_prompt = str_eqc(style, "replace") ? SYSTEM_PROMPT_REPLACE
                        : str_eqc(style, "none")  ? SYSTEM_PROMPT_NONE

@@ -238,6 +238,8 @@ struct profile {
     struct profile_sandbox sandbox;
     struct json *own_files;     /* paths in the workspace that it makes for itself: in no patch */
     struct json *known_models;  /* patterns of names that the harness knows; NULL: any */
+    struct json *tool_names;    /* patterns of the names of all its native tools, as policies see
+                                   them; NULL: not known */
     struct json *session_files; /* patterns of files below the home that a conversation needs to go
                                    on in another run; NULL: none */
     bool session_anywhere;      /* it does so in another directory, too */

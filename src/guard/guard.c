@@ -272,6 +272,7 @@ int guard_new(const struct guard_opts *o, struct guard **ret, struct err *e)
     g->policies = arena_array(g->arena, n + 1, sizeof *g->policies);
     int r = read_policies(g, e);
     if (r == 0) {
+        guard_names_read(g);
         add_callbacks(g);
         put_in_order(g);
         r = prepare(g, e);
@@ -505,6 +506,7 @@ void guard_check(struct guard *g, const struct guard_call *call,
         .arg = arg,
     };
     *ret = NULL;
+    guard_names_see(g, call);
     enum policy_verdict v = ask(c);
     if (v == POLICY_LATER) {
         keep(c);

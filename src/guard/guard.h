@@ -92,6 +92,27 @@ int guard_new(const struct guard_opts *o, struct guard **ret, struct err *e) MUS
 struct guard *guard_free(struct guard *g); /* accepts NULL, returns NULL */
 size_t guard_len(const struct guard *g);
 
+/* Whether a tool of that name exists; UNSURE: that is not known (yet). */
+enum guard_tool { GUARD_TOOL_MISSING, GUARD_TOOL_UNSURE, GUARD_TOOL_EXISTS };
+struct guard_tools {
+    enum guard_tool (*task)(void *arg, struct str name);   /* a tool of the task */
+    enum guard_tool (*native)(void *arg, struct str name); /* a tool of the harness */
+    void *arg;
+};
+struct guard_unmatched {
+    size_t policy;   /* its place in the list of the task */
+    struct str name; /* as the task has it */
+};
+
+/* Before the run: ERR_CONFIG for a name in a policy that no tool can have. Patterns with wildcards
+ * are not checked. */
+int guard_check_names(const struct guard *g, const struct guard_tools *tools,
+                      struct err *e) MUST_USE;
+/* After the run: names that neither a tool nor a checked call had. Returns their number, which may
+ * be larger than `max`. */
+size_t guard_unmatched_names(const struct guard *g, const struct guard_tools *tools,
+                             struct guard_unmatched *ret, size_t max);
+
 /* `decided` comes exactly once, at once (then *ret is NULL) or later, unless it is cancelled. The
  * call is copied. */
 void guard_check(struct guard *g, const struct guard_call *call,

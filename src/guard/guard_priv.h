@@ -56,8 +56,17 @@ struct policy {
     const struct json *last; /* the last of them */
 };
 
+/* A name of a tool in the definition of a policy; no wildcards. */
+struct guard_name {
+    struct str text; /* may begin with "native:" */
+    size_t policy;   /* its place in the task */
+    bool seen;       /* a call of that tool was checked */
+};
+
 struct guard {
     struct arena *arena;
+    struct guard_name *names;
+    size_t n_names;
     struct guard_opts opts;
     struct policy *policies;
     size_t n;
@@ -93,6 +102,10 @@ enum policy_verdict policy_deny(struct guard_check *c, const char *fmt, ...) PRI
 enum policy_verdict policy_broken(struct guard_check *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* The verdict that was due; the check may be gone after it. */
 void guard_check_resume(struct guard_check *c, enum policy_verdict verdict);
+
+/* Collects the names in the definitions of all policies; notes a call. */
+void guard_names_read(struct guard *g);
+void guard_names_see(struct guard *g, const struct guard_call *call);
 
 nsec guard_now(const struct guard *g);
 

@@ -451,6 +451,7 @@ void execute_over(struct run *run)
 {
     project_reveal(run, true);
     free_timers(&run->exec);
+    tools_warn_names(run);
     tools_close(run, end_turns);
 }
 

@@ -355,6 +355,65 @@ static int make_tools(struct run *run, struct err *e)
     return r;
 }
 
+/* --- names in policies --- */
+
+static enum guard_tool find_task_tool(void *arg, struct str name)
+{
+    static const char *const built_in[] = { "open_sections", "read_section", "structured_output" };
+    const struct run *run = arg;
+    const struct run_tools *t = run->tools;
+    for (size_t i = 0; i < ARRAY_LEN(built_in); i++) {
+        if (str_eqc(name, built_in[i])) {
+            return GUARD_TOOL_EXISTS;
+        }
+    }
+    if (t->bridge != NULL && bridge_find(t->bridge, name) != NULL) {
+        return GUARD_TOOL_EXISTS;
+    }
+    return t->n_servers > 0 ? GUARD_TOOL_UNSURE : GUARD_TOOL_MISSING;
+}
+
+static enum guard_tool find_native_tool(void *arg, struct str name)
+{
+    const struct run *run = arg;
+    const struct json *known = run->settings.profile->tool_names;
+    for (size_t i = 0; i < json_len(known); i++) {
+        if (str_glob(json_str(json_item(known, i), STR_EMPTY), name, false)) {
+            return GUARD_TOOL_EXISTS;
+        }
+    }
+    return known == NULL ? GUARD_TOOL_UNSURE : GUARD_TOOL_MISSING;
+}
+
+static int check_names(struct run *run, struct err *e)
+{
+    const struct settings *s = &run->settings;
+    struct guard_tools tools = { find_task_tool, find_native_tool, run };
+    int r = guard_check_names(run->tools->guard, &tools, e);
+    return r < 0 ? err_wrap(e, "%s", settings_origin(s, run->arena, "policies", NULL).file) : 0;
+}
+
+void tools_warn_names(struct run *run)
+{
+    enum { SHOWN_MAX = 8 };
+    struct guard_unmatched list[SHOWN_MAX];
+    struct guard_tools tools = { find_task_tool, find_native_tool, run };
+    bool ran = run->exec.launched || (run->driver != NULL && run->driver->plan == NULL);
+    if (run->tools == NULL || run->tools->guard == NULL || !ran) {
+        return;
+    }
+    size_t n = guard_unmatched_names(run->tools->guard, &tools, list, SHOWN_MAX);
+    for (size_t i = 0; i < n && i < SHOWN_MAX; i++) {
+        run_warn(run,
+                 "policies[%zu] names '%.*s', but no tool of that name was offered or called: "
+                 "check the spelling (ToolInvoked in events.jsonl shows the names)",
+                 list[i].policy, STR_ARG(str_slice(list[i].name, 0, 200)));
+    }
+    if (n > SHOWN_MAX) {
+        run_warn(run, "%zu more names in policies matched no tool", n - SHOWN_MAX);
+    }
+}
+
 int tools_admit(struct run *run, struct err *e)
 {
     int r = run_session_open(run, e);
@@ -375,6 +434,7 @@ int tools_admit(struct run *run, struct err *e)
     if (r == 0 && offers(run)) {
         r = make_tools(run, e);
     }
+    r = r < 0 ? r : check_names(run, e);
     return r < 0 && e->code != ERR_CONFIG ? err_wrap(e, "tools") : r;
 }
 

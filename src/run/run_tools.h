@@ -30,6 +30,8 @@ void tools_open(struct run *run, void (*then)(struct run *run));
 void tools_stop(struct run *run);
 void tools_hurry(struct run *run); /* what is told to end has no time for it any more */
 void tools_close(struct run *run, void (*then)(struct run *run));
+/* Warns about names in policies that no tool had; before tools_done(). */
+void tools_warn_names(struct run *run);
 void tools_done(struct run *run); /* idempotent; also after a failed admission */
 
 /* Does the run start programs of its own, or carry out calls? */

@@ -114,6 +114,15 @@ class Hostile(harness.Case):
         self.assertIn(words, r.manifest["error"])
         return r
 
+    def test_names_in_policies_that_no_tool_has(self):
+        """Which tools an agent has is known when it calls them."""
+        self.write("ws/agent.py", AGENT)
+        task = self.write("task.yaml", "prompt: x\npolicies: [{type: deny, tools: ['native:acp:exec', 'native:x*']}]\n")
+        r = self.run_cinch("--adapter", "acp", "--timeout", "60s", task, "--", "/usr/bin/python3", self.path("ws", "agent.py"),
+                           "garbage")
+        told, = [w for w in r.manifest["warnings"] if w.startswith("policies[0]")]
+        self.assertIn("names 'native:acp:exec', but no tool of that name was offered or called", told)
+
     def test_garbage(self):
         self.assert_fine("garbage")
 

@@ -76,6 +76,39 @@ class Check(harness.Case):
                 self.assertEqual(r.code, 0, r.stderr)
 
 
+class Names(harness.Case):
+    """A policy about a tool that does not exist restrains nothing."""
+
+    def run_task(self, adapter, text, *options):
+        path = self.write("task.yaml", "prompt: x\ntools: [{name: a, description: A., command: ['true']}]\n" + text)
+        script = self.write("model.yaml", "turns: [{say: over}]\n")
+        return self.run_cinch("--adapter", adapter, "--model", "m-1", "--script", script, *options, path)
+
+    def test_where_all_tools_are_known(self):
+        for names, missing in (("[a, structured_output]", None), ("['b*', 'native:*']", None), ("[a, A]", "A"),
+                               ("['native:a']", "native:a")):
+            with self.subTest(names):
+                r = self.run_task("api-direct", f"policies: [{{type: allow, tools: ['*']}}, {{type: deny, tools: {names}}}]\n")
+                if missing is None:
+                    self.assertEqual((r.reason, r.manifest["warnings"]), ("success", []), r.stderr)
+                else:
+                    self.assertEqual(r.code, 65, r.stderr)
+                    self.assertIn("task.yaml", r.result["error"])
+                    self.assertIn(f"policies[1]: neither the task nor the agent has a tool '{missing}'", r.result["error"])
+                    self.assertEqual(r.events("process.spawned"), [])
+
+    def test_tools_of_the_harness(self):
+        """Claude Code and Codex: the profile lists them."""
+        self.write("bin/claude", "#!/bin/sh\necho not started > started\n", 0o755)
+        self.write("bin/codex", "#!/bin/sh\necho not started > started\n", 0o755)
+        self.env["PATH"] = self.path("bin") + ":" + self.env["PATH"]
+        for adapter, name in (("claude-code", "native:bash"), ("claude-code", "bash"), ("codex", "native:Bash"), ("codex", "command")):
+            with self.subTest(adapter=adapter, name=name):
+                r = self.run_task(adapter, f"policies: [{{type: deny, tools: ['{name}']}}]\n")
+                self.assertEqual(r.code, 65, r.stderr)
+                self.assertIn(f"has a tool '{name}'", r.result["error"])
+
+
 class Run(harness.Case):
     """Runs of api-direct against a foreign provider, which sees what the model sees."""
 
@@ -147,10 +180,10 @@ class Policies(Run):
             {"type": "deny", "tools": ["t0", "x*"]},
             {"type": "deny", "reason": "Not here."},
             {"type": "arguments", "rules": [{"pointer": "/path", "pattern": "^src/"}]},
-            {"type": "sequential_dependency", "depends": {"t3": ["b", "a"]}},
+            {"type": "sequential_dependency", "depends": {"t3": ["t1", "t0"]}},
             {"type": "allow", "tools": ["t0", "t1", "t2", "t3"], "reason": "Only those."},
         ]), ["Denied by policy.", "Not here.", "Tool 't2': argument '/path' must match the pattern ^src/",
-             "Tool 't3' requires: a, b", "Only those."])
+             "Tool 't3' requires: t0, t1", "Only those."])
         self.assertEqual(self.warnings, "[]")
 
     def test_a_section_has_policies_of_its_own(self):

@@ -50,6 +50,56 @@ static void native_tools_can_be_meant_alone(void **state)
     denies("other", NULL, "Denied by policy.");
 }
 
+/* "a" is a tool of the task, "Bash" one of the harness; what begins with "later" may come. */
+static enum guard_tool find_task(void *arg, struct str name)
+{
+    return str_eqc(name, "a")               ? GUARD_TOOL_EXISTS
+           : str_starts(name, STR("later")) ? GUARD_TOOL_UNSURE
+                                            : GUARD_TOOL_MISSING;
+}
+
+static enum guard_tool find_native(void *arg, struct str name)
+{
+    return str_eqc(name, "Bash") ? GUARD_TOOL_EXISTS : GUARD_TOOL_MISSING;
+}
+
+static void names_that_no_tool_has(void **state)
+{
+    static const struct guard_tools tools = { find_task, find_native, NULL };
+    struct guard_unmatched list[1];
+    struct err e;
+    static const char *const good[] = {
+        "[]",
+        "[{type: deny, tools: [a, Bash, 'native:Bash', 'b*', 'native:?']}]",
+        "[{type: sequential_dependency, depends: {a: [Bash], 'x*': [a]}}]",
+        "[{type: read_before_write}]",
+    };
+    static const char *const bad[] = {
+        "[{type: allow, tools: [a]}, {type: deny, tools: [a, bash]}]",
+        "[{type: allow, tools: [a]}, {type: deny, tools: ['native:a']}]",
+        "[{type: allow, tools: [a]}, {type: rate, tools: ['native:later'], calls: 1}]",
+        "[{type: allow, tools: [a]}, {type: sequential_dependency, depends: {b: [a]}}]",
+        "[{type: allow, tools: [a]}, {type: sequential_dependency, depends: {a: [b]}}]",
+        "[{type: allow, tools: [a]}, {type: read_before_write, write_tools: [b]}]",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        policies(good[i]);
+        assert_int_equal(guard_check_names(guard, &tools, &e), 0);
+        assert_int_equal(guard_unmatched_names(guard, &tools, list, 1), 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        policies(bad[i]);
+        assert_int_equal(guard_check_names(guard, &tools, &e), -ERR_CONFIG);
+        assert_non_null(strstr(e.msg, "policies[1]"));
+    }
+    policies("[{type: deny, tools: [later, later_too, a]}]");
+    assert_int_equal(guard_check_names(guard, &tools, &e), 0);
+    assert_int_equal(guard_unmatched_names(guard, &tools, list, 1), 2);
+    denies("later", NULL, "Denied by policy.");
+    assert_int_equal(guard_unmatched_names(guard, &tools, list, 1), 1);
+    assert_true(str_eqc(list[0].name, "later_too"));
+}
+
 static void a_section_limits_the_scope(void **state)
 {
     policies("[{type: deny, tools: ['*'], section: guide}]");
@@ -472,6 +522,7 @@ int main(void)
         CASE(without_policies_everything_is_allowed),
         CASE(names_are_patterns),
         CASE(native_tools_can_be_meant_alone),
+        CASE(names_that_no_tool_has),
         CASE(a_section_limits_the_scope),
         CASE(sections_come_first_and_the_first_denial_wins),
         CASE(all_must_allow),
