@@ -137,6 +137,17 @@ static int leave_out_own_files(struct run *run, struct err *e)
     return r;
 }
 
+static void warn_read_only(struct run *run)
+{
+    size_t n = workspace_read_only_repositories(run->workspace);
+    if (n > 0) {
+        run_warn(run,
+                 "%zu git director%s of the workspace %s read-only for the agent: there are too "
+                 "many to protect their files one by one",
+                 n, n == 1 ? "y" : "ies", n == 1 ? "is" : "are");
+    }
+}
+
 static int open_workspace(struct run *run, const char *source, bool overlay, const char *why_not,
                           struct err *e)
 {
@@ -155,6 +166,7 @@ static int open_workspace(struct run *run, const char *source, bool overlay, con
     if (r == 0) {
         warn_not_copied(run);
         r = leave_out_own_files(run, e);
+        warn_read_only(run);
     }
     r = r < 0 ? r : copy_mounts(run, e);
     if (r == 0 && run->confine.policy.mode != SANDBOX_OFF) {

@@ -21,7 +21,6 @@
 /* A look at this many names takes a few milliseconds. */
 #define NAMES_MAX 4096
 #define DIRS_MAX  1024
-#define MASKS_MAX 128
 /* One line of /proc/net/unix per socket of the machine. */
 #define TABLE_MAX ((size_t)4 << 20)
 
@@ -32,21 +31,19 @@ struct look {
     const char *dirs[DIRS_MAX]; /* below it, still to be looked at; "" is its top */
     size_t n_dirs;
     size_t names;
-    size_t *masks;
 };
 
+/* Their number has no limit of its own: one that is left out could be used. The plan as a whole has
+ * one (PLAN_MAX), and a run beyond it is refused. */
 static void mask(struct look *l, const char *name)
 {
     const struct compose *c = l->d->c;
-    if (*l->masks < MASKS_MAX) {
-        ++*l->masks;
-        struct plan_paths p = { .flags = PLAN_OPTIONAL,
-                                .host_uid = c->who.root ? c->who.uid : 0,
-                                .host_gid = c->who.root ? c->who.gid : 0 };
-        const char *to = arena_printf(c->arena, "%s%s", l->inside, name);
-        l->d->rc =
-            l->d->rc < 0 ? l->d->rc : plan_add_paths(l->d->b, PLAN_OP_MASK, &p, NULL, to, l->d->e);
-    }
+    struct plan_paths p = { .flags = PLAN_OPTIONAL,
+                            .host_uid = c->who.root ? c->who.uid : 0,
+                            .host_gid = c->who.root ? c->who.gid : 0 };
+    const char *to = arena_printf(c->arena, "%s%s", l->inside, name);
+    l->d->rc =
+        l->d->rc < 0 ? l->d->rc : plan_add_paths(l->d->b, PLAN_OP_MASK, &p, NULL, to, l->d->e);
 }
 
 static unsigned char kind_of(int dir_fd, const struct dirent *i)
@@ -112,11 +109,11 @@ static void look_at_table(struct look *l)
     }
 }
 
-static void look_for(struct draft *d, const char *outside, const char *inside, size_t *masks)
+static void look_for(struct draft *d, const char *outside, const char *inside)
 {
     struct stat st;
     struct look *l = ARENA_NEW(d->c->arena, struct look);
-    *l = (struct look) { .d = d, .outside = outside, .inside = inside, .masks = masks };
+    *l = (struct look) { .d = d, .outside = outside, .inside = inside };
     if (lstat(outside, &st) == 0 && (S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode))) {
         mask(l, "");
         return;
@@ -130,13 +127,12 @@ static void look_for(struct draft *d, const char *outside, const char *inside, s
 void draft_endpoints(struct draft *d)
 {
     const struct compose *c = d->c;
-    size_t masks = 0;
     const char *const *list = c->policy->read;
     for (; list != NULL && *list != NULL; list++) {
         const char *path = compose_seen(c, *list);
-        look_for(d, path, path, &masks);
+        look_for(d, path, path);
     }
     if (c->view != NULL && c->view->bind != NULL) {
-        look_for(d, c->view->bind, c->view->path, &masks);
+        look_for(d, c->view->bind, c->view->path);
     }
 }

@@ -392,5 +392,11 @@ int compose_view(const struct compose *c, struct buf *out, struct err *e)
     if (c->view != NULL) {
         draft_text(&d, PLAN_OP_PASS, c->view->path);
     }
+    if (d.rc == -ERR_LIMIT) { /* leaving something out would leave it unprotected */
+        return ERR(e, ERR_LIMIT,
+                   "sandbox: the workspace and the granted paths contain more git repositories, "
+                   "sockets and FIFOs than can be protected (%zu bytes of paths)",
+                   PLAN_MAX);
+    }
     return d.rc < 0 ? d.rc : plan_end(out, e);
 }

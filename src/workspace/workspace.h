@@ -105,6 +105,9 @@ int workspace_diff(struct workspace *w, struct arena *a, const struct workspace_
 struct json *workspace_json(const struct workspace *w, struct arena *a);
 /* [{path, why}]: what a copy of the source lacks. */
 const struct json *workspace_not_copied(const struct workspace *w);
+/* Git directories that the agent cannot write to at all, because there are too many to protect each
+ * file of them. */
+size_t workspace_read_only_repositories(const struct workspace *w);
 /* Bytes on disk of the private directory. */
 int64_t workspace_disk(const struct workspace *w);
 const char *workspace_source(const struct workspace *w); /* without links on the way */

@@ -16,8 +16,7 @@
 #include "workspace/workspace_priv.h"
 
 enum {
-    GIT_DIRS_MAX = 64,  /* pinned file by file */
-    PINNED_MAX = 512,   /* pinned as a whole: the agent cannot commit there */
+    GIT_DIRS_MAX = 64,  /* pinned file by file; others as a whole: the agent cannot commit there */
     MODULES_DEPTH = 16, /* names of submodules may have slashes, and submodules be nested */
     PLACEHOLDER_SIZE = 2,
 };
@@ -33,9 +32,7 @@ static const struct {
 
 static void add_pinned(struct workspace *w, const char *path)
 {
-    if (json_len(w->pinned) < PINNED_MAX) {
-        json_push(w->arena, w->pinned, json_cstr(w->arena, path));
-    }
+    json_push(w->arena, w->pinned, json_cstr(w->arena, path));
 }
 
 static void add_git_dir(struct workspace *w, const char *path)
@@ -44,7 +41,13 @@ static void add_git_dir(struct workspace *w, const char *path)
         json_push(w->arena, w->git_dirs, json_cstr(w->arena, path));
     } else {
         add_pinned(w, path);
+        w->read_only_repositories++;
     }
+}
+
+size_t workspace_read_only_repositories(const struct workspace *w)
+{
+    return w->read_only_repositories;
 }
 
 static bool is_git_dir(int fd)
@@ -58,7 +61,11 @@ static void add_modules(struct workspace *w, const char *path, int depth);
 static void add_module(struct workspace *w, const char *path, int depth)
 {
     CLEANUP(fd) int fd = node_open_dir(w->tree_fd, path, NULL);
-    if (fd < 0 || depth > MODULES_DEPTH) {
+    if (fd < 0) {
+        return;
+    }
+    if (depth > MODULES_DEPTH) {
+        add_pinned(w, path);
         return;
     }
     add_git_dir(w, path); /* either way it must not be moved away */

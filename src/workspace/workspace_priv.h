@@ -34,6 +34,7 @@ struct workspace {
     struct repo repo;
     struct json *hidden;                           /* list of paths */
     struct json *git_dirs, *pinned, *placeholders; /* see workspace_pins.c */
+    size_t read_only_repositories;
     struct json *nested; /* paths of repositories within a tree that is worked on directly */
     struct tree_stats copied;
     struct json *not_copied; /* [{path, why}] */

@@ -101,6 +101,14 @@ class Endpoints(Box):
         directory = self.make_dir("granted")
         self.assert_unreachable(self.populate(directory), "--read", directory)
 
+    def test_many(self):
+        """All that exist at the start, however many there are."""
+        directory = self.make_dir("granted")
+        os.chmod(directory, 0o755)
+        paths = [os.path.join(directory, f"f{n}") for n in range(300)]
+        self.fds = [self.fifo(path) for path in paths]
+        self.assert_unreachable(paths, "--read", directory)
+
     def test_below_tmp_where_the_agent_may_write(self):
         directory = tempfile.mkdtemp(dir="/var/tmp")
         self.addCleanup(shutil.rmtree, directory)

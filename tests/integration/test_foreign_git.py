@@ -516,6 +516,22 @@ class Planted(Case):
         self.git(self.workspace, "commit", "-qm", "nested")
         self.check("nested/.git")
 
+    def test_many_repositories(self):
+        """All of them are protected, however many there are, and the run says which cannot be written to."""
+        many = 700
+        for n in range(many):
+            for name in ("objects", "refs", "hooks"):
+                os.makedirs(os.path.join(self.workspace, f"n{n}", ".git", name))
+            for name, text in (("HEAD", "ref: refs/heads/main\n"), ("config", "[core]\n")):
+                self.write(f"ws/n{n}/.git/{name}", text)
+        for folder, _, files in os.walk(self.workspace):
+            for name in [".", *files]:
+                os.lchown(os.path.join(folder, name), self.uid, self.uid)
+        script = "for d in n*; do (echo x >> $d/.git/config) 2>/dev/null && echo $d; mv $d/.git $d/g 2>/dev/null && echo $d; done; echo made > n"
+        r = self.run_agent(script, "--workspace-mode", "in-place")
+        self.assertEqual((r.code, r.bytes("stdout.log")), (0, b""), r.stderr)
+        self.assertIn("git directories of the workspace are read-only", str(r.manifest["warnings"]))
+
     def test_a_submodule(self):
         """Its git directory is in the one of the repository, its .git is a file."""
         other = self.repo("other")
