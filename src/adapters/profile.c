@@ -44,6 +44,7 @@ static const struct shape project_shape[] = {
     { "skills", SHAPE_STRINGS },
     { "hide", SHAPE_STRINGS },
     { "hide_whole_run", SHAPE_STRINGS },
+    { "home_locked", SHAPE_STRINGS },
     { 0 },
 };
 
@@ -614,7 +615,7 @@ static int check_below(const struct json *list, const char *key, const char *fil
         const struct json *item = json_item(list, i);
         char at[JSON_AT_LEN];
         if (!path_stays_below(json_str(item, STR_EMPTY))) {
-            return ERR(e, ERR_CONFIG, "%s: a path of '%s' must be below the workspace",
+            return ERR(e, ERR_CONFIG, "%s: a path of '%s' must be relative and must not lead out",
                        json_at(file, item, at), key);
         }
     }
@@ -637,6 +638,7 @@ static int read_project(struct profile *p, const char *file, struct err *e)
         .skills = json_get(c, "skills"),
         .hide = json_get(c, "hide"),
         .hide_whole_run = json_get(c, "hide_whole_run"),
+        .home_locked = json_get(c, "home_locked"),
     };
     int r = check_section(p, "project_config.files", p->project.files, file, e);
     r = r < 0 ? r
@@ -647,6 +649,7 @@ static int read_project(struct profile *p, const char *file, struct err *e)
     r = r < 0 ? r : check_below(p->project.skills, "skills", file, e);
     r = r < 0 ? r : check_below(p->project.hide, "hide", file, e);
     r = r < 0 ? r : check_below(p->project.hide_whole_run, "hide_whole_run", file, e);
+    r = r < 0 ? r : check_below(p->project.home_locked, "home_locked", file, e);
     return r < 0 ? r : check_instructions(p, file, e);
 }
 

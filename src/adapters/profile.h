@@ -189,6 +189,9 @@ struct profile_project {
      * until it asks a model for the first time, when it has read its configuration; or not at
      * all. */
     struct json *hide, *hide_whole_run;
+    /* Directories below the home that it runs programs from: empty and read-only where policies
+     * decide about its calls. */
+    struct json *home_locked;
 };
 
 /* What a harness needs of the host beyond what every sandbox shows. */

@@ -138,6 +138,7 @@ int phase_prepare(struct run *run, struct err *e)
     r = r < 0 ? r : harness_session_put(run, e);
     r = r < 0 ? r : install_skills(run, e);
     r = r < 0 ? r : project_prose(run, e);
+    r = r < 0 ? r : project_lock_shells(run, e);
     r = r < 0 ? r : holon_prepare(run, e);
     r = r < 0 ? r : runtime_probe_start(run);
     return r != 0 ? r : sandbox_session_start(run, e);

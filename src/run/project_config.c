@@ -102,12 +102,50 @@ int project_environment(struct run *run, const struct placeholders *vars, struct
     return expand_env(run->arena, is_trusted(run) ? p->trusted_env : p->env, vars, env, e);
 }
 
+/* Files that shells read when they start, behind any command that a policy allows. */
+static const char *const shell_files[] = {
+    ".profile", ".bash_profile", ".bash_login", ".bashrc",
+    ".zshenv",  ".zprofile",     ".zshrc",      ".zlogin",
+};
+
+/* Without policies the agent may run what it likes, and may have shells start as it likes. */
+static bool locks_shells(const struct run *run)
+{
+    return run->settings.home == HOME_PRIVATE && run->settings.profile->image == NULL &&
+           (json_len(run->settings.policies) > 0 || run->opts->hooks.n_policies > 0);
+}
+
+int project_lock_shells(struct run *run, struct err *e)
+{
+    const struct json *dirs = project_of(run)->home_locked;
+    int r = 0;
+    for (size_t i = 0; locks_shells(run) && r == 0 && i < ARRAY_LEN(shell_files); i++) {
+        const char *path = arena_printf(run->arena, "%s/%s", run->paths.home, shell_files[i]);
+        r = file_exists(AT_FDCWD, path) ? 0 : home_write(run, shell_files[i], STR_EMPTY, e);
+    }
+    for (size_t i = 0; locks_shells(run) && r == 0 && i < json_len(dirs); i++) {
+        const char *name = json_cstring(json_item(dirs, i), "");
+        r = file_mkdirs(AT_FDCWD, arena_printf(run->arena, "%s/%s", run->paths.home, name), 0700,
+                        e);
+    }
+    return r;
+}
+
 const char *const *project_locked(struct run *run)
 {
     const struct profile *p = run->settings.profile;
-    const char **list = arena_array(run->arena, p->files_len + 2, sizeof *list);
+    const struct json *dirs = p->project.home_locked;
+    size_t max = p->files_len + ARRAY_LEN(shell_files) + json_len(dirs) + 2;
+    const char **list = arena_array(run->arena, max, sizeof *list);
     size_t n = 0;
     bool private_home = run->settings.home == HOME_PRIVATE;
+    for (size_t i = 0; locks_shells(run) && i < ARRAY_LEN(shell_files); i++) {
+        list[n++] = arena_printf(run->arena, "%s/%s", run->paths.home, shell_files[i]);
+    }
+    for (size_t i = 0; locks_shells(run) && i < json_len(dirs); i++) {
+        list[n++] = arena_printf(run->arena, "%s/%s", run->paths.home,
+                                 json_cstring(json_item(dirs, i), ""));
+    }
     for (size_t i = 0; i < p->files_len; i++) {
         if (p->files[i].locked && (private_home || p->files[i].always)) {
             list[n++] = arena_printf(run->arena, "%s/%s", run->paths.home, p->files[i].path);

@@ -42,8 +42,14 @@ int project_prose(struct run *run, struct err *e) MUST_USE;
 bool project_hides(const struct run *run);
 int project_hide(struct run *run, struct err *e) MUST_USE;
 void project_reveal(struct run *run, bool over);
+/* Moves back what a dead run has hidden below `root`, by what its PROJECT_HIDDEN_NOTE says. */
+#define PROJECT_HIDDEN_NOTE "work/hidden.json"
+void project_recover(int root, const struct json *note);
 /* The same as paths of the workspace for the sandbox to cover; NULL-terminated. ERR_DENIED where
  * they are too many. */
 int project_masked(struct run *run, const char *const **ret, struct err *e) MUST_USE;
+/* Creates what shells read when they start, and the profile's `home_locked`, empty, where policies
+ * decide about the agent's calls: project_locked() then contains them. */
+int project_lock_shells(struct run *run, struct err *e) MUST_USE;
 /* Absolute paths below the run's home that the agent may read and not write; NULL-terminated. */
 const char *const *project_locked(struct run *run);

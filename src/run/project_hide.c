@@ -140,20 +140,20 @@ struct place {
     const char *name, *aside;
 };
 
-static struct place place_of(struct run *run, int root, const char *path)
+static struct place place_of(struct arena *a, int root, const char *path, const char *run_id)
 {
     const char *name = strrchr(path, '/') + 1;
-    const char *dir = arena_dup(run->arena, str_n(path, (size_t)(name - 1 - path)));
+    const char *dir = arena_dup(a, str_n(path, (size_t)(name - 1 - path)));
     return (struct place) {
         .fd = agent_files_open(root, dir, O_RDONLY | O_DIRECTORY),
         .name = name,
-        .aside = arena_printf(run->arena, "%s.hidden-%.8s", name, run->record.state.run_id),
+        .aside = arena_printf(a, "%s.hidden-%.8s", name, run_id),
     };
 }
 
 static int hide_file(struct run *run, int root, const char *path, struct err *e)
 {
-    struct place p = place_of(run, root, path);
+    struct place p = place_of(run->arena, root, path, run->record.state.run_id);
     int r = renameat2(p.fd, p.name, p.fd, p.aside, RENAME_NOREPLACE) == 0
                 ? 0
                 : ERR_SYS(e, "hide '%s' from the agent", path);
@@ -161,17 +161,43 @@ static int hide_file(struct run *run, int root, const char *path, struct err *e)
     return r;
 }
 
-static void reveal_file(struct run *run, int root, const char *path)
+/* What the agent made in its place stays. */
+static int reveal_file(struct arena *a, int root, const char *path, const char *run_id)
 {
-    struct place p = place_of(run, root, path);
+    struct place p = place_of(a, root, path, run_id);
     int r = renameat2(p.fd, p.aside, p.fd, p.name, RENAME_NOREPLACE);
     if (r < 0 && errno == EEXIST) {
         r = unlinkat(p.fd, p.aside, 0);
     }
-    if (r < 0) { /* the agent has moved or removed it: that is a change like others */
-        run_warn(run, "'%s' of the workspace was hidden from the agent and has disappeared", path);
-    }
     cleanup_fd(&p.fd);
+    return r;
+}
+
+/* On disk before the first file is moved: if this process is killed, project_recover() moves them
+ * back. */
+static int write_note(struct run *run, const struct json *list, struct err *e)
+{
+    struct arena *a = run->arena;
+    struct json *note = json_object(a);
+    struct json *paths = json_array(a);
+    for (size_t i = 0; i < json_len(list); i++) {
+        json_push(a, paths, json_string(a, list->object.members[i].key));
+    }
+    json_setc(a, note, "run_id", json_cstr(a, run->record.state.run_id));
+    json_setc(a, note, "paths", paths);
+    return json_len(list) == 0 ? 0 : record_write_json(&run->record, PROJECT_HIDDEN_NOTE, note, e);
+}
+
+void project_recover(int root, const struct json *note)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    const struct json *paths = json_get(note, "paths");
+    for (size_t i = 0; i < json_len(paths); i++) {
+        const char *path = json_cstring(json_item(paths, i), "");
+        if (strchr(path, '/') != NULL) {
+            (void)reveal_file(a, root, path, json_cstring(json_get(note, "run_id"), ""));
+        }
+    }
 }
 
 int project_hide(struct run *run, struct err *e)
@@ -182,6 +208,7 @@ int project_hide(struct run *run, struct err *e)
         return 0;
     }
     int r = find_files(run, root, &list, e);
+    r = r < 0 ? r : write_note(run, list, e);
     run->hidden = json_object(run->arena);
     for (size_t i = 0; r == 0 && i < json_len(list); i++) {
         const struct json_member *m = &list->object.members[i];
@@ -201,12 +228,17 @@ void project_reveal(struct run *run, bool over)
         const struct json_member *m = &run->hidden->object.members[i];
         if (json_bool(m->value, false) && !over) {
             json_set(run->arena, rest, m->key, m->value);
-        } else {
-            reveal_file(run, root, m->key.ptr);
+        } else if (reveal_file(run->arena, root, m->key.ptr, run->record.state.run_id) < 0) {
+            /* the agent has moved or removed it: that is a change like others */
+            run_warn(run, "'%s' of the workspace was hidden from the agent and has disappeared",
+                     m->key.ptr);
         }
     }
     if (root >= 0) {
         run->hidden = rest;
+        if (json_len(rest) == 0) {
+            (void)unlinkat(run->record.dir.dir_fd, PROJECT_HIDDEN_NOTE, 0);
+        }
     }
 }
 

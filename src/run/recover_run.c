@@ -17,6 +17,7 @@
 #include "run/helper_environment.h"
 #include "run/holon.h"
 #include "run/image.h"
+#include "run/project_config.h"
 #include "run/run_session.h"
 #include "run/shared_home.h"
 #include "sandbox/cgroup.h"
@@ -27,6 +28,7 @@
 /* --- transactions --- */
 
 struct replay {
+    const struct json *hidden; /* PROJECT_HIDDEN_NOTE; NULL: there is none */
     struct loop *loop;
     struct sandbox *box;
     struct workspace *workspace;
@@ -34,7 +36,7 @@ struct replay {
     int result; /* 1: a turn was taken back */
 };
 
-static int replay_on(struct workspace *w, int root, struct err *e)
+static int replay_on(struct workspace *w, int root, const struct json *hidden, struct err *e)
 {
     struct savepoint_opts points;
     struct txns_opts o = {
@@ -46,7 +48,11 @@ static int replay_on(struct workspace *w, int root, struct err *e)
     int r = txns_recover(&o, e);
     workspace_savepoints(w, &points);
     points.workspace_fd = root;
-    return r < 0 ? r : savepoints_recover(&points, e);
+    r = r < 0 ? r : savepoints_recover(&points, e);
+    if (r >= 0) {
+        project_recover(root, hidden);
+    }
+    return r;
 }
 
 static void on_ready(void *arg, const struct sandbox_report *report, int listener)
@@ -54,7 +60,7 @@ static void on_ready(void *arg, const struct sandbox_report *report, int listene
     struct replay *p = arg;
     (void)report;
     (void)listener;
-    p->result = replay_on(p->workspace, sandbox_workspace(p->box), p->e);
+    p->result = replay_on(p->workspace, sandbox_workspace(p->box), p->hidden, p->e);
     sandbox_close(p->box);
 }
 
@@ -86,10 +92,10 @@ static int clear_work(const struct workspace *w, struct err *e)
     return file_remove_tree(AT_FDCWD, arena_printf(a, "%s/work/work", workspace_view(w)->layer), e);
 }
 
-static int replay_in_view(struct workspace *w, struct err *e)
+static int replay_in_view(struct workspace *w, const struct json *hidden, struct err *e)
 {
     CLEANUP(loop) struct loop *loop = NULL;
-    struct replay p = { .workspace = w, .e = e };
+    struct replay p = { .workspace = w, .hidden = hidden, .e = e };
     struct sandbox_policy policy;
     sandbox_policy_init(&policy);
     struct sandbox_opts o = {
@@ -152,6 +158,22 @@ static bool has_savepoints(struct workspace *w)
     return file_is_dir(AT_FDCWD, o.dir);
 }
 
+/* NULL: the run had hidden nothing, or moved all of it back. */
+static struct json *read_hidden(const char *dir, struct arena *a)
+{
+    enum { NOTE_MAX = 4 << 20 };
+    CLEANUP(rundir) struct rundir d = RUNDIR_INIT;
+    return rundir_open(&d, dir, NULL) < 0
+               ? NULL
+               : rundir_read_object(&d, PROJECT_HIDDEN_NOTE, NOTE_MAX, a);
+}
+
+static void forget_hidden(const char *dir)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    (void)unlink(arena_printf(a, "%s/" PROJECT_HIDDEN_NOTE, dir));
+}
+
 /* Finishes what was decided, undoes the rest. */
 static int replay(const char *dir, struct err *e)
 {
@@ -165,9 +187,15 @@ static int replay(const char *dir, struct err *e)
     if (r < 0) {
         return 0; /* it died before there was a workspace */
     }
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct json *hidden = read_hidden(dir, a);
     int64_t turn = turn_of(w);
-    if (file_is_dir(AT_FDCWD, workspace_txn_dir(w)) || has_savepoints(w)) {
-        r = workspace_fd(w) >= 0 ? replay_on(w, workspace_fd(w), e) : replay_in_view(w, e);
+    if (file_is_dir(AT_FDCWD, workspace_txn_dir(w)) || has_savepoints(w) || hidden != NULL) {
+        r = workspace_fd(w) >= 0 ? replay_on(w, workspace_fd(w), hidden, e)
+                                 : replay_in_view(w, hidden, e);
+    }
+    if (r >= 0 && hidden != NULL) {
+        forget_hidden(dir);
     }
     (void)workspace_close(w, true);
     if (r > 0) {

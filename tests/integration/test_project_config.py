@@ -205,6 +205,19 @@ class Claude(ClaudeCase):
             out = self.path("out-home")
             self.written_later(os.path.join(out, "home", name), output=out, kept=False)
 
+    def test_files_that_its_shells_would_read(self):
+        """A model whose commands are restricted writes files that shells run when they start, behind an allowed command."""
+        task = f"policies: [{{type: arguments, tools: ['{self.bash}'], rules: [{{pointer: /command, pattern: '^ls$'}}]}}]\n"
+        out = self.path("out-shells")
+        names = (".bashrc", ".profile", ".bash_profile", ".zshenv", ".claude/shell-snapshots/snapshot-bash-1-a.sh")
+        writes = [call("Write", file_path=os.path.join(out, "home", name), content=self.fires("shell") + "\n") for name in names]
+        r = self.agent([*writes, call("Bash", command="ls", description="x"), *writes, call("Bash", command="ls", description="x"),
+                        call("Write", file_path=self.workspace + "/made.txt", content="made\n"), SAY],
+                       "--keep-home", task=task, output=out)
+        self.assertEqual(self.changed(r), ["made.txt"])
+        self.assertEqual(os.listdir(r.path("home", ".claude", "shell-snapshots")), [])
+        self.assertEqual(r.bytes("home", ".bashrc"), b"")
+
     def test_a_rewritten_call(self):
         """What a policy allowed is what runs, and what the record says."""
         settings = self.settings()
@@ -697,6 +710,30 @@ class Hidden(harness.Case):
         r = self.hider("echo mine > agent.conf; ")
         self.assertIn(b"-one\n+mine\n", r.bytes("diff.patch"))
         self.assertEqual(r.bytes("diff.patch").count(b"diff --git"), 1)
+
+    def test_killed_while_files_are_hidden(self):
+        for mode in ("overlay", "copy"):
+            with self.subTest(mode):
+                model = self.write("model.yaml", "turns: [{say: hi}]\n")
+                process, r = self.start("--adapter-dir", self.path("profiles"), "--adapter", "hider", "--script", model,
+                                        "--workspace-mode", mode, "--keep-workspace", "keep", "go", "--",
+                                        "echo mine > .agent/plugin; echo > \"$HOME/begun\"; exec sleep 600")
+                harness.wait_until(lambda r=r: r.exists("home", "begun"), "the agent")
+                process.kill()
+                process.wait()
+                harness.wait_until(lambda: not harness.marked(self.mark), "the end of the agent")
+                self.assertNotEqual(self.hidden_in(r), [])
+                self.assertEqual(self.cinch("recover", r.output).code, 0)
+                self.assertEqual(self.hidden_in(r), [])
+                self.assertFalse(r.exists("work", "hidden.json"))
+                found = {name: text for folder, _, names in os.walk(r.path("work")) for name in names
+                         if name in ("agent.conf", "a.conf", "plugin") and os.path.isfile(os.path.join(folder, name))
+                         for text in [open(os.path.join(folder, name), encoding="utf-8").read()]}
+                self.assertEqual(found, {"agent.conf": "one\n", "a.conf": "two\n", "plugin": "mine\n"})
+
+    @staticmethod
+    def hidden_in(r):
+        return [name for _, _, names in os.walk(r.path("work")) for name in names if ".hidden-" in name]
 
     def test_not_even_later(self):
         r = self.hider(ASK + "cat .agent/plugin; echo x > .agent/plugin")
