@@ -27,7 +27,7 @@ static bool keeps_contract(const struct run *run)
 
 const char *holon_input_dir(struct run *run)
 {
-    return arena_printf(run->arena, "%s/" HOLON_INPUT, run->record.dir.path);
+    return arena_printf(run->arena, "%s/" HOLON_INPUT, run->paths.dir);
 }
 
 const char *holon_input(struct run *run)

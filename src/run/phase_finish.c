@@ -15,6 +15,7 @@
 #include "run/run_priv.h"
 #include "run/run_session.h"
 #include "run/shared_home.h"
+#include "run/short_path.h"
 
 /* --- parse --- */
 
@@ -289,6 +290,7 @@ static void write_scylla_error(struct run *run)
 int phase_finish(struct run *run, struct err *e)
 {
     const struct agent_report *r = &run->report;
+    short_path_remove(run);
     struct summary s = {
         .adapter = run->settings.adapter == NULL ? "none" : run->settings.adapter,
         .mode = json_cstring(json_get(run->settings.env_set, "HOLON_MODE"), NULL),

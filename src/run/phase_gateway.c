@@ -54,7 +54,7 @@ static int open_account(struct run *run, struct err *e)
 static struct json *places(struct run *run)
 {
     struct json *o = json_object(run->arena);
-    json_setc(run->arena, o, "run", json_cstr(run->arena, run->record.dir.path));
+    json_setc(run->arena, o, "run", json_cstr(run->arena, run->paths.dir));
     json_setc(run->arena, o, "home", json_cstr(run->arena, run->paths.home));
     json_setc(run->arena, o, "workspace", json_cstr(run->arena, image_workspace(run)));
     return o;

@@ -14,8 +14,10 @@
 #include "data/yaml.h"
 #include "run/harness_session.h"
 #include "run/holon.h"
+#include "run/image.h"
 #include "run/project_config.h"
 #include "run/run_priv.h"
+#include "run/short_path.h"
 
 static int render_config(const struct json *tree, enum config_format format, struct buf *out,
                          struct err *e)
@@ -79,12 +81,16 @@ int config_write_files(struct run *run, struct err *e)
 int phase_configure(struct run *run, struct err *e)
 {
     struct settings *s = &run->settings;
-    run->paths.home = arena_printf(run->arena, "%s/home", run->record.dir.path);
+    int r = image_wanted(run) ? 0 : short_path_make(run, e);
+    if (r < 0) {
+        return r;
+    }
+    run->paths.home = arena_printf(run->arena, "%s/home", run->paths.dir);
     if (mkdir(run->paths.home, 0700) < 0 && errno != EEXIST) {
         return ERR_SYS_AS(e, ERR_OUTPUT, "create '%s'", run->paths.home);
     }
     struct json *explained = layers_explain(run->arena, &s->layers, s->tree);
-    int r = record_write_json(&run->record, "evidence/config.json", explained, e);
+    r = record_write_json(&run->record, "evidence/config.json", explained, e);
     if (r == 0) {
         r = tools_mount(run, e);
     }
@@ -102,7 +108,7 @@ static struct definition_place place_of(const struct run *run, int home_fd)
 {
     return (struct definition_place) {
         .run_fd = run->record.dir.dir_fd,
-        .run_dir = run->record.dir.path,
+        .run_dir = run->paths.dir,
         .home_fd = home_fd,
         .skills_dir = run->paths.skills,
     };
@@ -130,8 +136,8 @@ int phase_prepare(struct run *run, struct err *e)
     struct arena *a = run->arena;
     /* The normalised task is in the record already, without secrets; the program may read it
      * there. */
-    run->paths.config_file = arena_printf(a, "%s/task.json", run->record.dir.path);
-    run->paths.artifacts = arena_printf(a, "%s/artifacts", run->record.dir.path);
+    run->paths.config_file = arena_printf(a, "%s/task.json", run->paths.dir);
+    run->paths.artifacts = arena_printf(a, "%s/artifacts", run->paths.dir);
     run->paths.workspace = run->settings.workspace;
     int r = run_open_workspace(run, e);
     r = r < 0 ? r : config_write_files(run, e);

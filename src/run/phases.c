@@ -382,6 +382,7 @@ static int open_record(struct run *run, bool force, struct err *e)
     };
     int r = record_open(&run->record, &opts, e);
     if (r == 0) {
+        run->paths.dir = run->record.dir.path;
         events_listen(&run->record.events, run->opts->watcher.event, run->opts->watcher.owner);
     }
     return r;

@@ -20,6 +20,7 @@
 #include "run/project_config.h"
 #include "run/run_session.h"
 #include "run/shared_home.h"
+#include "run/short_path.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/sandbox.h"
 #include "workspace/txn.h"
@@ -253,6 +254,7 @@ int run_recover(const char *dir, enum reason *ret_reason, struct err *e)
         break;
     }
     cgroup_sweep();
+    short_path_recover(absolute);
     /* The workspace stays for a look, whatever was asked for: it is all there is of the agent's
      * work. What was only needed while it was looked at goes. */
     static const char *const leftovers[] = { "home",         HELPER_HOME,   SHARED_HOME_LAYER,

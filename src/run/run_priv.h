@@ -73,6 +73,8 @@ struct cause {
 
 /* Names of files below the run's directory, absolute. */
 struct run_paths {
+    const char *dir;         /* that directory, as the agent is told: see short_path.h */
+    const char *short_dir;   /* made for that name; NULL: none */
     const char *home;        /* private place of the run; HOME of the child unless that is shared */
     const char *prompt_file; /* exact bytes of the prompt, for the child */
     const char *config_file; /* the settings without secrets, for the child */

@@ -350,7 +350,7 @@ static const char *first_program(struct run *run)
 /* Files of the run that the agent is told about, and files that the request names for it. */
 const char *const *sandbox_session_own_read(struct run *run)
 {
-    const char *dir = run->record.dir.path;
+    const char *dir = run->paths.dir;
     const struct json *secret = run->settings.secret_files;
     const char *all[] = {
         run->paths.config_file,
