@@ -51,6 +51,24 @@ static int add_engine_config(struct definition *d, struct err *e)
                               arena_printf(a, "%s/%s", d->package->path, source), tree, e);
 }
 
+/* Options that a package sets for itself: a time limit. The others concern the service that the
+ * format comes from. */
+static int add_default_options(struct definition *d, struct err *e)
+{
+    struct arena *a = d->arena;
+    const struct json *options = d->package->manifest->default_options;
+    struct json *timeout = json_get(options, "hard_timeout_seconds");
+    if (timeout == NULL) {
+        return 0;
+    }
+    struct json *limits = json_object(a);
+    struct json *tree = json_object(a);
+    json_setc(a, limits, "timeout", timeout);
+    json_setc(a, tree, "limits", limits);
+    return settings_add_layer(a, d->settings, "skill",
+                              arena_printf(a, "%s/assets/runner.json", d->package->path), tree, e);
+}
+
 static int adopt_package(struct definition *d, const struct skill *s, struct err *e)
 {
     if (d->package != NULL) {
@@ -115,6 +133,7 @@ int definition_open_skills(struct definition *d, struct err *e)
         return ERR(e, ERR_CONFIG, "%s: 'inputs' are for a skill package, and there is none",
                    settings_origin(d->settings, d->arena, "inputs", NULL).file);
     }
+    r = r < 0 || d->package == NULL ? r : add_default_options(d, e);
     return r < 0 || d->package == NULL ? r : add_engine_config(d, e);
 }
 

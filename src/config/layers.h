@@ -2,7 +2,7 @@
  *
  * struct layers: configuration from many places, merged with provenance.
  *
- * Later layers win: default, adapter, site, user, project, model, tier, task, skill, request,
+ * Later layers win: default, adapter, site, user, project, model, tier, skill, task, request,
  * enforced. Maps merge deep, scalars and arrays replace, null removes. Nothing is lost:
  * layers_explain() says for every leaf which layer and which line it came from.
  */

@@ -138,7 +138,8 @@ int settings_add_layer(struct arena *a, struct settings *s, const char *name, co
     bool added = false;
     for (size_t i = 0; i < s->layers.len; i++) {
         const struct layer *l = &s->layers.items[i];
-        bool above = strcmp(l->name, "request") == 0 || strcmp(l->name, "enforced") == 0;
+        bool above = strcmp(l->name, "task") == 0 || strcmp(l->name, "request") == 0 ||
+                     strcmp(l->name, "enforced") == 0;
         if (above && !added) {
             layers_add(&all, name, source, tree);
             added = true;

@@ -125,6 +125,7 @@ struct settings {
     /* A project file that was not read, because it belongs to another user; NULL: none. */
     const char *foreign_project;
     const struct json *notes; /* list of warnings about the task itself; NULL: none */
+    const char *config_warning; /* about keys of the config file; NULL: none */
     const char *name;
     const char *adapter;
     const char *model; /* NULL: the harness' own choice */
@@ -198,7 +199,7 @@ bool settings_gateway(const struct settings *s);
 struct settings_origin settings_origin(const struct settings *s, struct arena *a,
                                        const char *section, const char *key);
 
-/* One more layer, found out later (by a skill): below the request and what is enforced. The merged
+/* One more layer, found out later (by a skill): below the task, the request and what is enforced. The merged
  * tree and all fields are made anew. ERR_CONFIG if the layer sets what a skill may not set. */
 int settings_add_layer(struct arena *a, struct settings *s, const char *name, const char *source,
                        const struct json *tree, struct err *e) MUST_USE;

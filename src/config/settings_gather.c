@@ -4,6 +4,7 @@
  * ones win. Each file is checked for unknown keys and wrong kinds before it is merged, so that a
  * message can name the file and the line.
  */
+#include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "config/scylla_config.h"
 #include "config/settings_priv.h"
 #include "config/task_format.h"
 #include "data/yaml.h"
@@ -82,6 +84,11 @@ static int add_file(struct gathering *g, enum group group, const char *layer, co
 {
     struct json *tree;
     int r = load(g, path, &tree);
+    if (r == 0 && strcmp(layer, "model") == 0 && scylla_is_model(tree)) {
+        tree = scylla_model_layer(g->a, tree);
+    } else if (r == 0 && strcmp(layer, "tier") == 0 && scylla_is_tier(tree)) {
+        tree = scylla_tier_layer(g->a, tree);
+    }
     if (r == 0) {
         r = prepare(g, tree, path, dir_of(g->a, path), shape);
     }
@@ -210,52 +217,38 @@ static int add_named(struct gathering *g, const char *layer, const char *folder,
             *p = '_'; /* "vendor/model" is looked for as vendor_model.yaml */
         }
     }
-    int r = add_if_there(g, GROUP_NAMED, layer, g->in->site_dir, file);
-    return r < 0 ? r : add_if_there(g, GROUP_NAMED, layer, g->in->user_dir, file);
+    /* Scylla calls the file of tier T1 t1.yaml. */
+    char lower[sizeof file];
+    for (size_t i = 0; i < sizeof file; i++) {
+        lower[i] = (char)tolower((unsigned char)file[i]);
+    }
+    bool other = strcmp(layer, "tier") == 0 && strcmp(lower, file) != 0;
+    const char *const dirs[] = { g->in->site_dir, g->in->user_dir };
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(dirs); i++) {
+        r = other ? add_if_there(g, GROUP_NAMED, layer, dirs[i], lower) : 0;
+        r = r < 0 ? r : add_if_there(g, GROUP_NAMED, layer, dirs[i], file);
+    }
+    return r;
 }
 
-/* The evaluation contract's names for keys of our `eval`. */
-static const char *const dictionary_names[][2] = {
-    { "tier_id", "tier" },
-    { "tier_name", "tier_name" },
-    { "tier_prompt", "tier_prompt" },
-    { "tools_enabled", "tools_enabled" },
-    { "delegation_enabled", "delegation_enabled" },
-    { "test_id", "test_id" },
-    { "task_description", "task_description" },
-    { "run_number", "run_number" },
-};
-
-/* The dictionary of the evaluation contract: flat keys, some of which are ours by another name.
- * What we do not know is kept under `config`, for the program that asked for it; the keys go to the
- * child and nowhere else. */
+/* The dictionary of the evaluation contract (scylla_config.h). The keys go to the child and nowhere
+ * else. */
 static int add_dictionary(struct gathering *g)
 {
     struct json *dict;
+    struct scylla_config config;
     const char *path = g->in->config_file;
     int r = load(g, path, &dict);
-    if (r < 0) {
-        return r;
+    if (r == 0) {
+        g->s->api_keys = json_get(dict, "api_keys");
+        r = scylla_config_read(g->a, dict, path, &config, g->e);
     }
-    if (!json_is(dict, JSON_OBJECT)) {
-        return ERR(g->e, ERR_CONFIG, "%s: expected a map of settings", path);
+    if (r == 0) {
+        g->s->config_warning = config.warning;
+        r = prepare(g, config.tree, path, dir_of(g->a, path), g->task_shape);
+        layers_add(&g->groups[GROUP_REQUEST], "task", path, config.tree);
     }
-    struct json *tree = json_object(g->a);
-    struct json *eval = json_object(g->a);
-    struct json *rest = json_copy(g->a, dict);
-    for (size_t i = 0; i < ARRAY_LEN(dictionary_names); i++) {
-        struct json *v = json_get(dict, dictionary_names[i][0]);
-        if (v != NULL) {
-            json_setc(g->a, eval, dictionary_names[i][1], v);
-            (void)json_remove(rest, str_of(dictionary_names[i][0]));
-        }
-    }
-    g->s->api_keys = json_get(dict, "api_keys");
-    (void)json_remove(rest, STR("api_keys"));
-    json_setc(g->a, tree, "eval", eval);
-    json_setc(g->a, tree, "config", rest);
-    r = prepare(g, tree, path, dir_of(g->a, path), g->task_shape);
-    layers_add(&g->groups[GROUP_REQUEST], "task", path, tree);
     return r;
 }
 
@@ -336,17 +329,24 @@ static int add_places(struct gathering *g)
     return r < 0 ? r : add_if_there(g, GROUP_PLACES, "user", g->in->user_dir, "config.yaml");
 }
 
+/* A model file may say which adapter the model is for, if nothing else does. */
+static void find_profile(struct gathering *g)
+{
+    const char *adapter = json_cstring(peek(g, "agent", "adapter"), NULL);
+    if (g->s->profile == NULL && adapter != NULL) {
+        g->s->profile = profile_find(&g->s->profiles, str_of(adapter));
+    }
+}
+
 static int add_dependent(struct gathering *g)
 {
-    int r = 0;
-    if (g->s->profile != NULL) {
-        r = add_profile_part(g, GROUP_ADAPTER, "adapter", g->s->profile->settings);
-    }
-    if (r == 0) {
-        r = add_named(g, "model", "models", json_cstring(peek(g, "agent", "model"), NULL));
-    }
+    int r = add_named(g, "model", "models", json_cstring(peek(g, "agent", "model"), NULL));
     if (r == 0) {
         r = add_named(g, "tier", "tiers", json_cstring(peek(g, "eval", "tier"), NULL));
+    }
+    find_profile(g);
+    if (r == 0 && g->s->profile != NULL) {
+        r = add_profile_part(g, GROUP_ADAPTER, "adapter", g->s->profile->settings);
     }
     if (r == 0 && g->s->profile != NULL) {
         r = add_profile_part(g, GROUP_ENFORCED, "enforced", g->s->profile->enforced);

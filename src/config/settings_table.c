@@ -272,7 +272,8 @@ const struct setting settings_table[] = {
     { "metadata", SHAPE_ANY_OBJECT, .field = FIELD(metadata), .help = "anything; copied to task.json, never interpreted" },
 
     { "limits", SHAPE_OBJECT, .help = "times and budget of the run" },
-    { "limits.timeout", SHAPE_DURATION, .field = FIELD(timeout), .fallback = "1h", FROM_START, PROJECT,
+    { "limits.timeout", SHAPE_DURATION, .field = FIELD(timeout), .fallback = "1h", FROM_START,
+      .writers = SETTING_BY_PROJECT | SETTING_BY_SKILL,
       .help = "stop the run after TIME (600, 90s, 10m, 2h)",
       .option = { "timeout", 't', .value = "TIME", .heading = HEADING_LIMITS, .positive = true } },
     { "limits.first_output", SHAPE_DURATION, .field = FIELD(first_output), .fallback = "0", FROM_START, PROJECT,

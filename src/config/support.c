@@ -236,6 +236,37 @@ static const char *sampling_warning(struct arena *a, const struct settings *s, s
                                       sampling_keys[i].key, s->profile->name, why);
 }
 
+/* Whether one of the files is written into a private home only. */
+static bool needs_private(const struct profile *p, const struct json *files)
+{
+    for (size_t i = 0; i < p->files_len; i++) {
+        if (!p->files[i].always && json_get(files, p->files[i].name) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A shared home holds the user's own configuration, which is not written to: a harness that is led
+ * to the gateway, or to the tools of the task, by such a file would go past them. */
+static int check_home(const struct settings *s, struct err *e)
+{
+    const struct profile *p = s->profile;
+    if (p == NULL || s->home != HOME_SHARED) {
+        return 0;
+    }
+    bool gateway = settings_gateway(s) && needs_private(p, p->gateway.files);
+    bool tools = json_len(s->tools) > 0 && needs_private(p, p->mcp.files);
+    if (!gateway && !tools) {
+        return 0;
+    }
+    return ERR(
+        e, ERR_UNSUPPORTED,
+        "home 'shared' is not possible: adapter '%s' finds the %s by a configuration file of "
+        "its own; use --home private",
+        p->name, gateway ? "gateway" : "tools of the task");
+}
+
 int support_check(struct arena *a, const struct settings *s, struct err *e)
 {
     int r = check_policies(a, s, e);
@@ -243,6 +274,7 @@ int support_check(struct arena *a, const struct settings *s, struct err *e)
     r = r < 0 ? r : check_budget(a, s, e);
     r = r < 0 ? r : check_strict(s, e);
     r = r < 0 ? r : check_sampling(a, s, e);
+    r = r < 0 ? r : check_home(s, e);
     return r < 0 ? r : check_tier(a, s, e);
 }
 
@@ -269,10 +301,11 @@ static const char *tier_warning(struct arena *a, const struct settings *s, size_
 const char *support_warning(struct arena *a, const struct settings *s, size_t i)
 {
     size_t seen = 0;
-    for (size_t k = 0; k < 1 + TIER_KEYS + SAMPLING_KEYS; k++) {
-        const char *text = k == 0           ? policy_warning(a, s)
-                           : k <= TIER_KEYS ? tier_warning(a, s, k - 1)
-                                            : sampling_warning(a, s, k - 1 - TIER_KEYS);
+    for (size_t k = 0; k < 2 + TIER_KEYS + SAMPLING_KEYS; k++) {
+        const char *text = k == 0               ? s->config_warning
+                           : k == 1             ? policy_warning(a, s)
+                           : k <= 1 + TIER_KEYS ? tier_warning(a, s, k - 2)
+                                                : sampling_warning(a, s, k - 2 - TIER_KEYS);
         if (text != NULL && seen++ == i) {
             return text;
         }

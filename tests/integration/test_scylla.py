@@ -91,5 +91,100 @@ class Record(harness.Case):
         self.assertEqual(self.run_cinch(*strict, "--", "true").code, 0)
 
 
+class Config(harness.Case):
+    """`-c FILE`: nothing that its author relies on is dropped in silence."""
+
+    def config(self, text, *options, **kw):
+        return self.run_cinch("-c", self.write("config.yaml", text), *options, "--", "true", **kw)
+
+    def test_limits_are_limits(self):
+        r = self.config("timeout_seconds: 7200\nmax_cost_usd: 5.0\n", "-u", "http://127.0.0.1:9")
+        self.assertEqual(r.code, 0, r.stderr)
+        limits = r.json("task.json")["limits"]
+        self.assertEqual((limits["timeout"], limits["usd"]), (7200, 5.0))
+        self.assertEqual(r.manifest["warnings"], [])
+        r = self.run_cinch("-c", self.write("c.yaml", "timeout_seconds: 1\n"), "--", "sleep", "600")
+        self.assertEqual(r.reason, "timeout")
+        # A cap that nobody could keep is refused.
+        self.assertEqual(self.config("max_cost_usd: 5.0\n").reason, "unavailable")
+        self.assertEqual(self.config("timeout_seconds: null\nmax_cost_usd: null\n").json("task.json")["limits"]["timeout"], 3600)
+
+    def test_settings_are_settings(self):
+        r = self.config("tier_id: T1\nlimits: {timeout: 55}\nname: mine\n")
+        task = r.json("task.json")
+        self.assertEqual((task["eval"]["tier"], task["limits"]["timeout"], task["name"]), ("T1", 55, "mine"))
+
+    def test_near_misses(self):
+        for key, meant in (("tier_idd", "tier_id"), ("timeout_second", "timeout_seconds"), ("max_costs_usd", "max_cost_usd"),
+                           ("tools_enable", "tools_enabled"), ("limit", "limits")):
+            r = self.config(f"a: 1\n{key}: 1\n")
+            self.assertEqual((r.code, r.reason), (65, "bad_task"))
+            self.assertIn(f"config.yaml:2:", r.manifest["error"])
+            self.assertIn(f"unknown key '{key}' (did you mean '{meant}'?)", r.manifest["error"])
+
+    def test_others_are_passed_on_with_a_warning(self):
+        r = self.config("my_own: {deep: 1}\nanother: 2\n")
+        self.assertEqual(r.json("task.json")["config"], {"my_own": {"deep": 1}, "another": 2})
+        self.assertEqual(len([w for w in r.manifest["warnings"] if "'my_own', 'another'" in w]), 1)
+
+    def test_an_empty_key(self):
+        r = self.config("api_keys: {OPENAI_API_KEY: ''}\n")
+        self.assertEqual((r.code, r.reason), (65, "bad_task"))
+        self.assertIn("config.yaml:1:", r.manifest["error"])
+        self.assertIn("OPENAI_API_KEY", r.manifest["error"])
+
+
+class Files(harness.Case):
+    """Model and tier files in Scylla's words, in the site's directory."""
+
+    def setUp(self):
+        super().setUp()
+        self.env["CINCH_SITE_DIR"] = self.make_dir("site")
+
+    def test_tier_file(self):
+        self.write("site/tiers/t1.yaml", 'tier: "t1"\nname: "Prompted"\ndescription: "d"\nsystem_prompt: "Think."\n'
+                   "uses_tools: false\nuses_delegation: false\nuses_hierarchy: false\n")
+        r = self.run_cinch("--tier", "T1", "--", "sh", "-c", "env")
+        self.assertEqual(r.code, 0, r.stderr)
+        env = r.bytes("stdout.log").decode().splitlines()
+        for line in ("TIER=T1", "TIER_NAME=Prompted", "TOOLS_ENABLED=false", "DELEGATION_ENABLED=false"):
+            self.assertIn(line, env)
+        self.assertEqual(r.json("task.json")["eval"]["tier_prompt"], "Think.")
+        self.write("site/tiers/t0.yaml", "tier: t0\nname: Vanilla\nsystem_prompt: null\n")
+        r = self.run_cinch("--tier", "T0", "--", "sh", "-c", "env")
+        self.assertNotIn("TOOLS_ENABLED", r.bytes("stdout.log").decode())
+
+    def test_model_file(self):
+        self.write("site/models/my-model.yaml", 'model_id: "my-model"\nname: "Mine"\nprovider: "block"\nadapter: "my_agent"\n'
+                   "temperature: 0.5\nmax_tokens: 4096\ncost_per_1k_input: 0.01\ncost_per_1k_output: 0.03\n"
+                   "timeout_seconds: 1234\nmax_cost_usd: null\n")
+        profiles = self.make_dir("profiles")
+        self.write("profiles/my-agent.yaml", "name: my-agent\nbinary: ['true']\nargv: ['{binary}']\n")
+        r = self.run_cinch("--adapter-dir", profiles, "-m", "my-model", "do it")
+        self.assertEqual(r.code, 0, r.stderr)
+        task = r.json("task.json")
+        self.assertEqual((task["agent"]["adapter"], task["agent"]["model"], task["limits"]["timeout"]), ("my-agent", "my-model", 1234))
+        self.assertEqual(task["agent"]["sampling"], {"temperature": 0.5, "max_tokens": 4096})
+        # The command line wins.
+        r = self.run_cinch("-m", "my-model", "-t", "9", "--", "true")
+        self.assertEqual((r.json("task.json")["agent"]["adapter"], r.json("task.json")["limits"]["timeout"]), ("command", 9))
+
+
+class SharedHome(harness.Case):
+    """A harness that would go past the gateway or the tools of the task is refused, at once."""
+
+    def test_refused(self):
+        script = self.write("s.yaml", "turns: [{say: hi}]\n")
+        for adapter in ("codex", "codex-exec", "opencode"):
+            r = self.run_cinch("-a", adapter, "--home", "shared", "--script", script, "hi")
+            self.assertEqual((r.code, r.reason), (69, "unavailable"), r.stderr)
+            self.assertIn("--home private", r.manifest["error"])
+        task = self.write("t.yaml", "tools:\n  - {name: note, description: Notes., command: [sh, -c, echo noted]}\n")
+        r = self.run_cinch("-a", "claude-code", "--home", "shared", "--script", script, task, "-p", self.write("p.md", "hi"))
+        self.assertEqual((r.code, r.reason), (69, "unavailable"), r.stderr)
+        self.assertIn("tools of the task", r.manifest["error"])
+        self.assertEqual(os.listdir(self.path("userhome")), [])
+
+
 if __name__ == "__main__":
     harness.main()

@@ -123,7 +123,7 @@ class Package(Skill):
         r = self.run_cinch("--skill", self.package(), "--", self.answering('{"n": "x"}'))
         self.assertEqual((r.code, r.reason), (1, "failure"))
         self.assertEqual(r.result["output_error"]["type"], "OutputParseError")
-        self.assertEqual(r.bytes("evidence", "output.txt"), b'{"n": "x"}\n')
+        self.assertEqual(r.bytes("evidence", "output.txt").strip(), b'{"n": "x"}')
 
     def test_artifacts_must_be_there(self):
         schema = {"type": "object", "required": ["report"],
@@ -263,6 +263,17 @@ class Package(Skill):
         r = self.run_cinch("--skill", pack, "--", self.answering('{"n": 1}'))
         self.assertEqual(r.code, 0, r.stderr)
 
+    def test_time_limit_of_a_package(self):
+        """What a package says about itself is a default: the task and the command line win."""
+        pack = self.package(manifest={"runtime": {"default_options": {"hard_timeout_seconds": 2400, "no_cache": True}}})
+        agent = self.answering('{"n": 1}')
+        task = self.write("task.yaml", "limits: {timeout: 77}\n")
+        for options, timeout in (((), 2400), ((task,), 77), (("-t", "99"), 99)):
+            r = self.run_cinch(*options, "--skill", pack, "--", agent)
+            self.assertEqual((r.code, r.json("task.json")["limits"]["timeout"]), (0, timeout), r.stderr)
+        pack = self.package(manifest={"runtime": {"default_options": {"hard_timeout_seconds": "soon"}}})
+        self.refuse(65, "--skill", pack, words=["runner.json", "timeout"])
+
     def test_question(self):
         pack = self.package(manifest={"execution_modes": ["interactive"]})
         question = {"__SKILL_DONE__": False, "message": "Which one?", "ui_hints": {"kind": "open_text"}}
@@ -281,10 +292,11 @@ class Package(Skill):
                    "skills: .gemini/skills\nskill_packages: {configs: [assets/gemini_settings.json]}\nfiles: [{name: settings, path: .gemini/settings.json}]\n"
                    "settings: {files: {settings: {a: adapter, b: adapter, c: adapter}}}\n"
                    "enforced: {files: {settings: {c: enforced}}}\n")
-        pack = self.package(files={"assets/gemini_settings.json": {"a": "skill", "b": "skill", "c": "skill"}})
-        r = self.run_cinch("--adapter-dir", profiles, "--adapter", "gemini", "--skill", pack,
+        pack = self.package(files={"assets/gemini_settings.json": {k: "skill" for k in "abcd"}})
+        task = self.write("task.yaml", "files: {settings: {d: task}}\n")
+        r = self.run_cinch(task, "--adapter-dir", profiles, "--adapter", "gemini", "--skill", pack,
                            "--set", "files.settings.b=request", valid=False)
-        self.assertEqual(json.loads(r.bytes("stdout.log")), {"a": "skill", "b": "request", "c": "enforced"})
+        self.assertEqual(json.loads(r.bytes("stdout.log")), {"a": "skill", "b": "request", "c": "enforced", "d": "task"})
         origin = {c["path"]: c for c in r.json("evidence", "config.json")}["files.settings.a"]
         self.assertEqual(origin["layer"], "skill")
         self.assertIn("assets/gemini_settings.json", origin["source"])
@@ -379,7 +391,7 @@ skills: [shown, hidden, free]
         r = self.run_cinch(task, "--", agent)
         self.assertEqual(r.bytes("stdout.log").decode().split(), ["free", "shown"])
         self.write("task.yaml", "prompt: [{key: a, title: A, skills: [nope]}]\n")
-        self.refuse(65, task, words=["there is no skill 'nope'"], record=True)
+        self.refuse(65, task, words=["skill 'nope'"])
 
     def test_shared_home_is_left_alone(self):
         self.write("style/SKILL.md", CARD.format(name="style"))
