@@ -65,14 +65,14 @@ static bool has_fields(const struct json *object, const char *fields)
         struct str types = str_split(&rest, ' ');
         struct str key = str_split(&types, ':');
         const struct json *v = json_find(object, key);
-        bool fits = false;
+        bool fits = v == NULL && str_ends(types, STR("?"));
+        count += fits ? 0 : 1;
         for (size_t i = 0; i < types.len; i++) {
             fits = fits || has_type(v, types.ptr[i]);
         }
         if (!fits) {
             return false;
         }
-        count++;
     }
     return json_len(object) == count;
 }
