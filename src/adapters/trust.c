@@ -12,7 +12,7 @@
 #include "base/json.h"
 
 /* Each round means that the harness rewrote its file within the few milliseconds of an edit. */
-enum { ROUNDS = 8, TEXT_MAX = 16 << 20 };
+enum { ROUNDS = 8 };
 
 bool trust_style_of(const char *word, enum trust_style *ret)
 {
@@ -91,7 +91,7 @@ static void forget_run(const struct registration *g)
 /* 1 when the entry is in the file, 0 when the file changed meanwhile. */
 static int add_entry(const struct registration *g, struct str text, const struct stat *st)
 {
-    CLEANUP(buf) struct buf out = BUF_INIT(TEXT_MAX);
+    CLEANUP(buf) struct buf out = BUF_INIT(TRUST_TEXT_MAX);
     struct trust_mark mark;
     int r = trust_text_add(g->t, text, &mark, &out, g->e);
     if (r < 0) {
@@ -113,7 +113,7 @@ static int add_entry(const struct registration *g, struct str text, const struct
 /* One attempt: 1 when the run is registered, 0 when the file changed meanwhile. */
 static int try_register(const struct registration *g, enum trust_outcome *ret)
 {
-    CLEANUP(buf) struct buf text = BUF_INIT(TEXT_MAX);
+    CLEANUP(buf) struct buf text = BUF_INIT(TRUST_TEXT_MAX);
     struct stat st;
     enum trust_state state = TRUST_STATE_ABSENT;
     int r = trust_file_load(g->f, &text, &st, g->e);
@@ -197,8 +197,8 @@ static bool is_bare(struct str text)
 static int try_undo(const struct trust_entry *t, const struct trust_file *f,
                     const struct trust_ledger *l, struct err *e)
 {
-    CLEANUP(buf) struct buf text = BUF_INIT(TEXT_MAX);
-    CLEANUP(buf) struct buf out = BUF_INIT(TEXT_MAX);
+    CLEANUP(buf) struct buf text = BUF_INIT(TRUST_TEXT_MAX);
+    CLEANUP(buf) struct buf out = BUF_INIT(TRUST_TEXT_MAX);
     struct stat st;
     enum trust_state state = TRUST_STATE_ABSENT;
     int r = trust_file_load(f, &text, &st, e);

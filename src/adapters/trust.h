@@ -15,10 +15,12 @@
  *   claude   .claude.json                projects["<dir>"].hasTrustDialogAccepted = true
  *
  * The file is the user's:
- *  1. It is edited textually. Comments, order and layout stay; when the last run has left, the file
- *     is byte for byte what it was. A symbolic link stays one, mode and owner stay, readers see the
+ *  1. It is edited textually: codex gets a block of lines between two comments at the end of its
+ *     file, the others one member. All other bytes stay; when the last run has left, the file is
+ *     byte for byte what it was. A symbolic link stays one, mode and owner stay, readers see the
  *     old or the new file, never half of one.
- *  2. A file that does not parse (a JSON file with comments does not) is refused, never reset.
+ *  2. A file that does not parse (a JSON file with comments does not) is refused, never reset. So
+ *     is one in which the edit would change anything else.
  *  3. An entry that the user has made is neither changed nor removed. If it says "do not trust",
  *     the registration is refused (ERR_DENIED).
  *  4. A file that did not exist is made (mode 0600), and removed again when it is empty after the

@@ -17,9 +17,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 
-/* .claude.json of a busy user has a few MB; nothing sane comes near. */
-enum { TEXT_MAX = 16 << 20 };
-
 #define LOCK_WAIT    (10 * NSEC_PER_SEC)
 #define HARNESS_WAIT (2 * NSEC_PER_SEC)
 #define STEP         (2 * NSEC_PER_MS)
@@ -188,7 +185,7 @@ int trust_file_load(const struct trust_file *f, struct buf *ret, struct stat *re
     if (!S_ISREG(ret_st->st_mode)) {
         return ERR(e, ERR_CONFIG, "trust file '%s' is not a regular file", f->path);
     }
-    return file_read(AT_FDCWD, f->path, TEXT_MAX, ret, e);
+    return file_read(AT_FDCWD, f->path, TRUST_TEXT_MAX, ret, e);
 }
 
 static bool is_unchanged(const struct trust_file *f, const struct stat *st)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the files of trust share. trust.c is the life cycle; trust_text.c (with a header of its
- * own) knows the three formats as text; trust_json.c edits JSON text; trust_ledger.c is
- * <file>.cinch.json; trust_file.c does locking and replacing; trust_process.c tells whether a
- * process is still the same.
+ * own) knows the three formats as text; trust_ledger.c is <file>.cinch.json;
+ * trust_file.c does locking and replacing; trust_process.c tells whether a process is still the
+ * same.
  */
 #pragma once
 
@@ -17,21 +17,6 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/str.h"
-
-/* --- trust_json.c: editing JSON text, the twin of toml_edit --- */
-
-struct trust_json {
-    const char *name; /* for messages */
-    struct str text;  /* strict JSON, the root an object */
-    const struct str *path;
-    size_t path_len; /* at least 1 */
-    size_t made;     /* objects on the path that set had to make; remove drops them again */
-};
-
-/* Appends the new text. `value` is JSON text. Every byte but those of the member stays. */
-int trust_json_set(struct trust_json *ed, struct str value, struct buf *out,
-                   struct err *e) MUST_USE;
-int trust_json_remove(const struct trust_json *ed, struct buf *out, struct err *e) MUST_USE;
 
 /* --- trust_process.c --- */
 

@@ -21,6 +21,9 @@
 #include "base/err.h"
 #include "base/str.h"
 
+/* .claude.json of a busy user has a few MB; nothing sane comes near. */
+enum { TRUST_TEXT_MAX = 16 << 20 };
+
 enum trust_state { TRUST_STATE_ABSENT, TRUST_STATE_GRANTED, TRUST_STATE_REFUSED };
 
 /* How to take an entry out again so that nothing remains. */

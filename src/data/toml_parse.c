@@ -108,36 +108,6 @@ static int clash(const struct toml_parser *p, const struct toml_key *k, size_t i
                      origin_text(s), s->value->line);
 }
 
-/* --- the list of statements --- */
-
-static size_t record_item(struct toml_parser *p, enum toml_item_kind kind, const struct toml_key *k,
-                          size_t start)
-{
-    struct toml_items *items = p->items;
-    if (items == NULL || p->in_array > 0) {
-        return TOML_ROOT;
-    }
-    if (items->len == items->cap) {
-        size_t cap = items->cap == 0 ? 16 : items->cap * 2;
-        struct toml_item *grown = arena_array(p->arena, cap, sizeof *grown);
-        if (items->len > 0) {
-            memcpy(grown, items->at, items->len * sizeof *grown);
-        }
-        items->at = grown;
-        items->cap = cap;
-    }
-    items->at[items->len] = (struct toml_item) {
-        .kind = kind,
-        .keys = k->parts,
-        .keys_len = k->len,
-        .base = kind == TOML_ITEM_VALUE ? p->base : TOML_ROOT,
-        .start = start,
-        .end = p->at,
-        .unreachable = p->unreachable,
-    };
-    return items->len++;
-}
-
 /* --- values --- */
 
 static int value(struct toml_parser *p, size_t depth, struct json **ret);
@@ -195,9 +165,7 @@ static int array_value(struct toml_parser *p, size_t depth, struct json **ret)
     if (r < 0) {
         return r;
     }
-    p->in_array++;
     r = array_elements(p, array, depth);
-    p->in_array--;
     *ret = array;
     return r;
 }
@@ -286,23 +254,6 @@ static int equals_sign(struct toml_parser *p)
     return 0;
 }
 
-/* The value of a pair; pairs inside it are listed as belonging to it. */
-static int pair_value(struct toml_parser *p, size_t item, size_t depth, struct json **ret)
-{
-    size_t base = p->base;
-    size_t start = p->at;
-    if (item != TOML_ROOT) {
-        p->base = item;
-    }
-    int r = value(p, depth, ret);
-    p->base = base;
-    if (item != TOML_ROOT) {
-        p->items->at[item].value_start = start;
-        p->items->at[item].end = p->at;
-    }
-    return r;
-}
-
 static int pair(struct toml_parser *p, struct json *table, size_t depth)
 {
     struct toml_key k;
@@ -321,12 +272,11 @@ static int pair(struct toml_parser *p, struct json *table, size_t depth)
     }
     struct json_member m = { .key = k.parts[last] };
     toml_position(p, k.starts[last], &m.line, &m.column);
-    size_t item = record_item(p, TOML_ITEM_VALUE, &k, k.starts[0]);
     r = equals_sign(p);
     if (r < 0) {
         return r;
     }
-    r = pair_value(p, item, depth, &m.value);
+    r = value(p, depth, &m.value);
     if (r < 0) {
         return r;
     }
@@ -351,7 +301,6 @@ static int walk_header(struct toml_parser *p, const struct toml_key *k)
         } else if (s->origin == TOML_ELEMENTS) {
             p->table = s->value->array.items[s->value->array.len - 1];
             p->depth += 2;
-            p->unreachable = true;
         } else {
             p->table = s->value;
             p->depth++;
@@ -407,13 +356,11 @@ static int open_element(struct toml_parser *p, const struct toml_key *k)
     json_push(p->arena, array, element);
     p->table = element;
     p->depth += 2;
-    p->unreachable = true;
     return 0;
 }
 
 static int header(struct toml_parser *p)
 {
-    size_t start = p->at;
     bool element = toml_looking_at(p, "[[");
     const char *closing = element ? "]]" : "]";
     p->at += strlen(closing);
@@ -430,13 +377,11 @@ static int header(struct toml_parser *p)
     p->at += strlen(closing);
     p->table = p->root;
     p->depth = 0;
-    p->unreachable = false;
     r = walk_header(p, &k);
-    if (r == 0) {
-        r = element ? open_element(p, &k) : open_table(p, &k);
+    if (r < 0) {
+        return r;
     }
-    p->base = record_item(p, element ? TOML_ITEM_ELEMENT : TOML_ITEM_TABLE, &k, start);
-    return r;
+    return element ? open_element(p, &k) : open_table(p, &k);
 }
 
 /* --- the document --- */
@@ -462,8 +407,8 @@ static int document(struct toml_parser *p)
     return r;
 }
 
-int toml_parse_items(struct arena *a, struct str text, const struct toml_opts *opts,
-                     struct toml_items *items, struct json **ret, struct err *e)
+int toml_parse(struct arena *a, struct str text, const struct toml_opts *opts, struct json **ret,
+               struct err *e)
 {
     struct toml_opts defaults = { 0 };
     if (opts == NULL) {
@@ -479,8 +424,6 @@ int toml_parse_items(struct arena *a, struct str text, const struct toml_opts *o
         .values_left = l->max_values == 0 ? DEFAULT_VALUES : l->max_values,
         .tagged = opts->tagged,
         .scratch = BUF_INIT(text.len + 1),
-        .items = items,
-        .base = TOML_ROOT,
         .e = e,
     };
     if (text.len > max_bytes) {
@@ -498,10 +441,4 @@ int toml_parse_items(struct arena *a, struct str text, const struct toml_opts *o
         *ret = p.root;
     }
     return r;
-}
-
-int toml_parse(struct arena *a, struct str text, const struct toml_opts *opts, struct json **ret,
-               struct err *e)
-{
-    return toml_parse_items(a, text, opts, NULL, ret, e);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of toml share: the parser's state, the lexer's functions, and the list of
- * statements with their byte offsets, which the parser fills for the editor.
+ * What the files of toml share: the parser's state and the lexer's functions.
  */
 #pragma once
 
@@ -35,27 +34,6 @@ struct toml_map {
     size_t len, cap;
 };
 
-enum toml_item_kind { TOML_ITEM_TABLE, TOML_ITEM_ELEMENT, TOML_ITEM_VALUE };
-
-#define TOML_ROOT SIZE_MAX
-
-/* A header or a key/value pair. Pairs inside an array literal are not listed. */
-struct toml_item {
-    enum toml_item_kind kind;
-    const struct str *keys; /* decoded; of a header: from the root */
-    size_t keys_len;
-    size_t base;        /* index of the header, or of the pair with the inline table, it is in */
-    size_t start;       /* first byte of the key, or of the '[' */
-    size_t value_start; /* of a pair */
-    size_t end;         /* behind the value, or behind the ']' */
-    bool unreachable;   /* below an array of tables: no path of keys leads here */
-};
-
-struct toml_items {
-    struct toml_item *at;
-    size_t len, cap;
-};
-
 struct toml_parser {
     struct arena *arena;
     const char *name;
@@ -70,10 +48,6 @@ struct toml_parser {
     bool tagged;
     struct buf scratch;
     struct toml_map map;
-    struct toml_items *items; /* NULL when nobody asks */
-    size_t base;              /* for new items */
-    size_t in_array;          /* array literals around */
-    bool unreachable;
     struct json *root;
     struct json *table; /* what the last header opened */
     size_t depth;       /* of `table` */
@@ -124,15 +98,7 @@ struct toml_slot *toml_map_find(const struct toml_map *m, const struct json *par
 void toml_map_add(struct toml_map *m, const struct toml_slot *slot);
 void toml_map_done(struct toml_map *m);
 
-/* --- toml_parse.c --- */
-
-/* As toml_parse(), and fills `items` (in `a`) when it is not NULL. */
-int toml_parse_items(struct arena *a, struct str text, const struct toml_opts *opts,
-                     struct toml_items *items, struct json **ret, struct err *e) MUST_USE;
-
 /* --- toml_write.c --- */
 
-int toml_write_key(struct str key, struct buf *out, struct err *e) MUST_USE; /* bare or quoted */
-int toml_write_inline(const struct json *v, struct buf *out, struct err *e) MUST_USE;
 /* A scalar of the tagged form, as opposed to a table. */
 bool toml_is_tagged(const struct json *v);

@@ -44,6 +44,8 @@ static int add(struct writer *w, const char *text)
     return buf_append(w->out, str_of(text), w->e);
 }
 
+static int write_key(struct str key, struct buf *out, struct err *e);
+
 static void path_text(const struct step *s, struct buf *out)
 {
     if (s == NULL) {
@@ -55,7 +57,7 @@ static void path_text(const struct step *s, struct buf *out)
         return;
     }
     buf_adds(out, out->len > 0 ? "." : "");
-    if (toml_write_key(s->key, out, NULL) < 0) {
+    if (write_key(s->key, out, NULL) < 0) {
         buf_adds(out, "?");
     }
 }
@@ -107,7 +109,7 @@ static bool is_bare_key(struct str key)
     return key.len > 0;
 }
 
-int toml_write_key(struct str key, struct buf *out, struct err *e)
+static int write_key(struct str key, struct buf *out, struct err *e)
 {
     if (!str_is_utf8(key)) {
         return ERR(e, ERR_UNSUPPORTED, "a key that is not UTF-8 cannot be written as TOML");
@@ -187,7 +189,7 @@ static int write_value(struct writer *w, const struct step *at, const struct jso
 
 static int write_key_of(struct writer *w, const struct step *at)
 {
-    return str_is_utf8(at->key) ? toml_write_key(at->key, w->out, w->e)
+    return str_is_utf8(at->key) ? write_key(at->key, w->out, w->e)
                                 : refuse(w, at, "a key that is not UTF-8");
 }
 
@@ -385,11 +387,4 @@ int toml_write(const struct json *v, const struct toml_opts *opts, struct buf *o
         out->ptr[start] = '\0';
     }
     return r;
-}
-
-int toml_write_inline(const struct json *v, struct buf *out, struct err *e)
-{
-    struct writer w = { .out = out, .e = e };
-    struct step top = { .key = STR("value") };
-    return write_value(&w, &top, v);
 }

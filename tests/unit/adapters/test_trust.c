@@ -15,35 +15,36 @@ struct text_case {
     const char *during;
 };
 
+#define BLOCK(dir)                                           \
+    "# cinch: trusted while a run uses it\n[projects.\"" dir \
+    "\"]\ntrust_level = \"trusted\"\n# cinch: end"
+
 static const struct text_case texts[] = {
-    { TRUST_CODEX,
-      "# my settings\nmodel = \"o3\" # the best\n\n[projects.\"/other\"]\ntrust_level = "
-      "'trusted'\n",
-      "# my settings\nmodel = \"o3\" # the best\n\n[projects.\"/other\"]\ntrust_level = 'trusted'\n"
-      "\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n" },
-    { TRUST_CODEX, "", "[projects.\"/w\"]\ntrust_level = \"trusted\"\n" },
-    { TRUST_CODEX, "[projects.'/w']\r\nother = 1 # no newline at the end",
-      "[projects.'/w']\r\nother = 1 # no newline at the end\r\ntrust_level = \"trusted\"" },
-    { TRUST_CODEX, "projects = {}\nx = inf\n",
-      "projects = {\"/w\".trust_level = \"trusted\"}\nx = inf\n" },
+    { TRUST_CODEX, "# my settings\nmodel = \"o3\" # the best\n\n[projects.\"/other\"]\nk = 'v'\n",
+      "# my settings\nmodel = \"o3\" # the best\n\n[projects.\"/other\"]\nk = 'v'\n" BLOCK(
+          "/w") "\n" },
+    { TRUST_CODEX, "", BLOCK("/w") "\n" },
+    { TRUST_CODEX, "[t]\r\nother = 1 # no newline at the end",
+      "[t]\r\nother = 1 # no newline at the end\n" BLOCK("/w") },
+    { TRUST_CODEX, "x = inf\r\n[projects]\r\n", "x = inf\r\n[projects]\r\n" BLOCK("/w") "\n" },
     { TRUST_GEMINI, "{}", "{\"/w\": \"TRUST_FOLDER\"}" },
     { TRUST_GEMINI, "{ }\n", "{\"/w\": \"TRUST_FOLDER\" }\n" },
     { TRUST_GEMINI, "{\n    \"/b\" : \"DO_NOT_TRUST\",\n    \"/a\" : \"TRUST_PARENT\"\n}",
-      "{\n    \"/b\" : \"DO_NOT_TRUST\",\n    \"/a\" : \"TRUST_PARENT\",\n    \"/w\" : "
-      "\"TRUST_FOLDER\"\n}" },
-    { TRUST_GEMINI, "{\r\n}\r\n", "{\r\n  \"/w\": \"TRUST_FOLDER\"\r\n}\r\n" },
+      "{\n    \"/w\": \"TRUST_FOLDER\",\n    \"/b\" : \"DO_NOT_TRUST\",\n    \"/a\" : "
+      "\"TRUST_PARENT\"\n}" },
+    { TRUST_GEMINI, "{\r\n}\r\n", "{\n  \"/w\": \"TRUST_FOLDER\"\r\n}\r\n" },
     { TRUST_CLAUDE, "{\"n\":1.50,\"projects\":{}}",
       "{\"n\":1.50,\"projects\":{\"/w\": {\"hasTrustDialogAccepted\": true}}}" },
     { TRUST_CLAUDE, "{\"n\":1.50}",
-      "{\"n\":1.50,\"projects\":{\"/w\":{\"hasTrustDialogAccepted\":true}}}" },
+      "{\"projects\": {\"/w\": {\"hasTrustDialogAccepted\": true}},\"n\":1.50}" },
     { TRUST_CLAUDE,
       "{\n  \"projects\": {\n    \"\\/w\": {\n      \"hasTrustDialogAccepted\": false\n    }\n  "
       "}\n}\n",
       "{\n  \"projects\": {\n    \"\\/w\": {\n      \"hasTrustDialogAccepted\": true\n    }\n  "
       "}\n}\n" },
-    { TRUST_CLAUDE, "{\"projects\": {\"/w\": {\"a\": [1, {\"}\": \"{\\\"\"}]}, \"/x\": {}}}",
-      "{\"projects\": {\"/w\": {\"a\": [1, {\"}\": \"{\\\"\"}],\"hasTrustDialogAccepted\": true}, "
-      "\"/x\": {}}}" },
+    { TRUST_CLAUDE, "{\"projects\": {\"/x\": {}, \"/w\": {\"a\": [1, {\"}\": \"{\\\"\"}]}}}",
+      "{\"projects\": {\"/x\": {}, \"/w\": {\"hasTrustDialogAccepted\": true,\"a\": [1, {\"}\": "
+      "\"{\\\"\"}]}}}" },
 };
 
 static void test_bytes_come_back(void **state)
@@ -125,13 +126,15 @@ static void test_corrupt_file_is_untouched(void **state)
         enum err_code code;
     } cases[] = {
         { TRUST_CODEX, "model = \"x\n[projects]\n", "config.toml:1:9: ", ERR_PARSE },
-        { TRUST_CODEX, "projects = 1\n", "config.toml:1:12: cannot edit", ERR_UNSUPPORTED },
-        { TRUST_CODEX, "[[projects]]\n", "cannot edit", ERR_UNSUPPORTED },
+        { TRUST_CODEX, "projects = 1\n", "cannot be added", ERR_UNSUPPORTED },
+        { TRUST_CODEX, "projects = {}\n", "cannot be added", ERR_UNSUPPORTED },
+        { TRUST_CODEX, "[[projects]]\n", "cannot be added", ERR_UNSUPPORTED },
+        { TRUST_CODEX, "[projects.'/w']\nother = 1\n", "cannot be added", ERR_UNSUPPORTED },
         { TRUST_GEMINI, "{ // mine\n \"/a\": \"TRUST_FOLDER\" }", "trustedFolders.json",
           ERR_PARSE },
         { TRUST_GEMINI, "{\"/a\": \"TRUST_FOLDER\"", "trustedFolders.json", ERR_PARSE },
         { TRUST_GEMINI, "", "trustedFolders.json", ERR_PARSE },
-        { TRUST_GEMINI, "[]", "must be an object", ERR_PARSE },
+        { TRUST_GEMINI, "[]", "is not an object", ERR_UNSUPPORTED },
         { TRUST_CLAUDE, "{\"projects\": []}", "'projects' is not an object", ERR_UNSUPPORTED },
         { TRUST_CLAUDE, "{\"a\": 1, \"a\": 2}", ".claude.json", ERR_PARSE },
     };
@@ -174,8 +177,45 @@ static void test_made_file_stays_when_used(void **state)
     enter(TRUST_CODEX, "/w", "r1", TRUST_ADDED);
     write_text(file, "model = \"x\"\n\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n");
     leave(TRUST_CODEX, "/w", "r1");
-    assert_text(file, "model = \"x\"\n");
+    assert_text(file, "model = \"x\"\n\n");
     assert_clean();
+}
+
+/* A key that somebody has put behind the block would change its table with it. */
+static void test_block_with_other_keys_stays(void **state)
+{
+    static const char text[] = "a = 1\n" BLOCK("/w") "\nother = 1\n";
+    struct trust_entry t = { TRUST_CODEX, file, "/w" };
+    struct err e = { 0 };
+    write_text(file, "a = 1\n");
+    enter(TRUST_CODEX, "/w", "r1", TRUST_ADDED);
+    write_text(file, text);
+    assert_int_equal(trust_remove(&t, "r1", &e), -ERR_UNSUPPORTED);
+    assert_non_null(strstr(e.msg, "cannot be removed without changing others"));
+    assert_text(file, text);
+    write_text(file, "[projects]\n\"/w\".trust_level = \"trusted\"\n");
+    assert_int_equal(trust_remove(&t, "r1", &e), -ERR_UNSUPPORTED);
+    assert_non_null(strstr(e.msg, "remove it by hand"));
+    write_text(file, "a = 1\n" BLOCK("/w"));
+    assert_int_equal(sweep(TRUST_CODEX, NULL).entries, 1);
+    assert_text(file, "a = 1");
+}
+
+/* Directories of several runs come and go in any order. */
+static void test_blocks_in_any_order(void **state)
+{
+    static const char *const before[] = { "", "a = 1\n", "a = 1", "[x]\r\ny = 1\r\n" };
+    static const char *const dirs[] = { "/u", "/v", "/w" };
+    for (size_t i = 0; i < ARRAY_LEN(before) * 3; i++) {
+        write_text(file, before[i / 3]);
+        for (size_t k = 0; k < 3; k++) {
+            enter(TRUST_CODEX, dirs[k], "r1", TRUST_ADDED);
+        }
+        for (size_t k = 0; k < 3; k++) {
+            leave(TRUST_CODEX, dirs[(k * 2 + i) % 3], "r1");
+        }
+        assert_text(file, before[i / 3]);
+    }
 }
 
 /* Harnesses write their files anew, in their own layout. */
@@ -257,7 +297,7 @@ static void test_last_run_removes(void **state)
     leave(TRUST_CODEX, "/w", "unknown");
     assert_true(text_has(file, "[projects.\"/w\"]"));
     leave(TRUST_CODEX, "/w", "r2");
-    assert_text(file, "a = 1\n\n[projects.\"/v\"]\ntrust_level = \"trusted\"\n");
+    assert_text(file, "a = 1\n" BLOCK("/v") "\n");
     leave(TRUST_CODEX, "/v", "r3");
     assert_text(file, "a = 1\n");
     assert_clean();
@@ -274,7 +314,7 @@ static void test_failed_removal_is_left_to_the_sweep(void **state)
     assert_non_null(strstr(e.msg, "config.toml:1:5: "));
     assert_text(file, "a = \n");
     assert_int_equal(trust_sweep(TRUST_CODEX, file, NULL, NULL, NULL), -ERR_PARSE);
-    write_text(file, "a = 1\n\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n");
+    write_text(file, "a = 1\n[projects.\"/w\"]\ntrust_level = \"trusted\"\n");
     assert_int_equal(sweep(TRUST_CODEX, NULL).entries, 1);
     assert_text(file, "a = 1\n");
     assert_clean();
@@ -356,6 +396,8 @@ int main(void)
         TRUST_TEST(test_corrupt_file_is_untouched),
         TRUST_TEST(test_missing_file_comes_and_goes),
         TRUST_TEST(test_made_file_stays_when_used),
+        TRUST_TEST(test_block_with_other_keys_stays),
+        TRUST_TEST(test_blocks_in_any_order),
         TRUST_TEST(test_file_rewritten_meanwhile),
         TRUST_TEST(test_link_mode_owner_stay),
         TRUST_TEST(test_last_run_removes),

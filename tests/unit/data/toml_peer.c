@@ -7,8 +7,6 @@
  *   decode  TOML                        the document as tagged JSON
  *   plain   TOML                        the document as plain JSON
  *   encode  tagged JSON                 TOML
- *   set     {text, path, value}         {text, made_table}
- *   remove  {text, path, drop_table}    {text}
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +14,7 @@
 
 #include "data/toml.h"
 
-enum { PAYLOAD_MAX = 16 << 20, PATH_LEN_MAX = 64 };
+enum { PAYLOAD_MAX = 16 << 20 };
 
 static int decode(struct arena *a, struct str in, bool tagged, struct buf *out, struct err *e)
 {
@@ -32,45 +30,12 @@ static int encode(struct arena *a, struct str in, struct buf *out, struct err *e
     return r < 0 ? r : toml_write(v, &(struct toml_opts) { .tagged = true }, out, e);
 }
 
-static int edit(struct arena *a, struct str in, bool set, struct buf *out, struct err *e)
-{
-    struct json *v = NULL;
-    int r = json_parse(a, in, NULL, &v, e);
-    if (r < 0) {
-        return r;
-    }
-    struct str path[PATH_LEN_MAX];
-    const struct json *keys = json_get(v, "path");
-    struct toml_edit ed = {
-        .name = "x",
-        .text = json_str(json_get(v, "text"), STR_EMPTY),
-        .path = path,
-        .drop_table = json_bool(json_get(v, "drop_table"), false),
-    };
-    while (ed.path_len < json_len(keys) && ed.path_len < PATH_LEN_MAX) {
-        path[ed.path_len] = json_str(json_item(keys, ed.path_len), STR_EMPTY);
-        ed.path_len++;
-    }
-    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
-    r = set ? toml_edit_set(&ed, json_get(v, "value"), &text, e) : toml_edit_remove(&ed, &text, e);
-    if (r < 0) {
-        return r;
-    }
-    struct json *answer = json_object(a);
-    json_setc(a, answer, "text", json_string(a, buf_str(&text)));
-    json_setc(a, answer, "made_table", json_boolean(a, ed.made_table));
-    return json_write(answer, JSON_COMPACT, out, e);
-}
-
 static int serve(const char *verb, struct arena *a, struct str in, struct buf *out, struct err *e)
 {
     if (strcmp(verb, "decode") == 0 || strcmp(verb, "plain") == 0) {
         return decode(a, in, verb[0] == 'd', out, e);
     }
-    if (strcmp(verb, "encode") == 0) {
-        return encode(a, in, out, e);
-    }
-    return edit(a, in, strcmp(verb, "set") == 0, out, e);
+    return encode(a, in, out, e);
 }
 
 static void answer(const char *verb, struct str in)
