@@ -124,7 +124,7 @@ struct settings {
 
     /* A project file that was not read, because it belongs to another user; NULL: none. */
     const char *foreign_project;
-    const struct json *notes; /* list of warnings about the task itself; NULL: none */
+    const struct json *notes;   /* list of warnings about the task itself; NULL: none */
     const char *config_warning; /* about keys of the config file; NULL: none */
     const char *name;
     const char *adapter;
