@@ -257,8 +257,13 @@ static int splice(struct str text, size_t from, size_t to, struct str with, stru
     return r < 0 ? r : buf_append(out, str_slice(text, to, text.len), e);
 }
 
-/* The member for the keys from `level` on, with the layout of the members that are there. */
-static int insert_member(const struct table *path, size_t level, struct str text, size_t open,
+struct keys {
+    const struct str *keys;
+    size_t len;
+};
+
+/* The member for the keys that are missing, with the layout of the members that are there. */
+static int insert_member(const struct keys *missing, struct str text, size_t open,
                          const char *value, struct buf *out, struct err *e)
 {
     CLEANUP(buf) struct buf with = BUF_INIT(BUF_TEXT);
@@ -268,12 +273,12 @@ static int insert_member(const struct table *path, size_t level, struct str text
     bool lines = str_find(inside, STR("\n")) < inside.len;
     buf_add(&with, !empty ? inside : lines ? STR("\n  ") : STR_EMPTY);
     int r = 0;
-    for (size_t i = level; i < path->len && r == 0; i++) {
-        r = json_write_string(path->keys[i], &with, e);
-        buf_adds(&with, i + 1 < path->len ? ": {" : ": ");
+    for (size_t i = 0; i < missing->len && r == 0; i++) {
+        r = json_write_string(missing->keys[i], &with, e);
+        buf_adds(&with, i + 1 < missing->len ? ": {" : ": ");
     }
     buf_adds(&with, value);
-    for (size_t i = level; i + 1 < path->len; i++) {
+    for (size_t i = 0; i + 1 < missing->len; i++) {
         buf_adds(&with, "}");
     }
     buf_adds(&with, empty ? "" : ",");
@@ -293,7 +298,8 @@ static int set_json(const struct trust_entry *t, struct str text, const char *va
         struct member m = find_member(text, open, path.keys[i]);
         if (!m.found) {
             *ret = (struct trust_mark) { .made = path.len - 1 - i };
-            return insert_member(&path, i, text, open, value, out, e);
+            return insert_member(&(struct keys) { path.keys + i, path.len - i }, text, open, value,
+                                 out, e);
         }
         if (i + 1 == path.len) { /* only false can be there: other values are refused before */
             *ret = (struct trust_mark) { .was_false = true };

@@ -119,7 +119,7 @@ class Config(harness.Case):
                            ("tools_enable", "tools_enabled"), ("limit", "limits")):
             r = self.config(f"a: 1\n{key}: 1\n")
             self.assertEqual((r.code, r.reason), (65, "bad_task"))
-            self.assertIn(f"config.yaml:2:", r.manifest["error"])
+            self.assertIn("config.yaml:2:", r.manifest["error"])
             self.assertIn(f"unknown key '{key}' (did you mean '{meant}'?)", r.manifest["error"])
 
     def test_others_are_passed_on_with_a_warning(self):

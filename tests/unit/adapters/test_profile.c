@@ -215,7 +215,7 @@ static void test_bad_project_config(void **state)
     refuse(BEGIN "{instructions: [{from: [../A.md], to: A.md}]}\n", "'instructions' need");
     refuse(BEGIN "{instructions: [{from: [A.md], to: /etc/A.md}]}\n", "'instructions' need");
     refuse(BEGIN "{instructions: [{nested: a/B.md, to: x}]}\n", "'instructions' need");
-    refuse(BEGIN "{skills: [/etc]}\n", "must be below the workspace");
+    refuse(BEGIN "{skills: [/etc]}\n", "must be relative and must not lead out");
 #undef BEGIN
 }
 

@@ -194,7 +194,7 @@ static struct json *tree_of(const char *text)
     return v;
 }
 
-/* A skill's configuration of the harness is above the task and below the command line. */
+/* A skill's configuration of the harness is below the task and the command line. */
 static void test_a_layer_found_later(void **state)
 {
     struct err e = { 0 };
@@ -206,7 +206,7 @@ static void test_a_layer_found_later(void **state)
     assert_int_equal(settings_add_layer(arena, &settings, "skill", "s", more, &e), 0);
     const struct json *files = json_get(settings.tree, "files");
     assert_string_equal(json_cstring(json_get(files, "a"), ""), "request");
-    assert_string_equal(json_cstring(json_get(files, "b"), ""), "skill");
+    assert_string_equal(json_cstring(json_get(files, "b"), ""), "task");
     assert_true(settings.idle == NSEC_PER_SEC);
     assert_string_equal(settings_origin(&settings, arena, "files", "c").layer, "skill");
     /* It may not set anything else. */

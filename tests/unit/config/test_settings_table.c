@@ -195,8 +195,11 @@ static void test_writers(void **state)
     assert_non_null(shape_find(agent->inner, STR("adapter")));
     assert_null(shape_find(agent->inner, STR("command")));
     assert_null(shape_find(project, STR("sandbox")));
-    assert_int_equal(count_keys(skill), 1);
-    assert_string_equal(skill->key, "files");
+    assert_int_equal(count_keys(skill), 2);
+    assert_non_null(shape_find(skill, STR("files")));
+    const struct shape *limits = shape_find(skill, STR("limits"));
+    assert_int_equal(count_keys(limits->inner), 1);
+    assert_string_equal(limits->inner->key, "timeout");
 }
 
 /* --- a table with one more setting: the recipe of CONTRIBUTING.md --- */
