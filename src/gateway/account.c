@@ -77,9 +77,15 @@ nsec account_now(const struct account *acc)
     return acc->opts.now != NULL ? acc->opts.now() : clock_now();
 }
 
+bool account_counts(const struct llm_endpoint *ep)
+{
+    return ep->call == LLM_CALL_GENERATE || ep->call == LLM_CALL_EMBED ||
+           ep->call == LLM_CALL_COMPLETE;
+}
+
 bool account_is_call(const struct exchange_view *x)
 {
-    return x->client.call == LLM_CALL_GENERATE;
+    return account_counts(&x->client);
 }
 
 bool account_refused_above(const struct http_fields *fields)

@@ -98,6 +98,9 @@ enum account_trouble {
     ACCOUNT_UNREACHABLE,  /* given up: no answer, or server errors */
 };
 
+/* Is a request to this endpoint a model call, which is metered and held to the budget? */
+bool account_counts(const struct llm_endpoint *ep);
+
 struct account *account_new(const struct account_opts *o);
 struct account *account_free(struct account *acc); /* accepts NULL, returns NULL */
 

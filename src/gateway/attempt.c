@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/macro.h"
+#include "gateway/account.h"
 #include "gateway/gateway_priv.h"
 
 /* An answer of an error is shown to the filters with this much of its body. */
@@ -435,7 +436,7 @@ static bool ask(struct exchange *x, size_t i)
 
 static bool is_filtered(const struct exchange *x)
 {
-    return x->kind == EXCHANGE_MODEL && x->endpoint.call == LLM_CALL_GENERATE;
+    return x->kind == EXCHANGE_MODEL && account_counts(&x->endpoint);
 }
 
 static void go_on(struct exchange *x)
@@ -515,7 +516,14 @@ static bool find_model(struct exchange *x)
 static int prepare(struct exchange *x, struct err *e)
 {
     bool same = x->kind == EXCHANGE_MOUNT || x->endpoint.call == LLM_CALL_MODELS ||
-                upstream_speaks(x->upstream, x->endpoint.format);
+                upstream_serves(x->upstream, &x->endpoint);
+    if (!same && x->endpoint.call != LLM_CALL_GENERATE) {
+        return ERR(e, ERR_UNSUPPORTED, "upstream '%s' has another format and no such endpoint",
+                   x->upstream->name);
+    }
+    if (x->endpoint.call == LLM_CALL_EMBED) {
+        x->view.max_output = 1; /* there is no output that could be limited */
+    }
     x->view.request = &x->request;
     x->view.upstream = x->upstream;
     x->view.translated = !same;
@@ -535,11 +543,8 @@ static int prepare(struct exchange *x, struct err *e)
 /* True when the gateway answers by itself. */
 static bool answer_here(struct exchange *x)
 {
-    bool models = x->endpoint.call == LLM_CALL_MODELS;
-    bool same =
-        upstream_speaks(x->upstream, x->endpoint.format) ||
-        (models && x->endpoint.format == LLM_CHAT && upstream_speaks(x->upstream, LLM_RESPONSES));
-    if (x->endpoint.call == LLM_CALL_GENERATE || (same && !x->upstream->local)) {
+    bool same = upstream_serves(x->upstream, &x->endpoint);
+    if (account_counts(&x->endpoint) || (same && !x->upstream->local)) {
         return false;
     }
     if (x->endpoint.call == LLM_CALL_COUNT) {

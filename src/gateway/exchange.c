@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/macro.h"
+#include "gateway/account.h"
 #include "gateway/admit.h"
 #include "gateway/gateway_priv.h"
 #include "gateway/proxy.h"
@@ -295,8 +296,7 @@ static void tell_done(struct exchange *x)
             f->on_done(f->arg, &x->view, &x->slots[i], d);
         }
     }
-    if (x->kind == EXCHANGE_MODEL && x->endpoint.call == LLM_CALL_GENERATE &&
-        x->refusal.status == 0) {
+    if (x->kind == EXCHANGE_MODEL && account_counts(&x->endpoint) && x->refusal.status == 0) {
         metrics_call(&g->metrics, x->endpoint.format, d->status, d->took);
         count_usage(x);
         gateway_tell(g, &(struct gateway_event) { .kind = GATEWAY_CALL,

@@ -18,7 +18,10 @@
  *   POST /v1/messages, /v1/responses, /v1/chat/completions, /v1beta/models/M:generateContent …
  *                             by the route of the model: unchanged when the upstream speaks the
  *                             client's format, else translated
- *   …/count_tokens, :countTokens, /v1/models      the provider's answer, an estimate, the routes
+ *   POST /v1/embeddings, /v1/completions, …:embedContent
+ *                             the same, but only unchanged
+ *   …/count_tokens, …/input_tokens, :countTokens, /v1/models
+ *                             the provider's answer, an estimate, the routes
  *   CONNECT host:port, GET http://host/…           if `egress` allows it
  *   /healthz, /metrics                             for whoever watches
  *   mounts                                         other protocols on the same door: /mcp

@@ -16,6 +16,7 @@
 #include "gateway/proxy.h"
 #include "gateway/request_queue.h"
 #include "gateway/scan.h"
+#include "gateway/usage_tail.h"
 #include "io/loop.h"
 #include "io/timer.h"
 #include "llm/dropped.h"
@@ -172,6 +173,7 @@ struct exchange {
     struct translation *translation; /* NULL: bytes pass unchanged */
     struct llm_losses *losses;
     struct llm_tap *tap;
+    struct usage_tail *tail; /* in place of a tap, where no codec reads the response */
 
     struct exchange_view view;
     void *slots[FILTERS_MAX];

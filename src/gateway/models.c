@@ -101,6 +101,9 @@ void count_answer(struct exchange *x)
         return;
     }
     struct json *o = json_object(x->arena);
+    if (x->endpoint.format == LLM_RESPONSES) {
+        json_setc(x->arena, o, "object", json_cstr(x->arena, "response.input_tokens"));
+    }
     json_setc(x->arena, o, x->endpoint.format == LLM_GEMINI ? "totalTokens" : "input_tokens",
               json_integer(x->arena, llm_estimate_tokens(&request)));
     answer_json(x, o);

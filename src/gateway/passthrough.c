@@ -104,13 +104,14 @@ int passthrough_limit(struct exchange *x, int64_t max_output, struct err *e)
         [LLM_CHAT] = "max_completion_tokens",
         [LLM_GEMINI] = "maxOutputTokens",
     };
+    const char *name =
+        x->endpoint.call == LLM_CALL_COMPLETE ? "max_tokens" : names[x->endpoint.format];
     struct buf out = BUF_INIT(x->rewritten.max);
     struct scan now;
     /* The places of the first look are gone if the model was replaced. */
-    int rc =
-        scan_request(x->request.body, &now)
-            ? scan_set_max(x->request.body, &now, names[x->endpoint.format], max_output, &out, e)
-            : ERR(e, ERR_PARSE, "the body is not a JSON object");
+    int rc = scan_request(x->request.body, &now)
+                 ? scan_set_max(x->request.body, &now, name, max_output, &out, e)
+                 : ERR(e, ERR_PARSE, "the body is not a JSON object");
     if (rc < 0) {
         buf_done(&out);
         return rc;
@@ -157,6 +158,11 @@ void passthrough_head(struct exchange *x)
             .arena = x->arena,
         });
     }
+    bool unread = x->endpoint.call == LLM_CALL_EMBED || x->endpoint.call == LLM_CALL_COMPLETE;
+    if (x->kind == EXCHANGE_MODEL && unread && x->status < 400) {
+        x->tail = ARENA_NEW(x->arena, struct usage_tail);
+        x->tail->len = 0;
+    }
     exchange_send_head(x, x->status, &(struct http_fields) { kept, n },
                        x->encoded ? 0 : known_length(x));
 }
@@ -167,9 +173,28 @@ void passthrough_data(struct exchange *x, struct str bytes)
     if (x->tap != NULL && bytes.len > 0 && x->state == EXCHANGE_ANSWERING) {
         llm_tap_feed(x->tap, bytes);
     }
+    if (x->tail != NULL) {
+        usage_tail_add(x->tail, bytes);
+    }
+}
+
+/* An embedding that reports nothing has no output either; a completion may have any. */
+static void settle_tail(struct exchange *x)
+{
+    struct llm_usage usage;
+    if (usage_tail_read(x->tail, &usage)) {
+        x->done.usage = usage;
+        x->done.ended = true;
+    } else if (x->endpoint.call == LLM_CALL_EMBED) {
+        x->done.usage.output = 0;
+        x->done.ended = true;
+    }
 }
 
 void passthrough_end(struct exchange *x)
 {
+    if (x->tail != NULL) {
+        settle_tail(x);
+    }
     exchange_finish(x, true);
 }

@@ -20,3 +20,9 @@ const char *upstream_error_word(enum upstream_error_kind kind)
     };
     return (size_t)kind < ARRAY_LEN(words) ? words[kind] : "broken";
 }
+
+bool upstream_serves(const struct upstream *up, const struct llm_endpoint *ep)
+{
+    bool either = ep->format == LLM_CHAT && ep->call != LLM_CALL_GENERATE;
+    return upstream_speaks(up, ep->format) || (either && upstream_speaks(up, LLM_RESPONSES));
+}

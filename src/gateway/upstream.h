@@ -99,4 +99,6 @@ struct upstream {
 };
 
 bool upstream_speaks(const struct upstream *up, enum llm_format f);
+/* Has it the endpoint? Those of OpenAI that no codec reads are at servers of either format. */
+bool upstream_serves(const struct upstream *up, const struct llm_endpoint *ep);
 const char *upstream_error_word(enum upstream_error_kind kind); /* "connect", "tls", … */

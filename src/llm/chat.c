@@ -9,11 +9,11 @@
 
 static bool endpoint(struct str method, struct str path, struct str query, struct llm_endpoint *ret)
 {
-    if (!str_eqc(method, "POST") || !str_eqc(path, "/chat/completions")) {
-        return false;
-    }
-    ret->call = LLM_CALL_GENERATE;
-    return true;
+    ret->call = str_eqc(path, "/chat/completions") ? LLM_CALL_GENERATE
+                : str_eqc(path, "/embeddings")     ? LLM_CALL_EMBED
+                : str_eqc(path, "/completions")    ? LLM_CALL_COMPLETE
+                                                   : LLM_CALL_NONE;
+    return str_eqc(method, "POST") && ret->call != LLM_CALL_NONE;
 }
 
 static int path_of(struct str model, bool stream, struct buf *out, struct err *e)

@@ -38,6 +38,9 @@ enum llm_call_kind {
     LLM_CALL_GENERATE, /* messages, responses, chat completions, generateContent */
     LLM_CALL_COUNT,    /* count_tokens, countTokens */
     LLM_CALL_MODELS,   /* list of models, or one of them */
+    /* Not read by a codec: for upstreams that have the same endpoint. */
+    LLM_CALL_EMBED,    /* embeddings, embedContent, batchEmbedContents */
+    LLM_CALL_COMPLETE, /* completions without messages, as before Chat Completions */
 };
 
 /* Where a request goes, by method and path (query included, e.g. "?beta=true", "?alt=sse"). Also

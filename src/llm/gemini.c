@@ -46,6 +46,8 @@ static bool gemini_endpoint(struct str method, struct str path, struct str query
         { "generateContent", LLM_CALL_GENERATE, false },
         { "streamGenerateContent", LLM_CALL_GENERATE, true },
         { "countTokens", LLM_CALL_COUNT, false },
+        { "embedContent", LLM_CALL_EMBED, false },
+        { "batchEmbedContents", LLM_CALL_EMBED, false },
     };
     struct str prefix = STR("/models/");
     size_t at = str_find(path, prefix);

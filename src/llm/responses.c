@@ -8,11 +8,10 @@ static bool responses_endpoint(struct str method, struct str path, struct str qu
                                struct llm_endpoint *ret)
 {
     (void)query;
-    if (!str_eqc(method, "POST") || !str_eqc(path, "/responses")) {
-        return false;
-    }
-    ret->call = LLM_CALL_GENERATE;
-    return true;
+    ret->call = str_eqc(path, "/responses")                ? LLM_CALL_GENERATE
+                : str_eqc(path, "/responses/input_tokens") ? LLM_CALL_COUNT
+                                                           : LLM_CALL_NONE;
+    return str_eqc(method, "POST") && ret->call != LLM_CALL_NONE;
 }
 
 static int responses_path(struct str model, bool stream, struct buf *out, struct err *e)

@@ -209,7 +209,7 @@ class PassThrough(gateway.Case):
                      "/v1beta/models/x:generateContent/../../files", f"/-/{g.token}/../v1/files",
                      f"/-/{g.token}/v1/messages/%2e%2e/files"):
             self.assertEqual(g.request("POST", path, body).status, 400, path)
-        for path in ("/v1/files", "/v1/messages/batches", "/v1beta/files/models/x:generateContent", "/v1/embeddings"):
+        for path in ("/v1/files", "/v1/messages/batches", "/v1beta/files/models/x:generateContent", "/v1/batches"):
             self.assertEqual(g.request("POST", path, body).status, 404, path)
         self.assertEqual(up.seen, [])
         for path, sent in (("/v1/models/openai%2Fgpt-4", "/v1/models/openai%2Fgpt-4"),
@@ -620,6 +620,69 @@ class Shared(gateway.Case):
         self.stop(g)
 
 
+class Embedding(gateway.Handler):
+    """Endpoints that no codec reads."""
+
+    REPLIES = {
+        "/v1/embeddings": {"object": "list", "data": [{"embedding": [0.25] * 3000}], "model": "m",
+                           "usage": {"prompt_tokens": 8, "total_tokens": 8}},
+        "/v1/completions": {"choices": [{"text": " there"}], "usage": {"prompt_tokens": 3, "completion_tokens": 2}},
+        "/v1beta/models/m:embedContent": {"embedding": {"values": [0.5]}},
+        "/v1beta/models/m:batchEmbedContents": {"embeddings": [], "usageMetadata": {"promptTokenCount": 6}},
+        "/v1/responses/input_tokens": {"object": "response.input_tokens", "input_tokens": 5},
+    }
+
+    def do_POST(self):
+        body = self.read_body()
+        self.server.upstream.seen.append((self.path, body))
+        self.answer(200, json.dumps(self.REPLIES[self.path]).encode(), [("x-request-id", "r1")])
+
+
+class MoreEndpoints(gateway.Case):
+    REQUESTS = (("chat", "/v1/embeddings", b'{"input":  "hi", "model": "m"}', (8, 0)),
+                ("responses", "/v1/embeddings", b'{"input":  "hi", "model": "m"}', (8, 0)),
+                ("chat", "/v1/completions", b'{"prompt": "hi", "model": "m", "max_tokens": 9}', (3, 2)),
+                ("gemini", "/v1beta/models/m:embedContent", b'{"content": {"parts": [{"text": "hi"}]}}', None),
+                ("gemini", "/v1beta/models/m:batchEmbedContents", b'{"requests": []}', (6, 0)),
+                ("responses", "/v1/responses/input_tokens", b'{"model": "m", "input": "hi"}', (0, 0)))
+
+    def test_they_pass_unchanged_and_are_metered(self):
+        for form, path, body, used in self.REQUESTS:
+            with self.subTest(path=path, format=form):
+                up = self.upstream(Embedding)
+                g = self.gateway("--upstream", f"a={up.url},format={form}", "--max-tokens", "500")
+                a = g.request("POST", path, body)
+                self.assertEqual((a.status, a.json()), (200, Embedding.REPLIES[path]))
+                self.assertEqual((up.seen, a.fields["x-request-id"]), ([(path, body)], "r1"))
+                m = g.metrics()
+                counted = (m['cinch_tokens_total{kind="input"}'], m['cinch_tokens_total{kind="output"}'])
+                if used is None:  # nothing is reported: the prompt is estimated
+                    self.assertGreater(counted[0], 0)
+                    self.assertEqual(counted[1], 0)
+                else:
+                    self.assertEqual(counted, used)
+                self.stop(g)
+
+    def test_the_budget_holds_for_them(self):
+        up = self.upstream(Embedding)
+        g = self.gateway("--upstream", f"a={up.url},format=chat", "--max-tokens", "20")
+        body = b'{"model": "m", "input": "hi"}'
+        statuses = [g.request("POST", "/v1/embeddings", body).status for _ in range(4)]
+        self.assertEqual((statuses, len(up.seen)), ([200, 200, 400, 400], 2))
+        self.stop(g)
+
+    def test_another_format_has_no_such_endpoint(self):
+        up = self.upstream(Embedding)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic")
+        a = g.request("POST", "/v1/embeddings", b'{"model": "m", "input": "hi"}')
+        self.assertEqual((a.status, up.seen), (400, []))
+        self.assertIn("upstream 'a' has another format and no such endpoint", a.json()["error"]["message"])
+        counted = g.request("POST", "/v1/responses/input_tokens", b'{"model": "m", "input": "hello there"}').json()
+        self.assertEqual(counted["object"], "response.input_tokens")
+        self.assertGreater(counted["input_tokens"], 0)
+        self.stop(g)
+
+
 class Chain(gateway.Case):
     def test_a_gateway_behind_a_gateway_shares_its_budget(self):
         up = self.upstream(Echo)
@@ -689,7 +752,7 @@ class Errors(gateway.Case):
                              "no --route selects one"),
                             (["--config", "none.yaml"], "none.yaml"),
                             (["--config", self.write("c.yaml", "gateway: {upstrem: x}\n")], "did you mean 'upstream'"),
-                            (["--config", self.write("d.yaml", "name: x\n")], "no 'gateway'"),
+                            (["--config", self.write("d.yaml", "name: x\n")], "the key 'gateway' is missing"),
                             (["--upstream", "http://127.0.0.1:9", "--allow", "a b"], "a b")):
             r = self.cinch("gateway", *args)
             self.assertNotEqual(r.code, 0)
