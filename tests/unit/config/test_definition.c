@@ -212,7 +212,7 @@ static void test_a_layer_found_later(void **state)
     /* It may not set anything else. */
     more = tree_of("{limits: {idle: 2}}");
     assert_int_equal(settings_add_layer(arena, &settings, "skill", "s", more, &e), -ERR_CONFIG);
-    assert_string_equal(e.msg, "s:1:2: unknown key 'limits'");
+    assert_string_equal(e.msg, "s:1:11: unknown key 'limits.idle'");
     assert_true(settings.idle == NSEC_PER_SEC);
 }
 
