@@ -6,7 +6,7 @@
 export PREFIX DESTDIR JOBS WERROR
 DURATION ?= 60
 
-.PHONY: help setup build demo test check lint bench fuzz escape-kernels outdated soak install format tidy clean
+.PHONY: help setup build demo test check lint bench fuzz compat escape-kernels outdated soak install format tidy clean
 
 help: ## show this list
 	@awk -F ': ## ' '/^[a-z-]+: ## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,11 @@ bench: ## figures against the bare program, same machine, same run
 fuzz: ## fuzz each target for DURATION (60) seconds, or only TARGET
 	@scripts/setup build test
 	@scripts/fuzz $(DURATION) $(TARGET)
+
+compat: ## the compatibility kit on several versions of each harness; continues where it ended; not part of test
+	@scripts/setup build test
+	@scripts/build
+	@scripts/compat
 
 escape-kernels: ## the escape suite on Debian's kernels 5.10 and 6.1, in QEMU; not part of test
 	@scripts/setup build kernels

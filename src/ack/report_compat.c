@@ -6,6 +6,7 @@
 #include "ack/contract_scenarios.h"
 #include "ack/report.h"
 #include "ack/report_priv.h"
+#include "adapters/version.h"
 #include "base/json.h"
 
 /* --- one row --- */
@@ -167,8 +168,8 @@ static int compare_rows(const struct json *x, const struct json *y)
     int d = str_cmp(json_str(json_get(x, "adapter"), STR_EMPTY),
                     json_str(json_get(y, "adapter"), STR_EMPTY));
     return d != 0 ? d
-                  : str_cmp(json_str(json_get(x, "date"), STR_EMPTY),
-                            json_str(json_get(y, "date"), STR_EMPTY));
+                  : version_compare(json_str(json_get(x, "version"), STR_EMPTY),
+                                    json_str(json_get(y, "version"), STR_EMPTY));
 }
 
 static void insert_row(struct arena *a, struct json *rows, struct json *row)
@@ -239,22 +240,54 @@ static void add_text(struct buf *b, const struct json *v)
     report_text(b, json_str(v, STR_EMPTY), REPORT_MARKDOWN);
 }
 
-static void add_row(struct buf *b, const struct json *row, const struct json *columns)
+static const char *mark_of(const struct json *row, struct str capability)
 {
-    buf_adds(b, "| ");
-    add_text(b, json_get(row, "adapter"));
-    buf_adds(b, " | ");
-    add_text(b, json_get(row, "version"));
-    buf_adds(b, " | ");
-    add_text(b, json_get(row, "date"));
-    buf_adds(b, " |");
-    for (size_t i = 0; i < json_len(columns); i++) {
-        const struct json *cell =
-            json_find(json_get(row, "capabilities"), json_str(json_item(columns, i), STR_EMPTY));
-        struct str state = json_str(json_get(cell, "state"), STR_EMPTY);
-        buf_addf(b, " %s |", str_eqc(state, "proven") ? "✓" : str_eqc(state, "failed") ? "✗" : "–");
+    const struct json *cell = json_find(json_get(row, "capabilities"), capability);
+    struct str state = json_str(json_get(cell, "state"), STR_EMPTY);
+    return str_eqc(state, "proven") ? "✓" : str_eqc(state, "failed") ? "✗" : "–";
+}
+
+/* Rows of one adapter are beside each other. */
+static size_t end_of_adapter(const struct json *rows, size_t from)
+{
+    size_t end = from + 1;
+    while (end < json_len(rows) && same(json_item(rows, from), json_item(rows, end), "adapter")) {
+        end++;
     }
-    buf_adds(b, "\n");
+    return end;
+}
+
+/* A column for each version, the newest first. */
+static void add_adapter(struct buf *b, const struct json *rows, size_t from, size_t end,
+                        const struct json *columns)
+{
+    static const char *const keys[] = { "version", "date" };
+    buf_adds(b, "\n## ");
+    add_text(b, json_get(json_item(rows, from), "adapter"));
+    buf_adds(b, "\n\n");
+    for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+        buf_addf(b, "| %s |", k == 0 ? "capability" : "tested on");
+        for (size_t i = end; i > from; i--) {
+            buf_adds(b, " ");
+            add_text(b, json_get(json_item(rows, i - 1), keys[k]));
+            buf_adds(b, " |");
+        }
+        buf_adds(b, k == 0 ? "\n|---|" : "\n");
+        for (size_t i = end; k == 0 && i > from; i--) {
+            buf_adds(b, ":-:|");
+        }
+        buf_adds(b, k == 0 ? "\n" : "");
+    }
+    for (size_t c = 0; c < json_len(columns); c++) {
+        struct str name = json_str(json_item(columns, c), STR_EMPTY);
+        buf_adds(b, "| ");
+        report_text(b, name, REPORT_MARKDOWN);
+        buf_adds(b, " |");
+        for (size_t i = end; i > from; i--) {
+            buf_addf(b, " %s |", mark_of(json_item(rows, i - 1), name));
+        }
+        buf_adds(b, "\n");
+    }
 }
 
 static void add_remark(struct buf *b, struct str capability, const struct json *cell)
@@ -297,26 +330,49 @@ static void add_remarks(struct buf *b, const struct json *row)
     }
 }
 
+static size_t count_cells(const struct json *row, const char *state)
+{
+    const struct json *cells = json_get(row, "capabilities");
+    size_t n = 0;
+    for (size_t i = 0; i < json_len(cells); i++) {
+        const struct json *cell = cells->object.members[i].value;
+        n += str_eqc(json_str(json_get(cell, "state"), STR_EMPTY), state);
+    }
+    return n;
+}
+
+static void add_summary(struct buf *b, const struct json *rows)
+{
+    buf_adds(
+        b, "| adapter | version | date | proven | failed | not tested |\n|---|---|---|--:|--:|--:|"
+           "\n");
+    for (size_t i = 0; i < json_len(rows); i++) {
+        const struct json *row = json_item(rows, i);
+        buf_adds(b, "| ");
+        add_text(b, json_get(row, "adapter"));
+        buf_adds(b, " | ");
+        add_text(b, json_get(row, "version"));
+        buf_adds(b, " | ");
+        add_text(b, json_get(row, "date"));
+        buf_addf(b, " | %zu | %zu | %zu |\n", count_cells(row, "proven"),
+                 count_cells(row, "failed"), count_cells(row, "skipped"));
+    }
+}
+
 static void write_markdown(struct buf *b, const struct json *table)
 {
     const struct json *columns = json_get(table, "capabilities");
     const struct json *rows = json_get(table, "rows");
-    buf_adds(b, "# Compatibility\n\nMade by `cinch ack --publish`, which tries every scenario on "
-                "the real agent programs; not to be edited.\n\n✓ proven: at least one scenario of "
-                "the capability ran, and all that ran passed. ✗ failed. – not tried, the reason is "
-                "below the table.\n\n| adapter | version | date |");
-    for (size_t i = 0; i < json_len(columns); i++) {
-        buf_adds(b, " ");
-        add_text(b, json_item(columns, i));
-        buf_adds(b, " |");
-    }
-    buf_adds(b, "\n|---|---|---|");
-    for (size_t i = 0; i < json_len(columns); i++) {
-        buf_adds(b, ":-:|");
-    }
-    buf_adds(b, "\n");
-    for (size_t i = 0; i < json_len(rows); i++) {
-        add_row(b, json_item(rows, i), columns);
+    buf_adds(b,
+             "# Compatibility\n\nGenerated by `cinch ack --publish` (for several versions of a "
+             "harness: `make compat`), which runs all scenarios on the real agent programs; do not "
+             "edit it.\n\n");
+    add_summary(b, rows);
+    buf_adds(b,
+             "\n✓ proven: at least one scenario of the capability ran, and all that ran passed. ✗ "
+             "failed. – not tested; the reason is at the end.\n");
+    for (size_t i = 0; i < json_len(rows); i = end_of_adapter(rows, i)) {
+        add_adapter(b, rows, i, end_of_adapter(rows, i), columns);
     }
     buf_adds(b, "\n## What is not proven, and why\n");
     for (size_t i = 0; i < json_len(rows); i++) {

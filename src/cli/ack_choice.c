@@ -19,6 +19,8 @@
 #define EXEC_PREFIX  "exec:"
 #define IMAGE_PREFIX "image:"
 
+#define MATRIX_MAX ((size_t)1 << 20)
+
 /* Of the seed that the scenarios come from; an adapter without one has ACK_MODEL_<NAME>. */
 static const struct {
     const char *adapter, *variable;
@@ -81,16 +83,18 @@ static const char *full_name(struct arena *a, const char *name)
     return image == NULL ? name : arena_printf(a, IMAGE_PREFIX "%s", image);
 }
 
-static int choose(struct choice *c, const char *name, struct err *e)
+/* `path`: directories to search for its program first; NULL: only those of PATH. */
+static int add_adapter(struct choice *c, const char *name, const char *path,
+                       const struct json *command, struct err *e)
 {
     struct arena *a = c->cli->arena;
     struct kit_opts *o = c->opts;
+    struct profile_list list = *c->list;
     const struct profile *p;
-    name = full_name(a, name);
-    if (is_chosen(o, name)) {
-        return 0;
+    if (path != NULL) { /* the parts of the profile are those for the version that is found there */
+        list.path = arena_printf(a, "%s:%s", path, c->list->path == NULL ? "" : c->list->path);
     }
-    int r = profile_require(c->list, str_of(name), &p, e);
+    int r = profile_require(&list, str_of(name), &p, e);
     if (r < 0) {
         cli_hint(c->cli, "'cinch adapters' lists them");
         return r;
@@ -108,9 +112,16 @@ static int choose(struct choice *c, const char *name, struct err *e)
         .name = name,
         .profile = p,
         .model = model_of(a, name),
-        .command = takes ? c->command : NULL,
+        .command = takes ? command : NULL,
+        .path = path,
     };
     return 0;
+}
+
+static int choose(struct choice *c, const char *name, struct err *e)
+{
+    name = full_name(c->cli->arena, name);
+    return is_chosen(c->opts, name) ? 0 : add_adapter(c, name, NULL, c->command, e);
 }
 
 static int choose_by_environment(struct choice *c, const char *names, struct err *e)
@@ -149,20 +160,57 @@ static int choose_list(struct choice *c, const char *prefix, const char *const *
     return r;
 }
 
-/* --command: words, with spaces between. A program by a relative path is one of ours. */
-static int read_command(struct arena *a, const struct options *opt, const struct json **ret,
-                        struct err *e)
+/* Words, with spaces between. A program by a relative path is one of ours. */
+static struct json *split_command(struct arena *a, struct str line)
 {
     struct json *words = json_array(a);
-    struct str rest = str_of(options_string(opt, "command", ""));
-    while (rest.len > 0) {
-        struct str word = str_trim(str_split(&rest, ' '));
+    while (line.len > 0) {
+        struct str word = str_trim(str_split(&line, ' '));
         if (word.len > 0) {
             const char *text = arena_dup(a, word);
             bool path = json_len(words) == 0 && strchr(text, '/') != NULL;
             json_push(a, words, json_cstr(a, path ? absolute(a, text) : text));
         }
     }
+    return words;
+}
+
+/* One line of --matrix: ADAPTER<TAB>VERSION<TAB>DIRECTORIES[<TAB>COMMAND]. */
+static int choose_row(struct choice *c, struct str line, struct err *e)
+{
+    struct arena *a = c->cli->arena;
+    struct str adapter = str_trim(str_split(&line, '\t'));
+    struct str version = line.ptr == NULL ? STR_EMPTY : str_trim(str_split(&line, '\t'));
+    struct str path = line.ptr == NULL ? STR_EMPTY : str_trim(str_split(&line, '\t'));
+    struct str command = line.ptr == NULL ? STR_EMPTY : str_trim(line);
+    if (adapter.len == 0 || version.len == 0 || path.len == 0 || path.ptr[0] != '/') {
+        return ERR(e, ERR_CONFIG,
+                   "a line needs ADAPTER, VERSION and DIRECTORIES (absolute), with tabs between");
+    }
+    return add_adapter(c, arena_dup(a, adapter), arena_dup(a, path),
+                       command.len == 0 ? c->command : split_command(a, command), e);
+}
+
+static int choose_matrix(struct choice *c, const char *file, struct err *e)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(MATRIX_MAX);
+    int r = file_read(AT_FDCWD, file, MATRIX_MAX, &text, e);
+    struct str rest = buf_str(&text);
+    for (size_t n = 1; r == 0 && rest.len > 0; n++) {
+        struct str line = str_trim(str_split(&rest, '\n'));
+        r = line.len == 0 || line.ptr[0] == '#' ? 0 : choose_row(c, line, e);
+        r = r < 0 ? err_wrap(e, "%s:%zu", file, n) : 0;
+    }
+    if (r == 0 && c->opts->adapters_len == 0) {
+        r = ERR(e, ERR_CONFIG, "%s: no line names an adapter", file);
+    }
+    return r < 0 ? err_wrap(e, "--matrix") : 0;
+}
+
+static int read_command(struct arena *a, const struct options *opt, const struct json **ret,
+                        struct err *e)
+{
+    struct json *words = split_command(a, str_of(options_string(opt, "command", "")));
     bool given = options_given(opt, "command");
     *ret = given ? words : NULL;
     return given && json_len(words) == 0 ? ERR(e, ERR_USAGE, "--command: the command is empty") : 0;
@@ -249,6 +297,9 @@ int ack_choose_adapters(struct cli *cli, const struct options *opt, struct kit_o
     r = r < 0 ? r : choose_list(&c, "", options_list(opt, "adapter"), e);
     r = r < 0 ? r : choose_list(&c, EXEC_PREFIX, options_list(opt, "adapter-exec"), e);
     r = r < 0 ? r : choose_list(&c, IMAGE_PREFIX, options_list(opt, "adapter-image"), e);
+    if (r == 0 && options_given(opt, "matrix")) {
+        r = choose_matrix(&c, options_string(opt, "matrix", ""), e);
+    }
     if (r == 0 && ret->adapters_len == 0) {
         r = said ? choose_by_environment(&c, variable, e) : choose_all(&c, e);
     }

@@ -46,6 +46,9 @@ static const struct option options[] = {
       .flags = OPTION_REPEAT },
     { "capability", 0, OPTION_STRING, .value = "NAME",
       .help = "run only scenarios for this capability", .flags = OPTION_REPEAT },
+    { "matrix", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
+      .help = "test the adapters and program versions that FILE lists (scripts/harness --matrix)" },
+    { "require", 0, OPTION_FLAG, .help = "fail if nothing could be tested on one of the adapters" },
     { "list", 0, OPTION_FLAG, .old_letter = 'l',
       .help = "list the scenarios without running them" },
     { "live", 0, OPTION_FLAG, .section = "Execution",
@@ -411,6 +414,24 @@ static void add_kept(const struct kit_opts *o, const struct kit_report *r, struc
     }
 }
 
+/* --require: CI that tests nothing must not be green. */
+static int check_tested(struct arena *a, const struct kit_report *r, struct err *e)
+{
+    for (size_t i = 0; i < r->adapters_len; i++) {
+        const struct kit_adapter *x = &r->adapters[i];
+        const char *why = x->available ? "no scenario applies" : x->why_not;
+        bool tested = false;
+        for (size_t k = 0; k < r->len && !tested; k++) {
+            tested = r->verdicts[k].adapter == x->name && r->verdicts[k].status != VERDICT_SKIPPED;
+        }
+        if (!tested) {
+            return ERR(e, ERR_UNAVAILABLE, "--require: nothing was tested on adapter '%s': %s",
+                       x->name, why);
+        }
+    }
+    return 0;
+}
+
 static int report(struct cli *cli, const struct options *opt, const struct kit_opts *o,
                   const struct kit_report *r, struct err *e)
 {
@@ -427,6 +448,9 @@ static int report(struct cli *cli, const struct options *opt, const struct kit_o
         add_kept(o, r, &out);
     }
     terminal_write(screen, buf_str(&out));
+    if (result == 0 && options_flag(opt, "require", false) && !r->interrupted) {
+        result = check_tested(cli->arena, r, e);
+    }
     return result < 0 ? result : ack_try_status(r);
 }
 
@@ -491,6 +515,14 @@ static const char *const description[] = {
     "do not exist. A flaky scenario is run twice (a check of the file contract once) and never "
     "counts as a failure.",
     "--publish adds to the existing tables: rows of other adapters and versions are kept.",
+    "--matrix tests several versions of the agents' programs. Each line of FILE has an adapter, "
+    "the "
+    "version, and the directories that are searched before PATH, separated by colons; then, for an "
+    "adapter such as acp, its command. Fields are separated by tabs. `scripts/harness --matrix` "
+    "installs the programs and prints such a file.",
+    "An adapter whose program is not installed is skipped, and the exit status is 0. With "
+    "--require "
+    "it is an error (exit status 69).",
     "Variables: ACK_ADAPTERS (comma-separated names), ACK_TIMEOUT (seconds), and for the model of "
     "an adapter CLAUDE_AGENT_SDK_TEST_MODEL, CODEX_APP_SERVER_TEST_MODEL, GEMINI_ACP_TEST_MODEL "
     "and OPENCODE_ACP_TEST_MODEL, or ACK_MODEL_QWEN and so on for all others.",

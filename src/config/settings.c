@@ -10,6 +10,7 @@
 /* Fields that depend on more than one key. */
 static void read_dependent(struct settings *s)
 {
+    s->strict = s->tier_strict = s->strict || s->tier_strict;
     const struct json *net = setting_value(s->tree, "sandbox.net");
     if (s->prompt_name == NULL) {
         s->prompt_name = s->name;

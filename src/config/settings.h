@@ -176,7 +176,8 @@ struct settings {
     const char *test_id, *tier, *tier_name, *tier_prompt;
     int64_t run_number; /* 0: not given */
     enum tristate tools_enabled, delegation_enabled;
-    bool tier_strict; /* what the adapter cannot do of this is refused, not only noted */
+    bool tier_strict; /* eval.strict, an alias of `strict`: set if either is */
+    bool strict;      /* what would be a warning about the run as a whole is a failure */
 };
 
 /* ERR_CONFIG (65) for a wrong file, ERR_USAGE (64) for a wrong request, ERR_INPUT (66) for a file

@@ -159,6 +159,16 @@ static size_t find_route(const struct run_gateway *g, const struct upstream *ups
     return i < g->len ? i : 0;
 }
 
+/* Some agents present the error of their provider as an answer. */
+static void judge_failed_calls(struct run *run)
+{
+    const struct meter_sum *sum = meter_sum(account_meter(run->gateway->assembly.account));
+    bool agent = run->exec.launched && plausibility_is_agent(run);
+    if (agent && sum->calls > 0 && sum->failed == sum->calls) {
+        run_fail(run, REASON_FAILURE, "the agent ended well, but none of its model calls did");
+    }
+}
+
 void gateway_judge(struct run *run)
 {
     struct run_gateway *g = run->gateway;
@@ -167,6 +177,7 @@ void gateway_judge(struct run *run)
     }
     g->blamed = find_route(g, account_troubled(g->assembly.account));
     gateway_close(run);
+    judge_failed_calls(run);
     if (run->cause.reason != REASON_NONE) { /* why the agent failed is known better here */
         switch (account_trouble(g->assembly.account)) {
         case ACCOUNT_AUTH:

@@ -29,7 +29,7 @@ void run_doubt(struct run *run, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    if (run->settings.tier_strict || relies_on_control(run)) {
+    if (run->settings.strict || relies_on_control(run)) {
         run_fail(run, REASON_FAILURE, "%s", text);
     } else {
         run_warn(run, "%s", text);
@@ -37,7 +37,7 @@ void run_doubt(struct run *run, const char *fmt, ...)
 }
 
 /* Of a program that cinch knows as an agent; `command` and adapter programs need no model. */
-static bool is_harness(const struct run *run)
+bool plausibility_is_agent(const struct run *run)
 {
     const struct profile *p = run->settings.profile;
     return strcmp(p->driver, "contract") != 0 && strcmp(p->name, "command") != 0 &&
@@ -67,7 +67,7 @@ static void judge_traffic(struct run *run)
 void plausibility_judge(struct run *run)
 {
     offered_report(run);
-    if (run->cause.reason != REASON_NONE || !run->exec.launched || !is_harness(run)) {
+    if (run->cause.reason != REASON_NONE || !run->exec.launched || !plausibility_is_agent(run)) {
         return;
     }
     if (run->gateway->assembly.account != NULL && run->gateway->len > 0) {

@@ -266,6 +266,7 @@ void output_gate(struct run *run);
 /* A warning; a failure if the task relies on it (tools, policies, completion, an output schema, a
  * budget) or if the setting `strict` is on. */
 void run_doubt(struct run *run, const char *fmt, ...) PRINTF_LIKE(2, 3);
+bool plausibility_is_agent(const struct run *run);
 void plausibility_judge(struct run *run); /* parse */
 void plausibility_gate(struct run *run);  /* gate: changes and artifacts are known */
 

@@ -66,6 +66,7 @@ class Agent:
     shell = "acp:execute"  # what it calls the tool that runs commands
     here = "."  # the workspace, in the names of files
     model_name = "model-of-the-task"
+    usual = ()  # options of every run
 
     def setUp(self):
         super().setUp()
@@ -79,6 +80,7 @@ class Agent:
         """A run of the agent with a scripted model."""
         self.write("task.yaml", f"version: 1\nprompt: {prompt}\n" + task)
         return self.run_cinch("--adapter", self.name, "--script", self.model(script),
+                              *(() if "--model" in options else self.usual),
                               *(options or ("--timeout", "100s")), self.path("task.yaml"), **kw)
 
     def assert_success(self, r):
@@ -101,7 +103,8 @@ class Agent:
         self.assertEqual(sorted(os.listdir(self.workspace)), ["old.txt", "tool"])
         self.assertEqual(os.listdir(self.env["HOME"]), [])
         wire = r.metrics["ext"]["usage"]["wire"]
-        self.assertEqual((wire["input"], wire["output"]), (6000, 300))
+        calls = [e["context"] for e in r.events("model.call") if e["context"]["side"] is None]  # some ask for a title, too
+        self.assertEqual((sum(c["input_tokens"] for c in calls), sum(c["output_tokens"] for c in calls)), (6000, 300))
         self.assertEqual((r.metrics["tokens_input"], r.metrics["tokens_output"]), (wire["input"], wire["output"]))
         invoked = [e["context"]["name"] for e in r.events("ToolInvoked")]
         self.assertEqual(invoked[1:], [self.shell, "keep", "spoil"])  # none twice
@@ -206,6 +209,7 @@ class ClaudeAcp(Agent, Alone, harness.Case):
 @harness.about_programs
 class CodexAcp(Agent, Alone, harness.Case):
     name = "codex-acp"
+    usual = ("--model", "model-of-the-task")  # those that it knows get the tools through its search only
 
     def test_end(self):
         """It stays when its input ends: a signal ends it at once, which is nothing to warn about."""
@@ -230,6 +234,7 @@ class OpenCode(Agent, harness.Case):
 @harness.about_programs
 class Qwen(Agent, harness.Case):
     name = "qwen"
+    shell = "acp:run_shell_command"
     here = "${cwd}"  # it takes no others
 
 

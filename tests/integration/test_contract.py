@@ -147,9 +147,9 @@ class Contract(harness.Case):
     def test_directories_of_the_contract(self):
         r = self.run_mine("""for d in "$HOLON_STATE_DIR" "$HOLON_AGENT_HOME" "$HOLON_OUTPUT_DIR"; do
             test -d "$d" && echo x > "$d/probe" || exit 1; rm "$d/probe"; done; echo "$HOLON_MODE"\n""" + self.manifest())
-        self.assertEqual((r.reason, r.result["text"]), ("success", "solve\n"), r.stderr)
+        self.assertEqual((r.reason, r.result["text"]), ("success", "solve"), r.stderr)
         r = self.run_mine('echo "$HOLON_MODE"', "--set", "env.set.HOLON_MODE=pr-fix")
-        self.assertEqual((r.result["text"], r.manifest["metadata"]["mode"]), ("pr-fix\n", "pr-fix"), r.stderr)
+        self.assertEqual((r.result["text"], r.manifest["metadata"]["mode"]), ("pr-fix", "pr-fix"), r.stderr)
 
     def test_nothing_at_all_is_suspicious(self):
         r = self.run_mine("exit 0")
@@ -164,7 +164,7 @@ class Contract(harness.Case):
         r = self.run_cinch("--adapter", "exec:else/where", "do it")
         self.assertEqual((r.reason, r.result["text"]), ("success", "hi"), r.stderr)
         r = self.run_cinch("--adapter", "contract", "--prompt", self.write("p.md", "do it"), "--", path, "you")
-        self.assertEqual((r.reason, r.result["text"]), ("success", "hi you\n"), r.stderr)
+        self.assertEqual((r.reason, r.result["text"]), ("success", "hi you"), r.stderr)
         r = self.run_cinch("--adapter", "exec:" + self.path("nowhere"), "do it")
         self.assertNotEqual(r.code, 0)
 

@@ -65,8 +65,10 @@ static void test_truth(void **state)
     assert_state(t, 1, "transcript", "skipped");
     assert_string_equal(json_cstring(json_get(cell(t, 1, "transcript"), "reason"), ""),
                         "not in PATH: two");
-    assert_non_null(strstr(markdown, "| one | 1.2.3 | 2026-11-16 | ✓ | ✗ | ✗ | ✗ |\n"));
-    assert_non_null(strstr(markdown, "| two |  | 2026-11-16 | – | – | – | – |\n"));
+    assert_non_null(strstr(markdown, "| one | 1.2.3 | 2026-11-16 | 1 | 3 | 0 |\n"));
+    assert_non_null(strstr(markdown, "| two |  | 2026-11-16 | 0 | 0 | 4 |\n"));
+    assert_non_null(strstr(markdown, "\n## one\n\n| capability | 1.2.3 |\n|---|:-:|\n"));
+    assert_non_null(strstr(markdown, "| tool_invocation | ✗ |\n"));
     assert_non_null(strstr(markdown, "- tool_invocation: **failed** in 2 of 2: test_b, test_d\n"));
 
     s.verdicts[5].status = VERDICT_SKIPPED; /* now nothing of it ran: its own reason, cleaned */
@@ -124,7 +126,7 @@ static void test_contract(void **state)
     t = publish(a, &s.report, NULL, &markdown);
     assert_state(t, 0, "contract", "failed");
     assert_null(cell(t, 1, "contract"));
-    assert_non_null(strstr(markdown, " contract |\n"));
+    assert_non_null(strstr(markdown, "| contract | "));
     assert_non_null(strstr(markdown, "- contract: **failed** in 1 of 2: test_b\n"));
 
     s.verdicts[1].status = VERDICT_PASSED;
