@@ -530,7 +530,7 @@ class Planted(Case):
         r = self.agent([shell("echo made > made.txt"), SAY])
         self.assertEqual(self.changed(r), ["made.txt"])
         self.assert_asked(r, "ADVICE-OF-THE-ROOT", "SKILL-OF-THE-PROJECT", lacks=["PLANTED-AGENT", "PLANTED-COMMAND"])
-        self.assertEqual(r.manifest["warnings"], [])
+        self.assertNotIn("project_config", str(r.manifest["warnings"]))
 
     def test_files_that_the_model_writes(self):
         self.plant("ws/seed")
