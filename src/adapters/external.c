@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "adapters/bundle.h"
 #include "base/file.h"
 #include "proc/which.h"
 #include "sandbox/container.h"
@@ -17,6 +18,7 @@ enum { EXTERNAL_MAX = 256, NAME_LONGEST = 64 };
 #define PROGRAM_PREFIX "cinch-adapter-"
 #define PATH_PREFIX    "exec:"
 #define IMAGE_PREFIX   "image:"
+#define BUNDLE_PREFIX  "bundle:"
 
 /* It becomes a part of a file's name, and is printed. */
 static bool is_name(struct str name)
@@ -111,6 +113,49 @@ const struct profile *external_profile(struct arena *a, const struct profile *ba
     p->argv = argv;
     p->argv_len = 2;
     return p;
+}
+
+const char *external_bundle(struct arena *a, struct str name)
+{
+    char path[PATH_MAX];
+    struct str file = str_slice(name, strlen(BUNDLE_PREFIX), name.len);
+    bool meant = str_starts(name, STR(BUNDLE_PREFIX)) && file.len > 0 &&
+                 path_absolute(arena_dup(a, file), path, sizeof path, NULL) == 0;
+    return meant ? arena_dup(a, str_of(path)) : NULL;
+}
+
+/* Variables of the bundle as a layer of settings: no placeholders are looked for in them. */
+static struct json *bundle_settings(struct arena *a, const struct json *env)
+{
+    struct json *tree = json_object(a);
+    struct json *section = json_object(a);
+    json_setc(a, section, "set", json_copy(a, env));
+    json_setc(a, tree, "env", section);
+    return tree;
+}
+
+int external_bundle_profile(struct arena *a, const struct profile *base, struct str name,
+                            const char *file, const struct profile **ret, struct err *e)
+{
+    struct bundle b;
+    *ret = NULL;
+    if (base == NULL) {
+        return ERR(e, ERR_UNAVAILABLE, "there is no profile 'contract' for agent bundles");
+    }
+    int r = bundle_open(a, file, bundle_cache(a), &b, e);
+    if (r < 0) {
+        return r;
+    }
+    struct profile *p = ARENA_NEW(a, struct profile);
+    *p = *external_profile(a, base, name, b.entry);
+    p->sandbox.read = p->sandbox.read == NULL ? json_array(a) : json_copy(a, p->sandbox.read);
+    json_push(a, p->sandbox.read, json_cstr(a, b.dir));
+    if (json_len(b.env) > 0) {
+        p->settings = json_merge(a, p->settings == NULL ? json_object(a) : p->settings,
+                                 bundle_settings(a, b.env));
+    }
+    *ret = p;
+    return 0;
 }
 
 static bool is_listed(const struct json *list, struct str name)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Programs that are adapters themselves: cinch-adapter-NAME in `path`, or any by exec:PATH, or the
- * entry point of an image by image:REFERENCE. Their profile is the built-in `contract`, with a
- * program.
+ * entry point of an image by image:REFERENCE, or an agent bundle by bundle:FILE. Their profile is
+ * the built-in `contract`, with a program.
  */
 #pragma once
 
@@ -17,5 +17,11 @@ const struct profile *external_profile(struct arena *a, const struct profile *ba
 const char *external_image(struct arena *a, struct str name);
 const struct profile *external_image_profile(struct arena *a, const struct profile *base,
                                              struct str name, const char *image);
+/* bundle:FILE, an agent bundle of Holon (adapters/bundle.h): its absolute path; NULL: none is
+ * meant. */
+const char *external_bundle(struct arena *a, struct str name);
+/* Unpacks it if need be. */
+int external_bundle_profile(struct arena *a, const struct profile *base, struct str name,
+                            const char *file, const struct profile **ret, struct err *e) MUST_USE;
 /* The names of those in `path`, each once: a list of strings, at most 256. */
 const struct json *external_list(struct arena *a, const char *path);

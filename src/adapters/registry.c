@@ -196,10 +196,28 @@ static const struct profile *find_builtin(struct profile_shelf *shelf, struct st
     return NULL;
 }
 
+/* Other names of built-in profiles: those of WINK's adapters. */
+static struct str real_name(struct str name)
+{
+    static const char *const aliases[][2] = {
+        { "claude_agent_sdk", "claude-code" },
+        { "codex_app_server", "codex" },
+        { "opencode_acp", "opencode" },
+        { "gemini_acp", "gemini" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
+        if (str_eqc(name, aliases[i][0])) {
+            return str_of(aliases[i][1]);
+        }
+    }
+    return name;
+}
+
 static const struct profile *find_known(const struct profile_list *list, struct str name)
 {
     const struct profile *p = find_item(list, name);
-    return p != NULL || list->shelf == NULL ? p : find_builtin(list->shelf, name);
+    p = p != NULL ? p : find_item(list, real_name(name));
+    return p != NULL || list->shelf == NULL ? p : find_builtin(list->shelf, real_name(name));
 }
 
 const struct profile *profile_installed(const struct profile_list *list, struct str name)
@@ -235,6 +253,11 @@ const struct profile *profile_find(const struct profile_list *list, struct str n
     const char *image = p == NULL ? external_image(list->arena, name) : NULL;
     const char *program = p == NULL ? external_program(list->arena, list->path, name) : NULL;
     const struct profile *base = find_known(list, STR("contract"));
+    const char *bundle = p == NULL ? external_bundle(list->arena, name) : NULL;
+    if (bundle != NULL) {
+        (void)!external_bundle_profile(list->arena, base, name, bundle, &p, NULL);
+        return p;
+    }
     if (image != NULL) {
         return external_image_profile(list->arena, base, name, image);
     }
@@ -265,6 +288,11 @@ int profile_require(const struct profile_list *list, struct str name, const stru
     *ret = profile_find(list, name);
     if (*ret != NULL) {
         return 0;
+    }
+    const char *bundle = external_bundle(list->arena, name);
+    if (bundle != NULL) { /* why it cannot be used */
+        return external_bundle_profile(list->arena, find_known(list, STR("contract")), name, bundle,
+                                       ret, e);
     }
     struct str best = nearest(list, name);
     if (best.len > 0) {

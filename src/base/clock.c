@@ -5,6 +5,7 @@
 #include "base/clock.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static int64_t read_clock(clockid_t id)
@@ -51,4 +52,83 @@ char *clock_iso(int64_t wall_ns, char out[CLOCK_ISO_LEN])
     size_t n = strftime(out, CLOCK_ISO_LEN, "%Y-%m-%dT%H:%M:%S", &tm);
     (void)snprintf(out + n, CLOCK_ISO_LEN - n, ".%03dZ", ms);
     return out;
+}
+
+static bool read_digits(struct str *s, size_t count, int *ret)
+{
+    int n = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i >= s->len || s->ptr[i] < '0' || s->ptr[i] > '9') {
+            return false;
+        }
+        n = n * 10 + (s->ptr[i] - '0');
+    }
+    *s = str_slice(*s, count, s->len);
+    *ret = n;
+    return true;
+}
+
+static bool read_char(struct str *s, const char *any)
+{
+    bool found = s->len > 0 && s->ptr[0] != '\0' && strchr(any, s->ptr[0]) != NULL;
+    *s = found ? str_slice(*s, 1, s->len) : *s;
+    return found;
+}
+
+/* ".123" to nanoseconds; digits beyond the ninth do not matter. */
+static bool read_fraction(struct str *s, int64_t *ret)
+{
+    int64_t unit = NSEC_PER_SEC;
+    int digit;
+    *ret = 0;
+    if (!read_char(s, ".")) {
+        return true;
+    }
+    bool any = false;
+    while (read_digits(s, 1, &digit)) {
+        unit /= 10;
+        *ret += digit * unit;
+        any = true;
+    }
+    return any;
+}
+
+static bool read_offset(struct str *s, int64_t *ret_seconds)
+{
+    int hours;
+    int minutes;
+    *ret_seconds = 0;
+    if (read_char(s, "Zz")) {
+        return true;
+    }
+    int sign = s->len > 0 && s->ptr[0] == '-' ? -1 : 1;
+    if (!read_char(s, "+-") || !read_digits(s, 2, &hours) || !read_char(s, ":") ||
+        !read_digits(s, 2, &minutes) || hours > 23 || minutes > 59) {
+        return false;
+    }
+    *ret_seconds = sign * (hours * 3600 + minutes * 60);
+    return true;
+}
+
+bool clock_parse(struct str s, int64_t *ret_wall)
+{
+    struct tm tm = { 0 };
+    int64_t fraction;
+    int64_t offset;
+    bool good =
+        read_digits(&s, 4, &tm.tm_year) && read_char(&s, "-") && read_digits(&s, 2, &tm.tm_mon) &&
+        read_char(&s, "-") && read_digits(&s, 2, &tm.tm_mday) && read_char(&s, "Tt ") &&
+        read_digits(&s, 2, &tm.tm_hour) && read_char(&s, ":") && read_digits(&s, 2, &tm.tm_min) &&
+        read_char(&s, ":") && read_digits(&s, 2, &tm.tm_sec) && read_fraction(&s, &fraction) &&
+        read_offset(&s, &offset) && s.len == 0;
+    if (!good || tm.tm_year < 1970 || tm.tm_year > 2200 || tm.tm_mon < 1 || tm.tm_mon > 12 ||
+        tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 59) {
+        return false;
+    }
+    int day = tm.tm_mday;
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    int64_t seconds = (int64_t)timegm(&tm);
+    *ret_wall = (seconds - offset) * NSEC_PER_SEC + fraction;
+    return tm.tm_mday == day; /* there is no 31st of April */
 }

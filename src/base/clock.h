@@ -4,7 +4,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "base/str.h"
 
 typedef int64_t nsec;
 
@@ -27,3 +30,6 @@ int64_t clock_line_wall(const struct clock_line *c);
 /* "2026-11-15T20:29:35.123Z" into a caller's buffer of CLOCK_ISO_LEN; returns it. */
 #define CLOCK_ISO_LEN 32
 char *clock_iso(int64_t wall_ns, char out[CLOCK_ISO_LEN]);
+/* "2026-11-15T20:29:35.5Z" or with an offset such as +02:00 (RFC 3339) to nanoseconds since 1970.
+ * */
+bool clock_parse(struct str s, int64_t *ret_wall);

@@ -36,6 +36,10 @@ static const struct {
       HEADING_TASK,
       { "prompt", 'p', OPTION_PATH, .value = "FILE",
         .help = "read the prompt from FILE; - reads standard input" } },
+    { "adapter",
+      HEADING_TASK,
+      { "agent", 0, OPTION_PATH, .value = "FILE",
+        .help = "run this agent bundle of Holon (.tar.gz)" } },
     { "model",
       HEADING_TASK,
       { "goal", 0, OPTION_STRING, .value = "TEXT",
@@ -477,6 +481,20 @@ static int put_prompt(struct arena *a, struct json *tree, const struct options *
     return 0;
 }
 
+/* --agent FILE is short for --adapter bundle:FILE. */
+static int put_agent(struct arena *a, struct json *tree, const struct options *opt, struct err *e)
+{
+    const char *file = options_string(opt, "agent", NULL);
+    if (file == NULL) {
+        return 0;
+    }
+    if (options_given(opt, "adapter")) {
+        return ERR(e, ERR_USAGE, "--agent and --adapter cannot be used together");
+    }
+    setting_put(a, tree, "agent.adapter", json_cstr(a, arena_printf(a, "bundle:%s", file)));
+    return 0;
+}
+
 static int by_name(const void *x, const void *y)
 {
     return strcmp(*(const char *const *)x, *(const char *const *)y);
@@ -588,6 +606,7 @@ int request_read(struct arena *a, const struct options *opt, const char *task,
     int r = request_adapter_dirs(a, opt, &ret->adapter_dirs, e);
     r = r < 0 ? r : put_prompt(a, tree, opt, task, ret, e);
     r = r < 0 ? r : put_context(a, tree, opt, e);
+    r = r < 0 ? r : put_agent(a, tree, opt, e);
     r = r < 0 ? r : put_values(a, tree, opt, e);
     for (const char *const *p = options_list(opt, "set"); r == 0 && *p != NULL; p++) {
         r = put_setting(a, tree, *p, e);

@@ -110,6 +110,13 @@ static int check(struct arena *a, const struct settings *s, struct err *e)
                    "%s: the timeout must be greater than 0 (for no practical limit use 30d)",
                    origin(a, s, "limits", "timeout"));
     }
+    int64_t when;
+    if (s->deadline != NULL && !clock_parse(str_of(s->deadline), &when)) {
+        bool request = from_request(s, "limits", "deadline");
+        return ERR(e, request ? ERR_USAGE : ERR_CONFIG,
+                   "%s: the deadline must be a time with its zone, such as 2026-11-18T20:30:00Z",
+                   origin(a, s, "limits", "deadline"));
+    }
     if (s->workspace == NULL) {
         return ERR(e, ERR_CONFIG, "a layer removes 'workspace' with null, but a run needs one");
     }

@@ -162,6 +162,7 @@ struct settings {
     const char *output_dir; /* NULL: a new directory below the user's state */
 
     nsec timeout, first_output, idle; /* 0: off, but for timeout, which is always set */
+    const char *deadline;             /* a time of the clock; NULL: none. See clock_parse() */
     nsec grace, drain;
 
     const struct json *env_set;  /* names to values */

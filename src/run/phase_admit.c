@@ -153,6 +153,7 @@ static int check_support(struct run *run, struct err *e)
 static int bind_definition(struct run *run, struct err *e)
 {
     int r = definition_bind(&run->definition, e);
+    run->unrendered = r == -ERR_CONFIG || r == -ERR_PARSE;
     const struct json *warnings = run->definition.warnings;
     for (size_t i = 0; i < json_len(warnings); i++) {
         run_warn(run, "%s", json_cstring(json_item(warnings, i), ""));
@@ -177,6 +178,9 @@ int phase_admit(struct run *run, struct err *e)
     struct settings *s = &run->settings;
     report_notes(run);
     int r = record_write_json(&run->record, "task.json", settings_task(run->arena, s), e);
+    if (r == 0 && !execute_meet_deadline(run)) {
+        return 0; /* the cause is noted */
+    }
     if (r == 0) {
         r = settings_adapter(s, e);
     }

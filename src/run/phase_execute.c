@@ -56,10 +56,31 @@ static void deadline_passed(struct run *run, enum timeout_kind kind, nsec limit)
     stop(run, "deadline");
 }
 
+bool execute_meet_deadline(struct run *run)
+{
+    int64_t when;
+    if (run->settings.deadline == NULL || !clock_parse(str_of(run->settings.deadline), &when)) {
+        return true;
+    }
+    nsec left = when - clock_wall();
+    if (left <= 0) {
+        run->cause.timeout =
+            run->cause.reason == REASON_NONE ? TIMEOUT_DEADLINE : run->cause.timeout;
+        run_fail(run, REASON_TIMEOUT, "the deadline %s has passed", run->settings.deadline);
+        return false;
+    }
+    if (left < run->settings.timeout) {
+        run->settings.timeout = left;
+        run->until_deadline = true;
+    }
+    return true;
+}
+
 static void on_total(void *arg)
 {
     struct run *run = arg;
-    deadline_passed(run, TIMEOUT_TOTAL, run->settings.timeout);
+    deadline_passed(run, run->until_deadline ? TIMEOUT_DEADLINE : TIMEOUT_TOTAL,
+                    run->settings.timeout);
 }
 
 static void on_first_output(void *arg)
@@ -504,6 +525,9 @@ static void go_on(struct run *run)
 int phase_execute(struct run *run, struct err *e)
 {
     struct execution *x = &run->exec;
+    if (!execute_meet_deadline(run)) {
+        return 0; /* the cause is noted, and nothing was started */
+    }
     int r = launch_plan(run, &x->spec, e);
     if (r < 0) {
         return r;

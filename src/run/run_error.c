@@ -30,6 +30,9 @@ static const char *type_of(const struct run *run)
     if (is_bad_output(run)) {
         return "OutputParseError";
     }
+    if (run->cause.reason == REASON_BAD_TASK && run->unrendered) {
+        return "PromptRenderError";
+    }
     static const struct {
         enum reason reason;
         const char *type;

@@ -166,6 +166,8 @@ struct run {
     struct run_paths paths;
     const char *program_version; /* as installed; NULL: not known */
     struct definition definition;
+    bool unrendered;     /* the prompt could not be rendered */
+    bool until_deadline; /* the total time ends with limits.deadline */
     struct str prompt;
     struct str spec_text; /* that the adapter was given, run/holon.h; ptr NULL: none */
     const struct driver *driver;
@@ -377,6 +379,9 @@ struct agent_output execute_output(struct run *run);
 void execute_entry(void *run, const char *source, const char *type, const struct json *detail,
                    struct str raw);
 void execute_stop(struct run *run, const char *why); /* by a signal; grace counts from now */
+/* Shortens the total time to what is left until limits.deadline. False: it has passed, and the run
+ * has failed. */
+bool execute_meet_deadline(struct run *run);
 /* Another process for another turn; its usage is added up. */
 int execute_again(struct run *run, struct str prompt, struct err *e);
 void execute_over(struct run *run); /* the last turn has ended */

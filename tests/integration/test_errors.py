@@ -4,6 +4,7 @@
 
 import json
 import textwrap
+import time
 
 import harness
 
@@ -55,6 +56,29 @@ class Errors(harness.Case):
         error = self.failed(self.run_command("/no/such/program"))
         self.assertEqual((error["type"], error["phase"], error["provider_payload"]),
                          ("PromptEvaluationError", "request", None))
+
+    def test_a_deadline_in_the_past(self):
+        """Nothing is started."""
+        r = self.run_command("touch", "started", options=["--deadline", "2020-01-01T00:00:00+02:00"])
+        self.assertEqual((r.code, r.reason), (124, "timeout"), r.stderr)
+        error = r.result["evaluation_error"]
+        self.assertEqual((error["type"], error["details"]), ("DeadlineExceededError", {"kind": "deadline"}))
+        self.assertEqual(r.events("process.spawned"), [])
+
+    def test_a_deadline_ahead(self):
+        soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3))
+        r = self.run_command("sleep", "600", options=["--deadline", soon])
+        self.assertEqual((r.code, r.reason), (124, "timeout"), r.stderr)
+        self.assertEqual(r.result["evaluation_error"]["details"], {"kind": "deadline"})
+        r = self.run_command("true", options=["--deadline", "2199-01-01T00:00:00Z"])
+        self.assertEqual(r.reason, "success", r.stderr)
+        for wrong in ("tomorrow", "2026-11-31T00:00:00Z", "2026-11-18T20:30:00", "2026-11-18"):
+            self.assert_failed(self.cinch("run", "--deadline", wrong, "--", "true"), 64, "deadline")
+
+    def test_a_prompt_that_cannot_be_rendered(self):
+        task = self.write("task.yaml", "prompt: {text: 'hello {{ nobody.name }}', template: true}\n")
+        r = self.run_cinch(task, "--", "true")
+        self.assertEqual((r.code, r.result["evaluation_error"]["type"]), (65, "PromptRenderError"), r.stderr)
 
     def test_out_of_time(self):
         r = self.run_command("sleep", "60", options=["--timeout", "0.2"])

@@ -155,6 +155,17 @@ class Spec(harness.Case):
         self.assertEqual(r.result["text"], "it is broken\n", r.stderr)
 
 
+class Example(harness.Case):
+    def test_it_runs(self):
+        top = os.path.join(harness.ROOT, "examples", "holon")
+        self.workspace = os.path.join(top, "project")
+        r = self.run_cinch(os.path.join(top, "spec.yaml"), "--", "sh", os.path.join(top, "agent.sh"))
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stderr.log"))
+        self.assertEqual(r.json("artifacts", "changes.json"), {"files": ["divide.sh"]})
+        self.assertIn(b"+[ \"$2\" -eq 0 ]", r.bytes("diff.patch"))
+        self.assertIn(b"by holon", r.bytes("summary.md"))
+
+
 class Bad(harness.Case):
     """Every mistake is a bad task with its place; nothing is started."""
 

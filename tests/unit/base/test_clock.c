@@ -51,12 +51,45 @@ static void test_iso_form(void **state)
     assert_iso(-86400 * NSEC_PER_SEC, "1970-01-01T00:00:00.000Z");
 }
 
+static void assert_time(const char *text, int64_t want)
+{
+    int64_t wall = -1;
+    assert_true(clock_parse(str_of(text), &wall));
+    assert_int_equal(wall, want);
+}
+
+static void test_times_are_read(void **state)
+{
+    static const char *const wrong[] = { "",
+                                         "2026",
+                                         "2026-11-18",
+                                         "2026-11-18T20:30:00",
+                                         "2026-11-31T00:00:00Z",
+                                         "2026-02-29T00:00:00Z",
+                                         "2026-13-01T00:00:00Z",
+                                         "2026-11-18T24:00:00Z",
+                                         "2026-11-18T20:30:60Z",
+                                         "2026-11-18T20:30:00.Z",
+                                         "2026-11-18T20:30:00+1:00",
+                                         "2026-11-18T20:30:00Zz",
+                                         "1969-12-31T23:59:59Z" };
+    int64_t wall;
+    assert_time("1970-01-01T00:00:00Z", 0);
+    assert_time("2024-02-29 12:00:00.25z", 1709208000 * NSEC_PER_SEC + 250 * NSEC_PER_MS);
+    assert_time("2026-11-18T20:30:00+02:30", 1795024800 * NSEC_PER_SEC);
+    assert_time("2026-11-18T15:30:00-02:30", 1795024800 * NSEC_PER_SEC);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_false(clock_parse(str_of(wrong[i]), &wall));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_monotonic_never_goes_back),
         cmocka_unit_test(test_wall_is_the_time_of_day),
         cmocka_unit_test(test_iso_form),
+        cmocka_unit_test(test_times_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

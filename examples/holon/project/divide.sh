@@ -1,0 +1,3 @@
+#!/bin/sh
+# divide.sh A B
+echo $(($1 / $2))
