@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "config/scylla_config.h"
+#include "config/scylla_test.h"
 #include "config/settings_priv.h"
 #include "config/task_format.h"
 #include "data/yaml.h"
@@ -48,6 +49,7 @@ struct gathering {
     const struct settings_input *in;
     struct settings *s;
     struct layers groups[GROUP_MAX];
+    const char *scylla_dir; /* of the test; NULL: the task is not one of Scylla's */
     const struct shape *task_shape, *project_shape;
     struct err *e;
 };
@@ -103,12 +105,34 @@ static int add_task(struct gathering *g, const char *path)
 {
     struct task_loaded task;
     int r = task_load(g->a, path, &limits, &task, g->e);
+    bool scylla = r == 0 && task.format != NULL && strcmp(task.format, "scylla") == 0;
+    const char *file = scylla ? scylla_test_file(g->a, path) : arena_dup(g->a, str_of(path));
     if (r == 0) {
-        r = prepare(g, task.tree, path, task.dir, g->task_shape);
+        r = prepare(g, task.tree, file, task.dir, g->task_shape);
     }
     if (r == 0) {
-        layers_add(&g->groups[GROUP_REQUEST], "task", arena_dup(g->a, str_of(path)), task.tree);
+        layers_add(&g->groups[GROUP_REQUEST], "task", file, task.tree);
         g->s->notes = task.notes;
+        g->scylla_dir = scylla ? path : NULL;
+    }
+    return r;
+}
+
+/* Model and tier of a Scylla test, as the files around it say. */
+static int add_scylla_named(struct gathering *g, const char *model, const char *tier)
+{
+    struct json *tree = NULL;
+    const char *source = NULL;
+    const char *file = g->scylla_dir == NULL || model == NULL
+                           ? NULL
+                           : scylla_test_model_file(g->a, g->scylla_dir, model);
+    int r = file == NULL ? 0 : add_file(g, GROUP_NAMED, "model", file, g->task_shape);
+    if (r == 0 && g->scylla_dir != NULL && tier != NULL) {
+        r = scylla_test_tier(g->a, g->scylla_dir, tier, &tree, &source, g->e);
+    }
+    if (r == 0 && tree != NULL) {
+        r = prepare(g, tree, source, ".", g->task_shape);
+        layers_add(&g->groups[GROUP_NAMED], "tier", source, tree);
     }
     return r;
 }
@@ -340,9 +364,14 @@ static void find_profile(struct gathering *g)
 
 static int add_dependent(struct gathering *g)
 {
-    int r = add_named(g, "model", "models", json_cstring(peek(g, "agent", "model"), NULL));
+    const char *model = json_cstring(peek(g, "agent", "model"), NULL);
+    const char *tier = json_cstring(peek(g, "eval", "tier"), NULL);
+    int r = add_scylla_named(g, model, tier);
     if (r == 0) {
-        r = add_named(g, "tier", "tiers", json_cstring(peek(g, "eval", "tier"), NULL));
+        r = add_named(g, "model", "models", model);
+    }
+    if (r == 0) {
+        r = add_named(g, "tier", "tiers", tier);
     }
     find_profile(g);
     if (r == 0 && g->s->profile != NULL) {

@@ -8,11 +8,13 @@
 
 #include "base/file.h"
 #include "config/holon_spec.h"
+#include "config/scylla_test.h"
 #include "data/yaml.h"
 
 static const struct task_format formats[] = {
     { "holon", holon_spec_recognise, holon_spec_load },
     { "holon-config", holon_config_recognise, holon_config_load },
+    { "scylla", scylla_test_recognise, scylla_test_load },
 };
 
 static const struct task_format *find_format(const struct task_source *src)

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The Scylla contract: what its tools find in the record, whatever happened."""
 
+import json
 import os
+import subprocess
 
 import harness
 
@@ -168,6 +170,130 @@ class Files(harness.Case):
         # The command line wins.
         r = self.run_cinch("-m", "my-model", "-t", "9", "--", "true")
         self.assertEqual((r.json("task.json")["agent"]["adapter"], r.json("task.json")["limits"]["timeout"]), ("command", 9))
+
+
+class Test(harness.Case):
+    """cinch run TEST/: a test directory as it is."""
+
+    EXAMPLE = os.path.join(harness.ROOT, "examples", "scylla")
+    AGENT = ("sh", "-c", 'echo "Hello, world!" > hello.txt; env')
+
+    def test_example(self):
+        r = self.run_cinch(os.path.join(self.EXAMPLE, "tests", "hello"), "--tier", "T1", "--", *self.AGENT)
+        self.assertEqual(r.code, 0, r.stderr)
+        self.assertIn(b"+Hello, world!", r.bytes("diff.patch"))
+        self.assertIn(b"Write a file", r.bytes("logs", "prompt.txt"))
+        env = r.bytes("stdout.log").decode().splitlines()
+        for line in ("TEST_ID=hello", "TIER=T1", "TIER_NAME=Prompted", "TOOLS_ENABLED=false"):
+            self.assertIn(line, env)
+        task = r.json("task.json")
+        self.assertEqual((task["limits"]["timeout"], task["eval"]["tier_prompt"]), (120, "Think step by step."))
+        self.assertEqual(task["metadata"]["scylla"]["language"], "python")
+
+    def test_model_file_above_the_test(self):
+        r = self.run_cinch(os.path.join(self.EXAMPLE, "tests", "hello"), "-m", "demo", "--", *self.AGENT)
+        self.assertEqual(r.json("task.json")["agent"]["sampling"]["max_tokens"], 8192)
+
+    def make(self, text, **files):
+        for name, content in {"test.yaml": text, "prompt.md": "Do it.\n", **files}.items():
+            self.write(f"tests/t/{name}", content)
+        return self.path("tests", "t")
+
+    def test_pinned_commit(self):
+        """The agent gets the commit that the test names, of the clone that the user has."""
+        self.write("ws/a", "old\n")
+        for words in (("init", "-q", "."), ("add", "-A"), ("commit", "-qm", "first")):
+            self.git(*words)
+        commit = self.git("rev-parse", "HEAD")
+        self.write("ws/a", "new\n")
+        self.git("commit", "-qam", "second")
+        test = self.make(f"id: t\nname: T t\nlanguage: mojo\nsource: {{repo: 'https://host.invalid/r', hash: {commit}}}\n"
+                         "task: {prompt_file: prompt.md, timeout_seconds: 60}\n"
+                         "validation: {criteria_file: expected/criteria.md, rubric_file: expected/rubric.yaml}\ntiers: [T0]\n")
+        r = self.run_cinch(test, "--", "cat", "a")
+        self.assertEqual((r.code, r.bytes("stdout.log")), (0, b"old\n"), r.stderr)
+        self.assertEqual(r.json("task.json")["metadata"]["scylla"]["source"]["repo"], "https://host.invalid/r")
+
+    def git(self, *words):
+        return subprocess.run(["git", "-c", "user.name=u", "-c", "user.email=u@localhost", *words], cwd=self.workspace,
+                              check=True, capture_output=True, text=True).stdout.strip()
+
+    def test_built_in_tiers(self):
+        test = self.make("id: t\ntask: {prompt_file: prompt.md}\n")
+        for tier, tools in (("T0", None), ("T1", False), ("T2", False), ("T3", True), ("T6", True)):
+            r = self.run_cinch(test, "--tier", tier, "--", "true")
+            self.assertEqual(r.json("task.json")["eval"].get("tools_enabled"), tools, tier)
+        # A table beside the tests wins.
+        self.write("tests/tiers.yaml", "tiers: {T1: {name: Mine, tools_enabled: true}}\n")
+        r = self.run_cinch(test, "--tier", "T1", "--", "true")
+        self.assertEqual((r.json("task.json")["eval"]["tools_enabled"], r.json("task.json")["eval"]["tier_name"]), (True, "Mine"))
+
+    def test_wrong(self):
+        """Right reason, right code, a record, and nothing started."""
+        witness = self.path("ws", "started")
+        good = "id: t\ntask: {prompt_file: prompt.md}\n"
+        for text, files, code, words in (
+                ("id: [", {}, 65, ["test.yaml:"]), ("- 1\n", {}, 65, ["test.yaml", "map"]),
+                ("id: t\n", {}, 65, ["task.prompt_file"]), ("task: {prompt_file: p.md}\n", {}, 65, ["'id'"]),
+                ("id: t\ntask: {prompt_file: ../../etc/passwd}\n", {}, 65, ["test.yaml:2:", "below the test"]),
+                ("id: t\ntask: {prompt_file: /etc/passwd}\n", {}, 65, ["test.yaml:2:", "below the test"]),
+                ("id: t\ntask: {prompt_file: gone.md}\n", {}, 66, ["gone.md"]),
+                (good + "source: {repo: r, hash: main}\n", {}, 65, ["test.yaml:3:", "source.hash"]),
+                ("id: t\ntask: {prompt_file: prompt.md, timeout_seconds: soon}\n", {}, 65, ["test.yaml:2:", "timeout"]),
+                (good, {"config.yaml": "max_cost_us: 5\n"}, 65, ["config.yaml:1:", "did you mean 'max_cost_usd'"]),
+                (good, {"config.yaml": "["}, 65, ["config.yaml:"])):
+            with self.subTest(text=text, files=files):
+                self.write("tests/t/config.yaml", "")
+                os.remove(self.path("tests", "t", "config.yaml"))
+                r = self.run_cinch(self.make(text, **files), "--", "touch", witness)
+                self.assert_failed(r, code, *words)
+                self.assertEqual(r.reason, "missing_input" if code == 66 else "bad_task")
+                self.assertFalse(os.path.exists(witness))
+
+
+class Corpus(harness.Case):
+    """What the original projects ship, unconverted. CINCH_CORPUS names the directory that has `scylla/` and
+    `skill-runner/`; without it there is nothing to try."""
+
+    def setUp(self):
+        super().setUp()
+        self.root = os.environ.get("CINCH_CORPUS", "")
+        if not os.path.isdir(self.root):
+            self.skipTest("CINCH_CORPUS names no directory")
+
+    def judge(self, what, refused, total):
+        """At least 95 of 100 are taken; every refusal has a reason."""
+        print(f"{what}: {total - len(refused)} of {total} taken", *(f"{k}: {v}" for k, v in refused.items()), sep="\n")
+        self.assertTrue(total > 0 and all(refused.values()), refused)
+        self.assertGreaterEqual((total - len(refused)) / total, 0.95, refused)
+
+    def test_scylla(self):
+        refused = {}
+        tests = sorted(base for base, _, names in os.walk(os.path.join(self.root, "scylla")) if "test.yaml" in names)
+        for test in tests:
+            for tier in ("T0", "T1", "T3"):
+                r = self.run_cinch(test, "--tier", tier, "--set", "workspace.ref=null", "--set", "limits.usd=null", "--", "true")
+                if r.code != 0:
+                    refused[test + " " + tier] = r.manifest["error"]
+        self.judge("Scylla tests", refused, 3 * len(tests))
+
+    def test_skill_packages(self):
+        refused = {}
+        names = [name for name in sorted(os.listdir(os.path.join(self.root, "skill-runner")))]
+        for name in names:
+            package = os.path.join(self.root, "skill-runner", name)
+            options = []
+            schema = os.path.join(package, "assets", "input.schema.json")
+            if os.path.exists(schema):
+                with open(schema, encoding="utf-8") as f:
+                    schema = json.load(f)
+                for key in schema.get("required", []):
+                    inline = schema["properties"].get(key, {}).get("x-input-source") == "inline"
+                    options += ["--input", f"{key}={'x' if inline else self.write('input.txt', '1')}"]
+            r = self.cinch("task", "render", "--skill", package, *options, "-w", self.workspace, "--", "agent")
+            if r.code != 0 and b"does not fit its schema" not in r.stderr:
+                refused[name] = r.stderr.decode().strip()
+        self.judge("skill packages", refused, len(names))
 
 
 class SharedHome(harness.Case):
