@@ -523,11 +523,6 @@ const struct proc_result *proc_result(const struct proc *p)
     return &p->result;
 }
 
-const char *proc_state_name(const struct proc *p)
-{
-    return machine_state_name(p->state);
-}
-
 pid_t proc_init_pid(const struct proc *p)
 {
     return proc_keeper_pid(p);

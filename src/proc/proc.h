@@ -176,5 +176,4 @@ nsec proc_cpu(const struct proc *p);
 int64_t proc_memory(const struct proc *p);
 
 const struct proc_result *proc_result(const struct proc *p);
-const char *proc_state_name(const struct proc *p);
 pid_t proc_init_pid(const struct proc *p); /* of cinch-init, for diagnostics and tests */

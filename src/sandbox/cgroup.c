@@ -39,7 +39,7 @@ struct group {
 struct cgroup {
     struct group groups[GROUPS_MAX];
     size_t n;
-    int v2;     /* index of the group that can freeze and kill; -1: none */
+    int v2;     /* index of the group that can kill; -1: none */
     int memory; /* of the group that bounds memory; -1: none */
 };
 
@@ -357,19 +357,6 @@ int64_t cgroup_oom_kills(const struct cgroup *g)
     const char *file = g->memory == g->v2 ? "memory.events" : "memory.oom_control";
     (void)snprintf(path, sizeof path, "%s/%s", g->groups[g->memory].path, file);
     return file_read(AT_FDCWD, path, 4096, &text, NULL) < 0 ? -1 : cgroup_parse_oom(buf_str(&text));
-}
-
-int cgroup_freeze(struct cgroup *g, bool frozen, struct err *e)
-{
-    if (g == NULL || g->v2 < 0) {
-        return ERR(e, ERR_UNSUPPORTED, "the run has no control group that can be frozen");
-    }
-    int rc = write_in(g->groups[g->v2].path, "cgroup.freeze", frozen ? "1" : "0");
-    if (rc < 0) {
-        errno = -rc;
-        return ERR_SYS_AS(e, ERR_UNSUPPORTED, "freeze the control group");
-    }
-    return 0;
 }
 
 void cgroup_remove(struct cgroup *g)

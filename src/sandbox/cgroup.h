@@ -2,8 +2,8 @@
  *
  * struct cgroup: bounds for a whole run, where this process may make control groups.
  *
- *   v2          one group below our own: memory.max, pids.max, cpu.max, cgroup.freeze, cgroup.kill
- *   hybrid      v1 groups with the limits, and a v2 group for freezing and killing
+ *   v2          one group below our own: memory.max, pids.max, cpu.max, cgroup.kill
+ *   hybrid      v1 groups with the limits, and a v2 group for killing
  *   none        what the policy asked for and this machine cannot give goes to the report
  *
  * When memory runs out the kernel kills one process of the group, usually the largest, and counts
@@ -33,7 +33,6 @@ size_t cgroup_fds(const struct cgroup *g, int *fds, size_t max);
 int64_t cgroup_oom_kills(const struct cgroup *g);
 /* Of memory.events (version 2) or memory.oom_control (version 1); -1: it has no such counter. */
 int64_t cgroup_parse_oom(struct str text);
-int cgroup_freeze(struct cgroup *g, bool frozen, struct err *e) MUST_USE;
 /* Kills what is inside, if anything is, and removes the groups; waits up to a second for that. */
 void cgroup_remove(struct cgroup *g);
 /* Removes the empty groups of killed cinches, as the next run would, where this process may make

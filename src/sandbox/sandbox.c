@@ -681,8 +681,3 @@ bool sandbox_userxattr(void)
 {
     return !compose_is_root();
 }
-
-int sandbox_freeze(struct sandbox *s, bool frozen, struct err *e)
-{
-    return cgroup_freeze(s->cgroup, frozen, e);
-}

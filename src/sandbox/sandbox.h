@@ -185,8 +185,5 @@ bool sandbox_userxattr(void);
 /* What programs are called inside: USER. */
 const char *sandbox_user_name(struct arena *a);
 
-/* Stops and continues everything inside; ERR_UNSUPPORTED without a cgroup. */
-int sandbox_freeze(struct sandbox *s, bool frozen, struct err *e) MUST_USE;
-
 /* {requested, enforced[], lost[{guarantee, why, remedy}], plan_sha256} for the record. */
 struct json *sandbox_report_json(struct arena *a, const struct sandbox_report *r);

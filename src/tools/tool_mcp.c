@@ -562,12 +562,6 @@ struct toolserver *toolserver_free(struct toolserver *s)
     return NULL;
 }
 
-struct str toolserver_stderr(const struct toolserver *s)
-{
-    return s->transport != NULL && s->plan.argv != NULL ? mcp_stdio_stderr(s->transport)
-                                                        : buf_str(&s->stderr_tail);
-}
-
 static const struct served *offered(const struct toolserver *s, const struct json *tool,
                                     const char *pin)
 {

@@ -102,8 +102,6 @@ void toolserver_stop(struct toolserver *s); /* calls under way are cancelled; id
 void toolserver_kill(struct toolserver *s); /* one that was told to stop gets no time for it */
 struct toolserver *toolserver_free(struct toolserver *s); /* accepts NULL, returns NULL */
 struct str toolserver_name(const struct toolserver *s);
-/* The last of what the program wrote to its standard error; empty over HTTP. */
-struct str toolserver_stderr(const struct toolserver *s);
 /* Tools of the upstream list as they came, with `pin` in each and `offered`, the name it has here
  * or null: what `cinch mcp tools` shows. */
 struct json *toolserver_list(const struct toolserver *s, struct arena *a);

@@ -12,28 +12,21 @@
 #include "record/jsonl.h"
 #include "validate/validator_priv.h"
 
-static const struct {
-    const char *word, *meaning;
-} checks[VALIDATOR_CHECK_MAX] = {
-#define X(check, word, holds) [check] = { word, holds },
+static const char *const words[VALIDATOR_CHECK_MAX] = {
+#define X(check, word, holds) [check] = word,
     VALIDATOR_LIST(X)
 #undef X
 };
 
 const char *validator_check_word(enum validator_check check)
 {
-    return checks[check].word;
-}
-
-const char *validator_check_meaning(enum validator_check check)
-{
-    return checks[check].meaning;
+    return words[check];
 }
 
 bool validator_check_find(struct str word, enum validator_check *ret)
 {
     for (size_t i = 0; i < VALIDATOR_CHECK_MAX; i++) {
-        if (str_eqc(word, checks[i].word)) {
+        if (str_eqc(word, words[i])) {
             *ret = (enum validator_check)i;
             return true;
         }

@@ -51,7 +51,6 @@ enum validator_check {
 };
 
 const char *validator_check_word(enum validator_check check);
-const char *validator_check_meaning(enum validator_check check);
 bool validator_check_find(struct str word, enum validator_check *ret);
 
 #define VALIDATOR_FINDINGS_MAX 1000

@@ -45,16 +45,6 @@ int delta_add(struct delta *d, const struct delta_entry *entry, struct err *e)
     return 0;
 }
 
-bool delta_is_empty(const struct delta *d)
-{
-    for (size_t i = 0; i < d->len; i++) {
-        if (d->items[i].kind != DELTA_DIR || d->items[i].clear) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* --- directories without permissions --- */
 
 static void note_unlocked(struct delta *d, const char *path, mode_t mode)

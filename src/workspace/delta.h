@@ -87,9 +87,6 @@ void delta_lock(struct delta *d, int fd);
 int delta_open_dir(struct delta *d, const struct delta_filter *filter, struct node_at at,
                    const char *path, struct err *e) MUST_USE;
 
-/* True when nothing but attributes of directories is in it. */
-bool delta_is_empty(const struct delta *d);
-
 static inline void cleanup_delta(struct delta *d)
 {
     delta_done(d);
