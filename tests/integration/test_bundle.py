@@ -47,11 +47,11 @@ class Bundle(harness.Case):
                                  self.link("lib/hard", "./lib/word", tarfile.LNKTYPE)])
         for _ in range(2):  # the second time from the cache
             r = self.run_cinch("--agent", path, "do it")
-            self.assertEqual((r.reason, r.result["text"]), ("success", "hi {hello} 1\n"), r.stderr + r.bytes("stderr.log"))
+            self.assertEqual((r.reason, r.result["text"]), ("success", "hi {hello} 1"), r.stderr + r.bytes("stderr.log"))
         cache = os.listdir(self.path("userhome", ".cache", "cinch", "bundles"))
         self.assertEqual(len(cache), 1)
         r = self.run_cinch("-a", "bundle:" + path, "-e", "GREETING=you", "do it")
-        self.assertEqual(r.result["text"], "hi you 1\n", r.stderr)
+        self.assertEqual(r.result["text"], "hi you 1", r.stderr)
         self.assert_failed(self.cinch("run", "--agent", path, "-a", "codex", "x"), 64, "--agent")
 
     def refused(self, path, code, *words):

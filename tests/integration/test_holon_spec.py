@@ -152,7 +152,7 @@ class Spec(harness.Case):
         self.assertIn("it is broken", r.result["text"])
         adapter = self.script("adapter", 'cat "$HOLON_INPUT_DIR/context/issue.md"')
         r = self.run_cinch("--context", self.path("ctx"), "-a", "exec:" + adapter, spec)
-        self.assertEqual(r.result["text"], "it is broken\n", r.stderr)
+        self.assertEqual(r.result["text"].strip(), "it is broken", r.stderr)
 
 
 class Example(harness.Case):
