@@ -71,7 +71,7 @@ static bool is_prefixed(const struct acp *p, struct str name)
  * it counts, and never for a tool that runs commands or touches files. */
 static bool is_ours(const struct acp *p, const struct acp_call *c, const struct json *update)
 {
-    /* The agent's own word, which the model cannot write: codex-acp 2 calls every tool `execute`. */
+    /* Set by the agent, not by the model: codex-acp 2 calls every tool `execute`. */
     bool marked = json_bool(json_pointer(update, STR("/_meta/is_mcp_tool_call")), false);
     if (!marked && c->kind.len > 0 && !str_eqc(c->kind, "other")) {
         return false;

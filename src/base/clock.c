@@ -110,19 +110,30 @@ static bool read_offset(struct str *s, int64_t *ret_seconds)
     return true;
 }
 
+static bool read_date(struct str *s, struct tm *tm)
+{
+    bool good = read_digits(s, 4, &tm->tm_year) && read_char(s, "-") &&
+                read_digits(s, 2, &tm->tm_mon) && read_char(s, "-") &&
+                read_digits(s, 2, &tm->tm_mday);
+    return good && tm->tm_year >= 1970 && tm->tm_year <= 2200 && tm->tm_mon >= 1 &&
+           tm->tm_mon <= 12 && tm->tm_mday >= 1 && tm->tm_mday <= 31;
+}
+
+static bool read_time(struct str *s, struct tm *tm)
+{
+    bool good = read_digits(s, 2, &tm->tm_hour) && read_char(s, ":") &&
+                read_digits(s, 2, &tm->tm_min) && read_char(s, ":") &&
+                read_digits(s, 2, &tm->tm_sec);
+    return good && tm->tm_hour <= 23 && tm->tm_min <= 59 && tm->tm_sec <= 59;
+}
+
 bool clock_parse(struct str s, int64_t *ret_wall)
 {
     struct tm tm = { 0 };
     int64_t fraction;
     int64_t offset;
-    bool good =
-        read_digits(&s, 4, &tm.tm_year) && read_char(&s, "-") && read_digits(&s, 2, &tm.tm_mon) &&
-        read_char(&s, "-") && read_digits(&s, 2, &tm.tm_mday) && read_char(&s, "Tt ") &&
-        read_digits(&s, 2, &tm.tm_hour) && read_char(&s, ":") && read_digits(&s, 2, &tm.tm_min) &&
-        read_char(&s, ":") && read_digits(&s, 2, &tm.tm_sec) && read_fraction(&s, &fraction) &&
-        read_offset(&s, &offset) && s.len == 0;
-    if (!good || tm.tm_year < 1970 || tm.tm_year > 2200 || tm.tm_mon < 1 || tm.tm_mon > 12 ||
-        tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 59) {
+    if (!read_date(&s, &tm) || !read_char(&s, "Tt ") || !read_time(&s, &tm) ||
+        !read_fraction(&s, &fraction) || !read_offset(&s, &offset) || s.len != 0) {
         return false;
     }
     int day = tm.tm_mday;

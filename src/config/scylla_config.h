@@ -16,7 +16,8 @@ struct scylla_config {
 };
 
 /* The dictionary of `-c FILE`: keys of the evaluation contract, limits, and settings of cinch. A
- * key that is almost one of them is ERR_CONFIG with its line; any other is passed on in `config`. */
+ * key that is almost one of them is ERR_CONFIG with its line; any other is passed on in `config`.
+ */
 int scylla_config_read(struct arena *a, const struct json *dict, const char *file,
                        struct scylla_config *ret, struct err *e) MUST_USE;
 

@@ -202,7 +202,8 @@ struct settings_origin settings_origin(const struct settings *s, struct arena *a
                                        const char *section, const char *key);
 
 /* Adds a layer that is found later (by a skill), below the task, the request and what is enforced.
- * The merged tree and all fields are recomputed. ERR_CONFIG if the layer sets what a skill may not set. */
+ * The merged tree and all fields are recomputed. ERR_CONFIG if the layer sets what a skill may not
+ * set. */
 int settings_add_layer(struct arena *a, struct settings *s, const char *name, const char *source,
                        const struct json *tree, struct err *e) MUST_USE;
 

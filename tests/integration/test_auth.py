@@ -178,7 +178,7 @@ tools:
     def test_not_logged_in(self):
         self.refuse("--auth", "host", words=["claude auth login", ".claude/.credentials.json"])
         self.login(-60)
-        self.refuse("--auth", "host", words=["claude auth login", "ended at"])
+        self.refuse("--auth", "host", words=["claude auth login", "expired at"])
         self.log_in(".claude/.credentials.json", "{}")
         self.refuse("--auth", "host", words=["claude auth login"])
         self.refuse("--auth", "env", words=["export ANTHROPIC_API_KEY="])
@@ -237,7 +237,7 @@ class Codex(Case):
     def test_not_logged_in(self):
         self.refuse("--auth", "host", words=["codex login"])
         self.login(-60)
-        self.refuse("--auth", "host", words=["codex login", "ended at"])
+        self.refuse("--auth", "host", words=["codex login", "expired at"])
 
     def test_refused_by_the_provider(self):
         self.login()
@@ -345,7 +345,7 @@ class Programs(Case):
     def test_expired(self):
         r = self.fake("true\n", "--auth", "env", env={"FAKE_KEY": web_token(-5)})
         self.assertEqual((r.code, r.reason), (77, "auth"), r.stderr)
-        self.assertIn("ended at", r.result["error"])
+        self.assertIn("expired at", r.result["error"])
         for ends, code in ((int(time.time()) - 5, 77), (int(time.time() * 1000) - 5000, 77), (web_token(-5), 77),
                            (int(time.time()) + DAY, 0), (web_token(DAY), 0), ("never", 0), (None, 0)):
             with self.subTest(ends):

@@ -184,7 +184,7 @@ class OrdinaryUserMemoryWithoutGroups(MemoryWithoutGroups):
         if r.code == 0:
             self.skipTest("this user has control groups")
         self.assertEqual((r.code, r.reason), (69, "unavailable"))
-        self.assertIn("only looked at ten times a second", r.manifest["error"])
+        self.assertIn("only checked ten times a second", r.manifest["error"])
         r = self.sh(eat(300, 1000), "--memory", "100M", "--allow-degraded")
         self.assertEqual((r.code, r.reason), (1, "failure"))
         self.assertIn("out of memory: the agent used", r.manifest["error"])

@@ -488,7 +488,7 @@ class Modes(Base):
 
     def test_refused(self):
         done = self.view("true", "--mode", "clone", check=124)
-        self.assertIn(b"no git repository", done.stderr)
+        self.assertIn(b"not a git repository", done.stderr)
         done = self.view("true", "--mode", "overlay", "--no-overlay", check=124)
         self.assertIn(b"overlay cannot be mounted", done.stderr)
 

@@ -129,7 +129,7 @@ class Image(Case):
         self.assertIn(b"+done", r.bytes("diff.patch"))
         self.assertEqual(r.bytes("summary.md"), b"# Done\n")
         self.assertEqual(r.json("evidence", "adapter", "manifest.json")["outcome"], "success")
-        self.assertEqual(r.result["text"], "working")
+        self.assertEqual(r.result["text"], "# Done\n")
         self.assertFalse(os.path.exists(self.path("ws", "contract.txt")), "the workspace itself was changed")
         image = r.json("evidence", "image.json")
         self.assertEqual(image["entrypoint"], ["/bin/adapter", "honest"])
@@ -267,13 +267,18 @@ class Ends(Case):
         self.assertIn("ADAPTER_KEY is missing", str(r.result["error"]))
 
     def test_required_artifact(self):
+        """Every run has a summary.md; other files must be left by the agent."""
         task = self.write("task.yaml", "prompt: {text: do it}\noutput: {artifacts: [{path: summary.md}]}\n")
         r = self.run_cinch("--adapter", self.store.image("no-summary"), "--secret", "ADAPTER_KEY", task)
-        self.assertEqual((r.code, r.reason), (1, "failure"))
-        self.assertIn("summary.md", str(r.result["error"]))
+        self.assertEqual((r.code, r.reason), (0, "success"), r.stderr)
+        self.assertIn(b"do it", r.bytes("summary.md"))
         r = self.run_cinch("--adapter", self.store.image("honest"), "--secret", "ADAPTER_KEY", task)
         self.assertEqual(r.reason, "success", r.stderr)
-        self.assertEqual(r.bytes("artifacts", "summary.md"), b"# Done\n")
+        self.assertEqual(r.bytes("summary.md"), b"# Done\n")
+        task = self.write("task.yaml", "prompt: {text: do it}\noutput: {artifacts: [{path: report.md}]}\n")
+        r = self.run_cinch("--adapter", self.store.image("honest"), "--secret", "ADAPTER_KEY", task)
+        self.assertEqual((r.code, r.reason), (1, "failure"))
+        self.assertIn("report.md", str(r.result["error"]))
 
     def test_timeout(self):
         r = self.run_image("stays", "--timeout", "2", "--grace", "1")

@@ -148,7 +148,7 @@ class Kept(harness.Case):
         self.assertIn("a conversation of adapter 'talker', not of 'other'", r.manifest["error"])
         r = self.talk("--resume", self.path("ws"))
         self.assertEqual((r.code, r.reason), (66, "missing_input"), r.stderr)
-        self.assertIn("is no record of a conversation", r.manifest["error"])
+        self.assertIn("is not a record of a conversation", r.manifest["error"])
         r = self.run_cinch("--resume", first.output, "do it", "--", "/bin/true")
         self.assertEqual((r.code, r.reason), (65, "bad_task"), r.stderr)
         self.assertIn("cannot go on with an earlier conversation", r.manifest["error"])
@@ -162,7 +162,7 @@ class Kept(harness.Case):
         self.workspace = self.path("elsewhere")
         r = self.talk("--resume", first.output)
         self.assertEqual((r.code, r.reason), (65, "bad_task"), r.stderr)
-        self.assertIn("goes on in the same directory only", r.manifest["error"])
+        self.assertIn("continues only in the same directory", r.manifest["error"])
 
 
 # Writes down what was said after its answer, bit by bit; if it is told to end before that, it does not.

@@ -324,7 +324,7 @@ class Apply(Base):
         r = self.made("echo two >> a; echo n > n")
         self.assertEqual(self.cinch("apply", r.output).code, 0)
         self.assertEqual((self.text("a"), sorted(os.listdir(self.workspace))), ("one\ntwo\n", ["a", "n"]))
-        self.assert_failed(self.cinch("apply", "--commit", "x", r.output), 64, "no git repository")
+        self.assert_failed(self.cinch("apply", "--commit", "x", r.output), 64, "not a git repository")
 
     def test_nothing_to_apply(self):
         r = self.made("true")

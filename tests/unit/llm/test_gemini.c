@@ -164,7 +164,7 @@ static void test_endpoints(void **state)
         { "/v1/models/g:countTokens", LLM_CALL_COUNT, false, false, "g" },
         { "/v1/projects/p/locations/l/publishers/google/models/g:generateContent",
           LLM_CALL_GENERATE, false, false, "g" },
-        { "/v1beta/models/g:embedContent", LLM_CALL_NONE, false, false, "" },
+        { "/v1beta/models/g:embedContent", LLM_CALL_EMBED, false, false, "g" },
         { "/v1beta/models/:generateContent", LLM_CALL_NONE, false, false, "" },
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
