@@ -69,7 +69,7 @@ static int check_expiry(struct run *run, const struct json *tree, struct err *e)
     const struct json *at =
         auth->login->expires == NULL ? NULL : json_pointer(tree, str_of(auth->login->expires));
     if (login_expires(run->arena, at, &when) && is_over(when)) {
-        return ERR(e, ERR_SECRET, "the login in '%.200s' ended at %s: run `%s`", auth->path,
+        return ERR(e, ERR_SECRET, "the login in '%.200s' expired at %s: run `%s`", auth->path,
                    date_of(run->arena, when), run->settings.profile->auth.login);
     }
     return 0;

@@ -32,13 +32,36 @@ bool short_path_is_plain(const char *path)
     return len <= PLAIN_MAX && strspn(path, good) == len;
 }
 
+static bool is_below(const char *path, const char *above)
+{
+    size_t len = strlen(above);
+    len -= len > 0 && above[len - 1] == '/';
+    return strncmp(path, above, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+/* Does the sandbox show the host's own directory there? Then the link would be in the way of what is
+ * mounted below its name. */
+static bool is_shown(const struct run *run, const char *place)
+{
+    const struct sandbox_policy *p = &run->confine.policy;
+    const char *const *const lists[] = { p->read, p->write };
+    bool shown = run->settings.workspace != NULL && is_below(place, run->settings.workspace);
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        for (size_t k = 0; lists[i] != NULL && lists[i][k] != NULL; k++) {
+            shown = shown || is_below(place, lists[i][k]);
+        }
+    }
+    return shown;
+}
+
 /* A new private directory; NULL: there is no place for one. */
 static const char *make_temporary(struct run *run)
 {
     const char *const places[] = { getenv("TMPDIR"), "/tmp", "/var/tmp" };
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         if (places[i] == NULL || places[i][0] != '/' ||
-            strlen(places[i]) + NAME_MAX_LEN > PLAIN_MAX || !short_path_is_plain(places[i])) {
+            strlen(places[i]) + NAME_MAX_LEN > PLAIN_MAX || !short_path_is_plain(places[i]) ||
+            is_shown(run, places[i])) {
             continue;
         }
         char *dir = arena_printf(run->arena, "%s/cinch-XXXXXX", places[i]);

@@ -232,7 +232,7 @@ class Session:
                 block["text"] = text
             elif block["type"] == "tool_use":
                 block["input"] = json.loads(text or "{}")
-        if not whole and FAULT != "takes_half_an_answer":
+        if not whole:
             raise ConnectionError("the answer broke off")
         return content
 
@@ -501,9 +501,6 @@ class Agent:
             answer = {"result": {"stopReason": "cancelled"}}
         except (Refused, OSError, KeyError) as e:
             answer = {"error": {"code": -32603, "message": str(e)}}
-            if FAULT == "hides_errors":
-                self.say("All is well.")
-                answer = {"result": {"stopReason": "end_turn"}}
         self.send({"id": number, **answer})
         if FAULT == "speaks_after_its_turn":
             self.say("Something.", late=True)

@@ -195,6 +195,8 @@ AFTER = {
     "rendered_nothing": lambda c: c.record.events("PromptRendered", with_context(rendered_prompt="")),
     "executed_twice": lambda c: c.record.events("PromptExecuted", lambda e: [e, e]),
     "executed_after_all": lambda c: c.record.events("PromptRendered", lambda e: [e, {**e, "event": "PromptExecuted"}]),
+    "hides_failure": lambda c: c.record.change("manifest.json", lambda m: m.update(reason="success")),
+    "half_an_answer": lambda c: c.record.change("result.json", lambda r: r.update(text="HALF-AN-ANSWER one two")),
     "no_executed_event": lambda c: c.record.events("PromptExecuted", lambda e: []),
     "no_call_id": lambda c: c.record.events("ToolInvoked", with_context(call_id="")),
     "other_adapter_in_events": lambda c: c.record.events("ToolInvoked", with_context(adapter="another")),

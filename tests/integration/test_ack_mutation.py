@@ -136,10 +136,10 @@ FAULTS = [
     ("provider_is_busy_once", "cinch:no_second_try", "reason: .*success"),
     ("provider_is_busy_once", "cinch:no_throttled_event", "event prompt.throttled: there is none"),
     ("provider_fails_once", "cinch:no_second_try", "reason: .*success"),
-    ("provider_fails_for_ever", "agent:hides_errors", "reason: .*failure"),
+    ("provider_fails_for_ever", "cinch:hides_failure", "reason: .*failure"),
     ("provider_fails_for_ever", "cinch:executed_after_all", "event PromptExecuted: count"),
-    ("answer_is_cut_once", "agent:takes_half_an_answer", "any_of: .*text"),
-    ("nobody_is_there", "agent:hides_errors", "reason: .*failure"),
+    ("answer_is_cut_once", "cinch:half_an_answer", "any_of: .*text"),
+    ("nobody_is_there", "cinch:hides_failure", "reason: .*failure"),
     ("provider_hangs", "agent:impatient", "reason: .*timeout"),
     # what makes long days
     ("input_stays_open", "cinch:waits_for_input", "did not end within"),

@@ -237,7 +237,6 @@ class OpenCode(Agent, harness.Case):
 @harness.about_programs
 class Qwen(Agent, harness.Case):
     name = "qwen"
-    shell = "acp:run_shell_command"
     here = "${cwd}"  # it takes no others
 
 

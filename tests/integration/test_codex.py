@@ -154,7 +154,7 @@ steps:
   - {times: 1, call: {tool: native.shell, args: {command: "touch denied"}}}
   - {times: 1, when: {text: No shells here.}, call: {tool: native.shell, args: {command: "ls -l"}}}
   - {times: 1, when: {text: No shells here.}, call: {tool: native.write_file, args: {path: allowed, content: "x\\n"}}}
-  - {when: {turn: 1}, say: understood}
+  - {say: understood}
 """, "policies: [{type: deny, tools: ['codex:command'], reason: No shells here.}]\n", text="understood")
         self.assertNotIn(b"denied", r.bytes("diff.patch"))
         self.assertIn(b"allowed", r.bytes("diff.patch"))

@@ -602,6 +602,9 @@ class Goose(Planted):
         return r
 
 
+del Planted  # only its children are tests
+
+
 class Aider(Case):
     program = adapter = "aider"
 
