@@ -39,8 +39,8 @@ static bool is_below(const char *path, const char *above)
     return strncmp(path, above, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-/* Does the sandbox show the host's own directory there? Then the link would be in the way of what is
- * mounted below its name. */
+/* Does the sandbox show the host's own directory there? Then the link would be in the way of what
+ * is mounted below its name. */
 static bool is_shown(const struct run *run, const char *place)
 {
     const struct sandbox_policy *p = &run->confine.policy;
