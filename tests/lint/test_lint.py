@@ -223,7 +223,7 @@ class Link(Tree):
         self.write("src/init/init_main.c", HEAD + "#include <math.h>\nint main(int c, char **v)\n{\n    return (int)cos(c);\n}\n")
         out = os.path.join(self.root, "build", "src", "init")
         os.makedirs(out)
-        source = os.path.join(self.root, "src", "init", "main.c")
+        source = os.path.join(self.root, "src", "init", "init_main.c")
         self.command(["gcc", source, "-o", os.path.join(out, "cinch-init"), "-lm"])
         self.assert_complains("link", "needs libm.so")
 
