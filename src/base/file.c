@@ -8,10 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -22,7 +24,8 @@
  * that whoever planted it cannot hold us. */
 enum { PIPE_PATIENCE_MS = 10000 };
 
-enum { LINKS_MAX = 40 }; /* as the kernel */
+enum { OPEN_TRIES = 1000 }; /* of openat2() that answers EAGAIN */
+enum { LINKS_MAX = 40 };    /* as the kernel */
 
 static int wait_for_data(int fd, const char *path, struct err *e)
 {
@@ -446,6 +449,18 @@ bool file_owner_is_trusted(uid_t uid)
     const char *sudo = self == 0 ? getenv("SUDO_UID") : NULL;
     return uid == self || (sudo != NULL && str_to_i64(str_of(sudo), &caller) && caller >= 0 &&
                            caller < UINT32_MAX && uid == (uid_t)caller);
+}
+
+int file_open_how(int dir, const char *path, const struct open_how *how)
+{
+    int fd = -1;
+    for (int i = 0; i < OPEN_TRIES; i++) {
+        fd = (int)syscall(SYS_openat2, dir, path, how, sizeof *how);
+        if (fd >= 0 || errno != EAGAIN) {
+            break;
+        }
+    }
+    return fd;
 }
 
 int file_open_below(int dirfd, struct str path)

@@ -21,6 +21,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
+struct open_how;
+
 int file_read(int dirfd, const char *path, size_t max, struct buf *ret, struct err *e) MUST_USE;
 /* What a failure to read or parse is of a file that the user named: too much of something, or no
  * right to read it, is a fault of the file and not ours. */
@@ -53,6 +55,10 @@ int file_drop_setid(int dirfd, const char *path, struct err *e) MUST_USE;
 /* Whether files of `uid` may decide what this process does: those of its own user, and for root
  * also those of the user that called sudo (SUDO_UID). The same rule as git's. */
 bool file_owner_is_trusted(uid_t uid);
+
+/* openat2(), tried again while the kernel cannot tell whether a ".." stayed below `dir` because
+ * something is renamed or mounted meanwhile (EAGAIN). */
+int file_open_how(int dir, const char *path, const struct open_how *how);
 
 /* A regular file below the directory, reached without any symbolic link: for directories that
  * somebody else may have written to. ".." is refused, too. The descriptor, or -1 with errno: EISDIR

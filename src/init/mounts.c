@@ -21,13 +21,22 @@
 #include "init/idmap.h"
 #include "init/plan.h"
 
+enum { OPEN_TRIES = 1000 };
+
 #define NOTHING_DIR  MOUNTS_OWN "/nothing"
 #define NOTHING_FILE MOUNTS_OWN "/nothing.file"
 
 static int open_how(int dir, const char *path, uint64_t flags, uint64_t resolve)
 {
     struct open_how how = { .flags = flags | O_CLOEXEC, .resolve = resolve };
-    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+    int fd = -1;
+    for (int i = 0; i < OPEN_TRIES; i++) {
+        fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+        if (fd >= 0 || errno != EAGAIN) { /* something is mounted or renamed meanwhile */
+            break;
+        }
+    }
+    return fd;
 }
 
 int mounts_open(const char *path, int *ret_fd, struct err *e)

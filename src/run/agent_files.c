@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <linux/openat2.h>
@@ -76,7 +75,7 @@ static int open_below(int root, const char *path, uint64_t flags, mode_t mode)
         .mode = mode,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
-    return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+    return file_open_how(root, path, &how);
 }
 
 int agent_files_open(int root, const char *path, uint64_t flags)

@@ -9,9 +9,9 @@
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "template/template_render_priv.h"
 
 static void set_default(size_t *limit, size_t otherwise)
@@ -198,7 +198,7 @@ static int open_beneath(const struct template_dir *dir, const char *name, struct
 {
     struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
                             .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
-    int fd = (int)syscall(SYS_openat2, dir->dir_fd, name, &how, sizeof how);
+    int fd = file_open_how(dir->dir_fd, name, &how);
     if (fd >= 0) {
         return fd;
     }
