@@ -10,7 +10,7 @@
 #include "sandbox/toolchain_paths.h"
 
 struct hang_fixture {
-    const char *adapter_dir;      /* where the changed profile is; NULL: there is none */
+    const char *adapter_dir;      /* of the changed profile, or NULL */
     const struct json *command;   /* in place of the one that was given; NULL: none was */
     struct toolchain_paths reach; /* the program's own files: the sandbox knows of the shell only */
 };

@@ -230,7 +230,7 @@ static int unpack_to(struct arena *a, struct str archive, const char *cache, con
     if (r == 0 && rename(temporary, dir) < 0 && errno != EEXIST && errno != ENOTEMPTY) {
         r = ERR_SYS_AS(e, ERR_OUTPUT, "create '%s'", dir);
     }
-    if (file_exists(AT_FDCWD, temporary)) { /* failed, or somebody else was faster */
+    if (file_exists(AT_FDCWD, temporary)) { /* failed, or another process was faster */
         (void)!file_remove_tree(AT_FDCWD, temporary, NULL);
     }
     return r;

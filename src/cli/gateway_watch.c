@@ -34,7 +34,7 @@ struct gateway_watch {
     struct loss loss;
     struct buf waiting;
     uint64_t dropped;
-    bool closed; /* nobody reads the lines */
+    bool closed; /* the reader of the lines has closed its end */
     struct progress progress;
     struct timer *timer;
     bool dirty; /* the ledger is older than the account */

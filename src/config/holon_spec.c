@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-/* Lists of a spec that somebody wrote by hand are far shorter. */
+/* Lists in hand-written specs are far shorter. */
 enum { LIST_MAX = 1000, PROMPT_MAX = 16 << 20 };
 
 struct conversion {

@@ -111,7 +111,7 @@ static bool is_setting(struct str key)
     return false;
 }
 
-/* A known key that somebody who wrote this one may have meant; "" when there is none. Short words
+/* The known key that was probably meant; "" when there is none. Short words
  * are like each other by chance. */
 static struct str nearest(struct str key)
 {

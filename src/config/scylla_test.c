@@ -209,7 +209,7 @@ static bool cut_levels(char *dir, int n)
     return true;
 }
 
-/* The nearest of the files above the test; NULL: there is none. */
+/* The nearest of the files above the test; or NULL. */
 static const char *find_above(struct arena *a, const char *dir, const char *const *names,
                               size_t len)
 {

@@ -24,5 +24,5 @@ const char *scylla_test_file(struct arena *a, const char *dir);
 int scylla_test_tier(struct arena *a, const char *dir, const char *tier, struct json **ret,
                      const char **ret_source, struct err *e) MUST_USE;
 
-/* The file of a model above the test (models/ or config/models/); NULL: there is none. */
+/* The file of a model above the test (models/ or config/models/); or NULL. */
 const char *scylla_test_model_file(struct arena *a, const char *dir, const char *model);

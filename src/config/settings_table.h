@@ -118,7 +118,7 @@ struct setting {
     const char *shorthand;
     const char *fallback; /* the default, as YAML; NULL: none */
     const char *shown;    /* a default that is found out later, or how to show it; NULL: as above */
-    double unset;         /* of a number that nobody gives and that has no default */
+    double unset;         /* of a number that is not set and has no default */
     int64_t unit;         /* one of the key in units of the field; 0: 1 */
     unsigned flags;       /* enum setting_flag */
     unsigned writers;     /* enum setting_writer */

@@ -45,7 +45,7 @@ struct helper_host {
     const char *judge_cwd;
     /* Entries of PATH that were left out because the agent can write there; NULL: none. */
     const char *left_out;
-    /* An helper was started; nothing of it is left. NULL: nobody counts. */
+    /* A helper was started; nothing of it is left. NULL: not counted. */
     void (*began)(void *arg);
     void (*over)(void *arg);
 };
@@ -94,7 +94,7 @@ struct helper_opts {
 int helper_start(const struct helper_opts *o, struct helper **ret, struct err *e) MUST_USE;
 void helper_cancel(struct helper *x);
 
-/* Starts a program of a host in its place, for who talks to it longer than an helper does: host,
+/* Starts a program of a host in its place, for who talks to it longer than a helper does: host,
  * argv, env, layer, cwd and outside are as above, all else is said by `po`. `a` must outlive the
  * call only. */
 int helper_spawn(struct arena *a, const struct helper_opts *o, struct proc_opts *po,

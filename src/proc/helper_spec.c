@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Programs as tasks name them, on the way to an helper.
+ * Programs as tasks name them, on the way to a helper.
  */
 #include "proc/helper_spec.h"
 

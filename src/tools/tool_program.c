@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tool call as an helper, and what its output means.
+ * A tool call as a helper, and what its output means.
  */
 #include "tools/tool_program.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Errands that a test ends by hand, in any way an helper can end: what stands on top of them is
+ * Helpers that a test ends by hand, in any way a helper can end: what stands on top of them is
  * tested without programs. Real ones are in test_helper.c and tests/integration.
  */
 #pragma once
