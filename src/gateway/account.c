@@ -265,6 +265,7 @@ static void on_request(void *arg, const struct exchange_view *x, void **slot,
         kept->ask.price = r.ask.price == NULL ? NULL : &kept->dearest;
         *slot = kept;
         ret->max_output = r.claim.cut ? r.claim.output : 0;
+        ret->needs_usage = limits_usage(acc);
     }
 }
 

@@ -36,6 +36,9 @@ struct event_model_call account_call_event(const struct exchange_view *x,
     for (size_t i = 0; i < n && i < EVENT_DROPPED_MAX && i < LLM_LOSSES_MAX; i++) {
         ev.dropped[i] = x->dropped->items[i].what;
     }
+    for (size_t i = 0; i < EVENT_EDITS_MAX && i < EXCHANGE_EDITS_MAX; i++) {
+        ev.edits[i] = x->edits[i];
+    }
     return ev;
 }
 

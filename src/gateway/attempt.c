@@ -16,8 +16,8 @@
 
 /* An answer of an error is shown to the filters with this much of its body. */
 #define GATHER_MAX ((size_t)64 << 10)
-/* What a limit of output adds to a request, should a budget want one. */
-#define LIMIT_LEN ((size_t)64)
+/* What a limit of output and include_usage add to a request, should a budget want them. */
+#define LIMIT_LEN ((size_t)128)
 /* Of a response whose client left. A token takes some 200 bytes of a stream. */
 #define DRAIN_BYTES ((size_t)32 << 20)
 #define DRAIN_TIME  (600 * NSEC_PER_SEC)
@@ -412,6 +412,18 @@ static bool limit_output(struct exchange *x, int64_t max_output)
     return rc == 0;
 }
 
+/* A translation always asks for it; scripts and cassettes cost nothing. */
+static bool ask_usage(struct exchange *x)
+{
+    struct err e;
+    bool own = x->translation == NULL && !x->upstream->local;
+    int rc = own ? passthrough_ask_usage(x, &e) : 0;
+    if (rc < 0) {
+        refuse_err(x, &e);
+    }
+    return rc == 0;
+}
+
 /* Asks one filter. True: go on to the next one. */
 static bool ask(struct exchange *x, size_t i)
 {
@@ -431,7 +443,7 @@ static bool ask(struct exchange *x, size_t i)
         return false;
     }
     x->passed = x->in_attempts ? x->passed : i + 1;
-    return a.max_output == 0 || limit_output(x, a.max_output);
+    return (a.max_output == 0 || limit_output(x, a.max_output)) && (!a.needs_usage || ask_usage(x));
 }
 
 static bool is_filtered(const struct exchange *x)

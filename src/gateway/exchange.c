@@ -328,6 +328,7 @@ static void retire(struct exchange *x)
     exchange_drop_body(x);
     body_done(&x->sending);
     buf_done(&x->rewritten);
+    x->usage_chunk = usage_chunk_free(x->usage_chunk);
     gateway_rest(x->g);
     gateway_wake(x->g);
     loop_retire(x->g->loop, destroy, x);
@@ -460,6 +461,16 @@ void exchange_drained(struct exchange *x)
     if (x->paused && x->call != NULL) {
         x->paused = false;
         x->upstream->ops->pause(x->call, false);
+    }
+}
+
+void exchange_add_edit(struct exchange *x, const char *member)
+{
+    for (size_t i = 0; i < EXCHANGE_EDITS_MAX; i++) {
+        if (x->view.edits[i] == NULL) {
+            x->view.edits[i] = member;
+            return;
+        }
     }
 }
 

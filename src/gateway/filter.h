@@ -38,6 +38,8 @@
 struct json;
 struct llm_losses;
 
+enum { EXCHANGE_EDITS_MAX = 8 };
+
 /* What a filter may know of an exchange. Borrowed, valid during the callback. */
 struct exchange_view {
     uint64_t id;                            /* from 1 */
@@ -56,7 +58,9 @@ struct exchange_view {
     int64_t max_output; /* of one response, as the request limits it; 0: it does not */
     int64_t choices;    /* responses that it asks for; 0: it does not say, -1: it is not clear */
     bool background;    /* it asks for a response that is read elsewhere */
-    struct price_terms terms; /* what it asks for beyond the standard service */
+    struct price_terms terms;                  /* what it asks for beyond the standard service */
+    const char *edits[EXCHANGE_EDITS_MAX + 1]; /* members of the body that the gateway changed;
+                                                  NULL ends */
     nsec began;
     int attempt;      /* from 1 */
     const char *side; /* its kind, of a side request (side.h); known once it was sent */
@@ -74,6 +78,7 @@ struct filter_answer {
     enum filter_verdict verdict;
     nsec delay;             /* FILTER_WAIT */
     int64_t max_output;     /* FILTER_PASS, on_request: the request is cut down to this; 0: no */
+    bool needs_usage;       /* FILTER_PASS, on_request: the response has to report its usage */
     struct llm_error error; /* FILTER_REFUSE: told to the client in its own format */
     nsec retry_after;       /* FILTER_REFUSE: for the Retry-After field; 0: none */
     const char *reason;     /* FILTER_REFUSE: for X-Cinch-Reason, and nobody shall retry; or NULL */

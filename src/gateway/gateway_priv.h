@@ -16,6 +16,7 @@
 #include "gateway/proxy.h"
 #include "gateway/request_queue.h"
 #include "gateway/scan.h"
+#include "gateway/usage_chunk.h"
 #include "gateway/usage_tail.h"
 #include "io/loop.h"
 #include "io/timer.h"
@@ -174,6 +175,8 @@ struct exchange {
     struct llm_losses *losses;
     struct llm_tap *tap;
     struct usage_tail *tail; /* in place of a tap, where no codec reads the response */
+    bool asked_usage;        /* the gateway added include_usage, which the client did not ask for */
+    struct usage_chunk *usage_chunk; /* removes what that adds to the response; NULL: nothing */
 
     struct exchange_view view;
     void *slots[FILTERS_MAX];
@@ -220,7 +223,8 @@ void exchange_drop_body(struct exchange *x); /* what the client sent is needed n
 void exchange_send_head(struct exchange *x, int status, const struct http_fields *fields,
                         int64_t length);
 void exchange_send(struct exchange *x, struct str bytes);
-void exchange_on_event(void *arg, const struct llm_event *ev); /* of a tap or reader */
+void exchange_add_edit(struct exchange *x, const char *member); /* of the body; a constant */
+void exchange_on_event(void *arg, const struct llm_event *ev);  /* of a tap or reader */
 
 /* attempt.c: filters, upstream calls and trying again */
 void attempt_begin(struct exchange *x);
@@ -231,6 +235,9 @@ bool attempt_drain(struct exchange *x); /* the client left; false: that cannot b
 /* passthrough.c: the request for the upstream, and the answer for the client */
 int passthrough_prepare(struct exchange *x, struct err *e);
 int passthrough_limit(struct exchange *x, int64_t max_output, struct err *e);
+/* Adds stream_options.include_usage to a stream of Chat Completions or legacy completions that does
+ * not ask for its usage, and removes the additional chunk from what the client gets. */
+int passthrough_ask_usage(struct exchange *x, struct err *e);
 void passthrough_head(struct exchange *x);
 void passthrough_data(struct exchange *x, struct str bytes);
 void passthrough_end(struct exchange *x);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Requests and answers whose format both sides speak. Bytes of bodies are forwarded as they are; of
- * the request only the model or the limit of output is replaced, in place, where a route or a
- * budget demands it. A tap reads along.
+ * the request only the model, the limit of output or include_usage is set, in place, where a route
+ * or a budget demands it. A tap reads along.
  */
 #include "base/macro.h"
 #include "gateway/admit.h"
@@ -96,6 +96,14 @@ int passthrough_prepare(struct exchange *x, struct err *e)
     return rc;
 }
 
+/* Takes over `out` as the body for the upstream. */
+static void set_body(struct exchange *x, struct buf *out)
+{
+    buf_done(&x->rewritten);
+    x->rewritten = *out;
+    x->request.body = buf_str(&x->rewritten);
+}
+
 int passthrough_limit(struct exchange *x, int64_t max_output, struct err *e)
 {
     static const char *const names[LLM_FORMAT_MAX] = {
@@ -116,10 +124,35 @@ int passthrough_limit(struct exchange *x, int64_t max_output, struct err *e)
         buf_done(&out);
         return rc;
     }
-    buf_done(&x->rewritten);
-    x->rewritten = out;
-    x->request.body = buf_str(&x->rewritten);
+    set_body(x, &out);
     x->view.max_output = max_output;
+    exchange_add_edit(x, name);
+    return 0;
+}
+
+int passthrough_ask_usage(struct exchange *x, struct err *e)
+{
+    enum llm_call_kind call = x->endpoint.call;
+    struct buf out = BUF_INIT(x->rewritten.max);
+    struct scan now;
+    if ((call != LLM_CALL_GENERATE || x->endpoint.format != LLM_CHAT) &&
+        call != LLM_CALL_COMPLETE) {
+        return 0;
+    }
+    if (!scan_request(x->request.body, &now)) {
+        return ERR(e, ERR_PARSE, "the body is not a JSON object");
+    }
+    if (!now.stream || now.include_usage) {
+        return 0;
+    }
+    int rc = scan_set_include_usage(x->request.body, &now, &out, e);
+    if (rc < 0) {
+        buf_done(&out);
+        return rc;
+    }
+    set_body(x, &out);
+    x->asked_usage = true;
+    exchange_add_edit(x, "stream_options.include_usage");
     return 0;
 }
 
@@ -163,13 +196,32 @@ void passthrough_head(struct exchange *x)
         x->tail = ARENA_NEW(x->arena, struct usage_tail);
         x->tail->len = 0;
     }
+    if (x->asked_usage && x->status < 400 && is_stream(all)) {
+        x->usage_chunk = usage_chunk_new();
+    }
     exchange_send_head(x, x->status, &(struct http_fields) { kept, n },
-                       x->encoded ? 0 : known_length(x));
+                       x->encoded               ? 0
+                       : x->usage_chunk != NULL ? -1
+                                                : known_length(x));
+}
+
+static void send_data(struct exchange *x, struct str bytes, bool last)
+{
+    if (x->usage_chunk == NULL) {
+        exchange_send(x, bytes);
+        return;
+    }
+    CLEANUP(buf) struct buf out = BUF_INIT(USAGE_CHUNK_MAX + bytes.len);
+    usage_chunk_feed(x->usage_chunk, bytes, &out);
+    if (last) {
+        usage_chunk_end(x->usage_chunk, &out);
+    }
+    exchange_send(x, buf_str(&out));
 }
 
 void passthrough_data(struct exchange *x, struct str bytes)
 {
-    exchange_send(x, bytes);
+    send_data(x, bytes, false);
     if (x->tap != NULL && bytes.len > 0 && x->state == EXCHANGE_ANSWERING) {
         llm_tap_feed(x->tap, bytes);
     }
@@ -196,5 +248,6 @@ void passthrough_end(struct exchange *x)
     if (x->tail != NULL) {
         settle_tail(x);
     }
+    send_data(x, STR_EMPTY, true);
     exchange_finish(x, true);
 }

@@ -94,6 +94,16 @@ static bool on_config(struct cursor *c, struct str key, struct scan *s)
     return choices ? note_choices(c, s) : cursor_skip_value(c);
 }
 
+static bool on_stream_option(struct cursor *c, struct str key, struct scan *s)
+{
+    if (!str_eqc(key, "include_usage")) {
+        return cursor_skip_value(c);
+    }
+    bool good = note(c, &s->include_usage_at);
+    s->include_usage = good && str_eqc(text_at(c, &s->include_usage_at), "true");
+    return good;
+}
+
 /* Anything but an explicit no may be taken for a yes. */
 static bool note_background(struct cursor *c, struct scan *s)
 {
@@ -207,6 +217,11 @@ static bool on_member(struct cursor *c, struct str key, struct scan *s)
         return note(c, &s->config_at) && (inside.text.ptr[inside.at] != '{' || /* null */
                                           each_member(&inside, on_config, s));
     }
+    if (str_eqc(key, "stream_options")) {
+        struct cursor inside = *c;
+        return note(c, &s->options_at) &&
+               (inside.text.ptr[inside.at] != '{' || each_member(&inside, on_stream_option, s));
+    }
     return cursor_skip_value(c);
 }
 
@@ -269,4 +284,21 @@ int scan_set_max(struct str body, const struct scan *s, const char *name, int64_
     }
     return nested && s->config_at.to != 0 ? splice(body, &s->config_at, str_of(text), out, e)
                                           : insert(body, 0, str_of(text), out, e);
+}
+
+int scan_set_include_usage(struct str body, const struct scan *s, struct buf *out, struct err *e)
+{
+    struct str options = str_slice(body, s->options_at.from, s->options_at.to);
+    if (s->include_usage_at.to != 0) {
+        return splice(body, &s->include_usage_at, STR("true"), out, e);
+    }
+    if (s->options_at.to == 0) {
+        return insert(body, 0, STR("\"stream_options\":{\"include_usage\":true}"), out, e);
+    }
+    if (options.ptr[0] == '{') {
+        return insert(body, s->options_at.from, STR("\"include_usage\":true"), out, e);
+    }
+    return str_eqc(options, "null")
+               ? splice(body, &s->options_at, STR("{\"include_usage\":true}"), out, e)
+               : ERR(e, ERR_PARSE, "'stream_options' is not an object");
 }

@@ -33,10 +33,13 @@ struct scan {
     bool stream;
     int64_t max_output; /* 0: not limited */
     struct scan_place model_at;
-    struct scan_place max_at;    /* max_tokens, max_completion_tokens, max_output_tokens, or
+    struct scan_place max_at;           /* max_tokens, max_completion_tokens, max_output_tokens, or
                                  generationConfig.maxOutputTokens */
-    struct scan_place config_at; /* generationConfig, an object */
-    bool tools;                  /* some are offered */
+    struct scan_place config_at;        /* generationConfig, an object */
+    struct scan_place options_at;       /* stream_options, … */
+    struct scan_place include_usage_at; /* … and include_usage in it … */
+    bool include_usage;                 /* … which is true */
+    bool tools;                         /* some are offered */
     int64_t choices; /* responses generated for this one request: n, best_of, candidateCount, the
                         largest of them; 0: none is named, -1: not a whole number above 0 */
     struct price_terms terms;  /* service_tier, speed, inference_geo */
@@ -55,3 +58,7 @@ int scan_set_model(struct str body, const struct scan *s, struct str model, stru
                    struct err *e) MUST_USE;
 int scan_set_max(struct str body, const struct scan *s, const char *name, int64_t max,
                  struct buf *out, struct err *e) MUST_USE;
+/* The body with stream_options.include_usage set to true: appended to `out`. ERR_PARSE where
+ * stream_options is neither an object nor null. */
+int scan_set_include_usage(struct str body, const struct scan *s, struct buf *out,
+                           struct err *e) MUST_USE;

@@ -167,6 +167,7 @@ void events_gateway_opened(struct events *ev, const char *address, const char *c
 void events_gateway_refused(struct events *ev, int64_t exchange, const char *kind, const char *why);
 
 #define EVENT_DROPPED_MAX 64
+#define EVENT_EDITS_MAX   8
 
 /* A model call that is over. Counts are -1 where they are not known. */
 struct event_model_call {
@@ -185,7 +186,8 @@ struct event_model_call {
     nsec first_byte; /* -1: none came */
     nsec took;
     const char
-        *dropped[EVENT_DROPPED_MAX + 1]; /* what a translation could not express; NULL ends */
+        *dropped[EVENT_DROPPED_MAX + 1];    /* what a translation could not express; NULL ends */
+    const char *edits[EVENT_EDITS_MAX + 1]; /* members that the gateway set; NULL ends */
 };
 void events_model_call(struct events *ev, const struct event_model_call *call);
 

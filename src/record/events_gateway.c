@@ -62,5 +62,8 @@ void events_model_call(struct events *ev, const struct event_model_call *call)
     event_ms(ev, c, "first_byte_ms", call->first_byte);
     event_int(ev, c, "duration_ms", call->took / NSEC_PER_MS);
     event_tree(ev, c, "dropped", text_list(ev, call->dropped));
+    if (call->edits[0] != NULL) {
+        event_tree(ev, c, "edits", text_list(ev, call->edits));
+    }
     event_send(ev, EVENT_MODEL_CALL, NULL, c);
 }

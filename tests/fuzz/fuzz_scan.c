@@ -31,6 +31,11 @@ static void replace(struct arena *a, struct str body, const struct scan *s, cons
     check(json_parse(a, buf_str(&out), NULL, &changed, NULL) == 0);
     struct scan again;
     check(scan_request(buf_str(&out), &again) && again.max_output == 42);
+    buf_reset(&out);
+    if (scan_set_include_usage(body, s, &out, NULL) == 0) {
+        check(json_parse(a, buf_str(&out), NULL, &changed, NULL) == 0);
+        check(json_bool(json_get(json_get(changed, "stream_options"), "include_usage"), false));
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -143,6 +143,37 @@ class Leaving(Case):
                 self.assertEqual(p.spent()[1], r.metrics["ext"]["usage"]["wire"]["output"])
                 self.assertEqual(r.reason, "budget")
 
+    def test_streams_that_do_not_ask_for_their_usage(self):
+        """The gateway asks for it, charges what is reported, and keeps the additional chunk to itself."""
+        path, body = self.PATHS["chat"]
+        for more in ({}, {"stream_options": None}, {"stream_options": {"include_usage": False, "x": 1}}):
+            with self.subTest(more=more), Provider(Work(output=500)) as p:
+                r = self.leave(p, "--max-output-tokens", "10000", calls=6, path=path, body={**body, "stream": True, **more})
+                self.assertEqual(r.said["statuses"], [200] * 6)
+                self.assertEqual(r.reason, "success")
+                self.check(r, p, 10000)
+                wire = r.metrics["ext"]["usage"]["wire"]
+                self.assertEqual((p.spent()[1], wire["estimated"]), (wire["output"], 0))
+                for q in p.requests:
+                    self.assertTrue(q.body["stream_options"]["include_usage"])
+                    self.assertEqual({k: v for k, v in q.body.items() if k != "stream_options"}, {**body, "stream": True})
+                self.assertEqual([e["context"]["edits"] for e in r.events("model.call")],
+                                 [["stream_options.include_usage"]] * 6)
+                self.assertIn("[DONE]", r.said["last"])
+                self.assertIn('"finish_reason": "stop"', r.said["last"])
+                self.assertNotIn("usage", r.said["last"])
+
+    def test_nothing_is_asked_for_without_a_limit(self):
+        """Byte for byte as the client sent it, and as the provider answered."""
+        path, body = self.PATHS["chat"]
+        for more, options in (({}, ()), ({"stream_options": {"include_usage": True}}, ("--max-output-tokens", "10000"))):
+            sent = {**body, "stream": True, **more}
+            with self.subTest(more=more), Provider(Work(output=500)) as p:
+                r = self.leave(p, *options, calls=1, path=path, body=sent)
+                self.assertEqual(p.requests[0].raw, json.dumps(sent).encode())
+                self.assertNotIn("edits", r.events("model.call")[0]["context"])
+                self.assertEqual("usage" in r.said["last"], bool(more))
+
     def test_clients_that_leave_before_the_head(self):
         with Provider(Work(output=1500, pause=0.3)) as p:
             path, body = self.PATHS["anthropic"]

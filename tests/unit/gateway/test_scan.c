@@ -164,6 +164,40 @@ static void test_replacing_leaves_the_rest(void **state)
                "{\"generationConfig\":{\"maxOutputTokens\":42}}");
 }
 
+static void expect_usage(const char *body, const char *want)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    struct scan s;
+    assert_true(scan_request(str_of(body), &s));
+    assert_false(s.include_usage);
+    assert_int_equal(scan_set_include_usage(str_of(body), &s, &out, NULL), 0);
+    assert_string_equal(out.ptr, want);
+    assert_true(scan_request(buf_str(&out), &s));
+    assert_true(s.include_usage);
+}
+
+static void test_usage_is_asked_for(void **state)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    struct err e;
+    struct scan s;
+    expect_usage("{ \"a\": 1}", "{\"stream_options\":{\"include_usage\":true}, \"a\": 1}");
+    expect_usage("{\"stream_options\": null }", "{\"stream_options\": {\"include_usage\":true} }");
+    expect_usage("{\"stream_options\":{}}", "{\"stream_options\":{\"include_usage\":true}}");
+    expect_usage("{\"stream_options\":{\"x\":1},\"b\":2}",
+                 "{\"stream_options\":{\"include_usage\":true,\"x\":1},\"b\":2}");
+    expect_usage("{\"stream_options\":{\"x\":1, \"include_usage\" : false}}",
+                 "{\"stream_options\":{\"x\":1, \"include_usage\" : true}}");
+    assert_true(scan_request(STR("{\"stream_options\":{\"include_usage\":true}}"), &s));
+    assert_true(s.include_usage);
+    struct str odd = STR("{\"stream_options\":7}");
+    assert_true(scan_request(odd, &s));
+    assert_int_equal(scan_set_include_usage(odd, &s, &out, &e), -ERR_PARSE);
+    assert_false(scan_request(STR("{\"stream_options\":{},\"stream_options\":{}}"), &s));
+    assert_false(scan_request(
+        STR("{\"stream_options\":{\"include_usage\":true,\"include_usage\":false}}"), &s));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_the_ends_of_the_conversation),
         cmocka_unit_test(test_what_two_readers_could_see_differently_is_refused),
         cmocka_unit_test(test_replacing_leaves_the_rest),
+        cmocka_unit_test(test_usage_is_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
