@@ -177,6 +177,21 @@ static bool note_tools(struct cursor *c, struct scan *s)
     return cursor_skip_value(c);
 }
 
+/* Its members, too; null and other values have none. */
+static bool note_object(struct cursor *c, struct scan_place *place, member_fn *fn, struct scan *s)
+{
+    struct cursor inside = *c;
+    return note(c, place) && (inside.text.ptr[inside.at] != '{' || each_member(&inside, fn, s));
+}
+
+static bool note_flag(struct cursor *c, bool *ret)
+{
+    size_t from = c->at;
+    bool good = cursor_skip_value(c);
+    *ret = good && str_eqc(str_slice(c->text, from, c->at), "true");
+    return good;
+}
+
 static bool on_member(struct cursor *c, struct str key, struct scan *s)
 {
     static const char *const limits[] = { "max_tokens", "max_completion_tokens",
@@ -187,10 +202,7 @@ static bool on_member(struct cursor *c, struct str key, struct scan *s)
         return note(c, &s->model_at) && is_text;
     }
     if (str_eqc(key, "stream")) {
-        size_t from = c->at;
-        bool good = cursor_skip_value(c);
-        s->stream = good && str_eqc(str_slice(c->text, from, c->at), "true");
-        return good;
+        return note_flag(c, &s->stream);
     }
     if (str_eqc(key, "n") || str_eqc(key, "best_of")) {
         return note_choices(c, s);
@@ -213,14 +225,10 @@ static bool on_member(struct cursor *c, struct str key, struct scan *s)
         return note_tools(c, s);
     }
     if (str_eqc(key, "generationConfig") || str_eqc(key, "generation_config")) {
-        struct cursor inside = *c;
-        return note(c, &s->config_at) && (inside.text.ptr[inside.at] != '{' || /* null */
-                                          each_member(&inside, on_config, s));
+        return note_object(c, &s->config_at, on_config, s);
     }
     if (str_eqc(key, "stream_options")) {
-        struct cursor inside = *c;
-        return note(c, &s->options_at) &&
-               (inside.text.ptr[inside.at] != '{' || each_member(&inside, on_stream_option, s));
+        return note_object(c, &s->options_at, on_stream_option, s);
     }
     return cursor_skip_value(c);
 }

@@ -59,7 +59,8 @@ enum event_level {
     X(EVENT_MODEL_CALL, "model.call", EVENT_INFO, "cinch.gateway",                                     \
       "exchange:i format:s model:sz upstream:s status:iz attempts:i complete:b translated:b side:sz "  \
       "input_tokens:iz output_tokens:iz cache_read_tokens:iz cache_write_tokens:iz "                   \
-      "reasoning_tokens:iz estimated:b cost_usd:nz first_byte_ms:iz duration_ms:i dropped:a?")         \
+      "reasoning_tokens:iz estimated:b cost_usd:nz first_byte_ms:iz duration_ms:i dropped:a? "         \
+      "edits:a?")                                                                                      \
     X(EVENT_SAVEPOINT_TAKEN, "SavepointTaken", EVENT_INFO, "cinch.run",                                \
       "turn:i entries:i bytes:i duration_ms:n")                                                        \
     X(EVENT_SAVEPOINT_RESTORED, "SavepointRestored", EVENT_WARNING, "cinch.run",                       \

@@ -99,7 +99,8 @@ static void emit_all(struct fixture *f, struct scratch *s)
                                                        .model = str_of(secret),
                                                        .upstream = secret,
                                                        .cost_usd = 0.5,
-                                                       .first_byte = -1 });
+                                                       .first_byte = -1,
+                                                       .edits = { "max_tokens" } });
     events_prompt_rendered(ev, &p, str_of(secret), id);
     events_rendered_tools(ev, &p, id, tools);
     events_tool_invoked(ev, &p,
