@@ -204,7 +204,9 @@ static void on_event(void *arg, const struct gateway_event *ev)
 
 struct account_port gateway_watch_port(struct gateway_watch *w)
 {
-    return (struct account_port) { on_call, on_refused, on_throttled, w };
+    return (struct account_port) {
+        .on_call = on_call, .on_refused = on_refused, .on_throttled = on_throttled, .arg = w
+    };
 }
 
 struct gateway_port gateway_watch_events(struct gateway_watch *w)

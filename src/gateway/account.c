@@ -123,6 +123,8 @@ static bool asks_long_cache(const struct account *acc, const struct exchange_vie
 
 /* What the filter knows of one exchange. */
 struct reservation {
+    struct reservation *next;
+    uint64_t exchange;
     struct budget_ask ask;
     struct price_entry dearest; /* that `ask` may point to */
     struct budget_claim claim;
@@ -263,6 +265,9 @@ static void on_request(void *arg, const struct exchange_view *x, void **slot,
         struct reservation *kept = xmalloc(sizeof *kept);
         *kept = r;
         kept->ask.price = r.ask.price == NULL ? NULL : &kept->dearest;
+        kept->exchange = x->id;
+        kept->next = acc->reservations;
+        acc->reservations = kept;
         *slot = kept;
         ret->max_output = r.claim.cut ? r.claim.output : 0;
         ret->needs_usage = limits_usage(acc);
@@ -439,6 +444,38 @@ static void on_answer(void *arg, const struct exchange_view *x, void **slot,
     refused_above(acc, x, o);
 }
 
+bool account_reserved(struct account *acc, const struct exchange_view *x,
+                      struct meter_reserved *ret)
+{
+    const struct reservation *r = acc->reservations;
+    while (r != NULL && r->exchange != x->id) {
+        r = r->next;
+    }
+    if (r == NULL) {
+        return false;
+    }
+    struct llm_usage prompt = LLM_USAGE_NONE;
+    prompt.input = r->claim.amount[BUDGET_INPUT];
+    *ret = (struct meter_reserved) { .input = prompt.input, .cost = cost_of(acc, x, &prompt) };
+    if (limits_usage(acc) || r->ask.output > 0) {
+        ret->output = r->claim.amount[BUDGET_OUTPUT];
+        ret->cost = r->claim.amount[BUDGET_COST];
+    }
+    add_lost(ret, &r->lost);
+    ret->cost = r->ask.price == NULL ? -1 : ret->cost;
+    return true;
+}
+
+static void free_reservation(struct account *acc, struct reservation *r)
+{
+    struct reservation **at = &acc->reservations;
+    while (*at != r) {
+        at = &(*at)->next;
+    }
+    *at = r->next;
+    free(r);
+}
+
 static void on_done(void *arg, const struct exchange_view *x, void **slot,
                     const struct filter_done *d)
 {
@@ -460,7 +497,7 @@ static void on_done(void *arg, const struct exchange_view *x, void **slot,
         acc->bill.estimated = acc->bill.estimated || r->lost.input > 0;
         acc->billed = x->id;
     }
-    free(r);
+    free_reservation(acc, r);
     *slot = NULL;
 }
 

@@ -75,6 +75,12 @@ struct account_port {
     void (*on_throttled)(void *arg, const struct exchange_view *x,
                          const struct account_throttled *t);
     void *arg;
+    /* An attempt is about to be sent: what the call is charged if nothing more is ever known of it,
+     * earlier attempts included; cost -1: not known. Not for scripts and cassettes. */
+    void (*on_sending)(void *arg, const struct exchange_view *x,
+                       const struct meter_reserved *reserved);
+    /* The call is over, after on_call. */
+    void (*on_over)(void *arg, const struct exchange_view *x);
 };
 
 struct account_opts {

@@ -10,13 +10,22 @@ static struct str model_of(const struct exchange_view *x, const struct filter_do
     return x->upstream_model.len > 0 ? x->upstream_model : d->answered_by;
 }
 
-static void on_done(void *arg, const struct exchange_view *x, void **slot,
-                    const struct filter_done *d)
+/* The last filter: nothing holds the attempt back any more. */
+static void on_attempt(void *arg, const struct exchange_view *x, void **slot,
+                       struct filter_answer *ret)
 {
     struct account *acc = arg;
-    if (!account_is_call(x) || d->attempts == 0) {
-        return;
+    struct meter_reserved reserved;
+    const struct account_port *port = &acc->opts.port;
+    if (port->on_sending != NULL && account_is_call(x) && !x->upstream->local &&
+        account_reserved(acc, x, &reserved)) {
+        port->on_sending(port->arg, x, &reserved);
     }
+}
+
+static void count_call(struct account *acc, const struct exchange_view *x,
+                       const struct filter_done *d)
+{
     struct account_call call = {
         .metered = { .model = model_of(x, d),
                      .upstream = str_of(x->upstream->name),
@@ -45,6 +54,18 @@ static void on_done(void *arg, const struct exchange_view *x, void **slot,
     }
 }
 
+static void on_done(void *arg, const struct exchange_view *x, void **slot,
+                    const struct filter_done *d)
+{
+    struct account *acc = arg;
+    if (account_is_call(x) && d->attempts > 0) {
+        count_call(acc, x, d);
+    }
+    if (acc->opts.port.on_over != NULL) {
+        acc->opts.port.on_over(acc->opts.port.arg, x);
+    }
+}
+
 static bool charged(void *arg, const struct exchange_view *x, struct llm_usage *ret,
                     bool *ret_estimated)
 {
@@ -60,5 +81,9 @@ static bool charged(void *arg, const struct exchange_view *x, struct llm_usage *
 
 struct filter account_meter_filter(struct account *acc)
 {
-    return (struct filter) { .name = "meter", .arg = acc, .on_done = on_done, .charged = charged };
+    return (struct filter) { .name = "meter",
+                             .arg = acc,
+                             .on_attempt = on_attempt,
+                             .on_done = on_done,
+                             .charged = charged };
 }

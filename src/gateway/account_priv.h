@@ -17,6 +17,8 @@ struct account_bill {
     bool estimated;
 };
 
+struct reservation; /* account.c */
+
 struct account {
     struct account_opts opts;
     struct budget budget;
@@ -34,9 +36,13 @@ struct account {
     enum budget_kind exceeded; /* by the first refused call, here or above */
     uint64_t billed; /* the exchange that `bill` is of: the budget settles, then the meter counts */
     struct account_bill bill;
-    char text[REFUSAL_TEXT]; /* of the last refusal: outlives the callback */
+    struct reservation *reservations; /* of calls that are admitted and not over; a list */
+    char text[REFUSAL_TEXT];          /* of the last refusal: outlives the callback */
 };
 
+/* What the call is charged if it is never heard of again; false: it has no reservation. */
+bool account_reserved(struct account *acc, const struct exchange_view *x,
+                      struct meter_reserved *ret);
 nsec account_now(const struct account *acc);
 bool account_is_call(const struct exchange_view *x); /* does the budget count it? */
 /* Did a gateway above refuse? */

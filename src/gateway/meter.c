@@ -108,6 +108,21 @@ static void add_call(struct meter_sum *s, const struct meter_call *c, int64_t co
     s->unpriced += used && cost < 0;
 }
 
+static void add_to(struct meter *m, struct meter_row *row, const struct meter_call *call,
+                   int64_t cost)
+{
+    add_call(&row->sum, call, cost);
+    add_call(&m->sum, call, cost);
+    if (m->first_byte == 0 && !call->side && !call->failed) {
+        m->first_byte = call->first_byte;
+    }
+}
+
+void meter_add_priced(struct meter *m, const struct meter_call *call, int64_t cost)
+{
+    add_to(m, row_of(m, call->model, call->upstream), call, cost);
+}
+
 int64_t meter_add(struct meter *m, const struct meter_call *call)
 {
     struct meter_row *row = row_of(m, call->model, call->upstream);
@@ -120,11 +135,7 @@ int64_t meter_add(struct meter *m, const struct meter_call *call)
         row->prices = match.table;
         m->used = m->used == NULL ? match.table : m->used;
     }
-    add_call(&row->sum, call, cost);
-    add_call(&m->sum, call, cost);
-    if (m->first_byte == 0 && !call->side && !call->failed) {
-        m->first_byte = call->first_byte;
-    }
+    add_to(m, row, call, cost);
     return cost;
 }
 

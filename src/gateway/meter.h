@@ -72,6 +72,8 @@ struct meter *meter_free(struct meter *m);                 /* accepts NULL, retu
 
 /* Returns what it cost, -1 when that is not known. */
 int64_t meter_add(struct meter *m, const struct meter_call *call);
+/* The same for a call whose cost is known, -1: not known; prices are not looked up. */
+void meter_add_priced(struct meter *m, const struct meter_call *call, int64_t cost);
 const struct meter_sum *meter_sum(const struct meter *m);
 size_t meter_rows(const struct meter *m);
 const struct meter_row *meter_row(const struct meter *m, size_t i); /* in order of appearance */

@@ -168,13 +168,20 @@ static const char *find_run_id(struct leftovers *l)
 }
 
 /* The wire was counted call by call; what the harness might have told died with the run. */
-static void fill_calls(const struct leftovers *l, struct summary *s)
+static void fill_calls(const struct leftovers *l, const struct rundir *d, struct summary *s)
 {
     s->calls.total = l->calls.total;
     s->calls.failed = l->calls.failed;
     s->calls.refused = l->calls.refused;
     s->calls.side = l->calls.side;
     s->calls.estimated = l->calls.estimated;
+    const struct json *ledger = rundir_read_object(d, "evidence/ledger.json", BUF_TEXT, l->arena);
+    if (json_is(json_get(ledger, "wire"), JSON_OBJECT)) {
+        s->usage = json_object(l->arena);
+        json_setc(l->arena, s->usage, "wire", json_get(ledger, "wire"));
+        json_setc(l->arena, s->usage, "reported", json_get(ledger, "reported"));
+        json_setc(l->arena, s->usage, "difference", json_get(ledger, "difference"));
+    }
     if (l->calls.total == 0 || s->tokens.source != TOKENS_NONE) {
         return;
     }
@@ -211,7 +218,7 @@ static void summarise(struct leftovers *l, const struct rundir *d, struct summar
     decide(l, s);
     summary_adopt(s, l->metrics, l->result, l->arena);
     summary_adopt_phases(s, l->phase_ms, l->arena);
-    fill_calls(l, s);
+    fill_calls(l, d, s);
 }
 
 static int write_views(struct leftovers *l, const struct rundir *d, const struct summary *s,
@@ -237,6 +244,29 @@ static int write_views(struct leftovers *l, const struct rundir *d, const struct
         r = rundir_write_json(d, "manifest.json", manifest_json(s, d, NULL, a), e);
     }
     return r;
+}
+
+/* The provider bills them, whatever became of the run. */
+static int append_open_calls(struct leftovers *l, const struct rundir *d, struct err *e)
+{
+    struct loss loss = { 0 };
+    struct events ev;
+    struct events_opts opts = { .run_id = find_run_id(l), .loss = &loss, .seq = l->seq };
+    if (*l->open == NULL) {
+        return 0;
+    }
+    int r = events_init(&ev, d, &opts, e);
+    if (r < 0) {
+        return r;
+    }
+    jsonl_not_before(&ev.out, l->last_wall);
+    events_watch(&ev, leftovers_add_call, l);
+    for (struct event_model_call **call = l->open; *call != NULL; call++) {
+        events_model_call(&ev, *call);
+    }
+    l->seq = ev.seq;
+    events_done(&ev);
+    return loss.times > 0 ? ERR(e, loss.first.code, "%s", loss.first.msg) : 0;
 }
 
 static int append_lines(struct leftovers *l, const struct rundir *d, const struct summary *s,
@@ -287,6 +317,7 @@ static int close_record(struct leftovers *l, const struct rundir *d, struct reco
     if (r == 0) {
         r = leftovers_gather(l, d, e);
     }
+    r = r < 0 ? r : append_open_calls(l, d, e);
     if (r < 0) {
         return r;
     }
@@ -294,6 +325,7 @@ static int close_record(struct leftovers *l, const struct rundir *d, struct reco
     if (l->port != NULL) {
         l->port->complete(l->port->arg, d);
     }
+    (void)unlinkat(d->dir_fd, OPEN_CALLS_NAME, 0);
     struct summary s;
     summarise(l, d, &s);
     r = append_lines(l, d, &s, e);

@@ -5,10 +5,12 @@
  *   struct recover_report report;
  *   recover_run("out", &report, e);    done by `cinch recover` and before a run reuses a directory
  *
- * Torn and damaged lines are taken out of events.jsonl and transcript.jsonl, a run.recovered event
- * and a missing transcript.stop are added, result.json, metrics.json and manifest.json are written
- * from what is known, and state.json at last. The reason is `interrupted` (resumable), unless the
- * run had already decided its own: manifest.json and state.json are believed.
+ * Torn and damaged lines are taken out of events.jsonl and transcript.jsonl. Model calls that were
+ * under way (open_calls.h) become model.call events that are charged what was reserved for them. A
+ * run.recovered event and a missing transcript.stop are added, result.json, metrics.json and
+ * manifest.json are written from what is known, and state.json at last. The reason is
+ * `interrupted` (resumable), unless the run had already decided its own: manifest.json and
+ * state.json are believed.
  *
  * It works from any state of the directory, also with files that are missing or garbage, and may
  * itself be interrupted anywhere and done again. A living owner is refused, a finished record is
@@ -24,6 +26,7 @@
 #include "record/reason.h"
 #include "record/state.h"
 
+struct json;
 struct rundir;
 
 enum recover_result {
@@ -45,9 +48,11 @@ struct recover_report {
 
 int recover_run(const char *path, struct recover_report *ret, struct err *e) MUST_USE;
 
-/* The same; `complete` is called once before the verdict is written, with a record that will be
- * closed, for files that only an upper layer can finish. */
+/* The same. `model_call` is called for the context of each model.call event, those included that
+ * recovery writes for calls under way; then `complete`, once before the verdict is written, for
+ * files that only an upper layer can finish. */
 struct recover_port {
+    void (*model_call)(void *arg, const struct json *context);
     void (*complete)(void *arg, const struct rundir *d);
     void *arg;
 };

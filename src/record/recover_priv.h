@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "record/jsonl.h"
+#include "record/open_calls.h"
 #include "record/rundir.h"
 #include "record/state.h"
 #include "record/summary.h"
@@ -36,6 +37,7 @@ struct leftovers {
         int64_t real;         /* calls to providers */
         bool unpriced;        /* of one at least the cost is not known */
     } calls;
+    struct event_model_call **open; /* under way when the run died; ends with NULL */
 
     /* from transcript.jsonl: the pair of start and stop that was open last */
     bool transcript_open;
@@ -45,5 +47,7 @@ struct leftovers {
     const char *session_id; /* the last one seen */
 };
 
-/* Repairs both files of lines on the way. */
+/* Repairs both files of lines on the way. `open` is then what has no event of its own. */
 int leftovers_gather(struct leftovers *l, const struct rundir *d, struct err *e) MUST_USE;
+/* For events_watch(): counts the model calls that recovery itself reports. */
+void leftovers_add_call(void *leftovers, enum event_kind kind, const struct json *context);

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "record/event_kind.h"
+#include "record/recover.h"
 #include "record/recover_priv.h"
 #include "record/stamp.h"
 
@@ -69,6 +70,28 @@ static void note_call(struct leftovers *l, const struct json *context)
     *(simulated ? &l->calls.simulated_usd : &l->calls.cost_usd) += usd > 0 ? usd : 0;
     l->calls.real += simulated ? 0 : 1;
     l->calls.unpriced = l->calls.unpriced || json_is(cost, JSON_NULL);
+    if (l->port != NULL && l->port->model_call != NULL) {
+        l->port->model_call(l->port->arg, context);
+    }
+}
+
+/* It was not under way any more. */
+static void close_call(struct leftovers *l, int64_t exchange)
+{
+    struct event_model_call **to = l->open;
+    for (struct event_model_call **from = l->open; *from != NULL; from++) {
+        if ((*from)->exchange != exchange) {
+            *to++ = *from;
+        }
+    }
+    *to = NULL;
+}
+
+void leftovers_add_call(void *arg, enum event_kind kind, const struct json *context)
+{
+    if (kind == EVENT_MODEL_CALL) {
+        note_call(arg, context);
+    }
 }
 
 /* By the budget; wrong tokens and hosts are refused, too, but were no calls. */
@@ -106,6 +129,7 @@ static bool keep_event(void *ctx, const struct json *line, struct arena *a)
         struct str program = json_str(json_get(context, "program"), STR_EMPTY);
         l->program = arena_dup(l->arena, path_base(program));
     } else if (str_eqc(event, event_kind_info(EVENT_MODEL_CALL)->name)) {
+        close_call(l, json_int(json_get(context, "exchange"), 0));
         note_call(l, context);
     } else if (str_eqc(event, event_kind_info(EVENT_GATEWAY_REFUSED)->name)) {
         note_refusal(l, json_str(json_get(context, "kind"), STR_EMPTY));
@@ -156,6 +180,7 @@ static bool keep_entry(void *ctx, const struct json *line, struct arena *a)
 int leftovers_gather(struct leftovers *l, const struct rundir *d, struct err *e)
 {
     l->phase_ms = json_object(l->arena);
+    l->open = open_calls_read(d, l->arena);
     transcript_count_reset(&l->count, l->arena);
     int r = jsonl_repair(d, "events.jsonl", keep_event, l, &l->damage, e);
     if (r == 0) {

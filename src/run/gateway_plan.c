@@ -199,6 +199,7 @@ static void make_tokens(struct run *run)
 void gateway_plan(struct run *run)
 {
     struct run_gateway *g = run->gateway = ARENA_NEW(run->arena, struct run_gateway);
+    g->open = (struct open_calls)OPEN_CALLS_INIT;
     if (!settings_gateway(&run->settings) || run->settings.profile == NULL) {
         if (run->settings.sandbox.hosts != NULL || may_offer_tools(run)) {
             make_tokens(run);

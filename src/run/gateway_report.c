@@ -40,6 +40,30 @@ static void on_call(void *arg, const struct exchange_view *x, const struct accou
     project_reveal(run, false);
 }
 
+static void on_sending(void *arg, const struct exchange_view *x,
+                       const struct meter_reserved *reserved)
+{
+    struct run *run = arg;
+    const struct event_model_call call = {
+        .exchange = (int64_t)x->id,
+        .format = llm_format_name(x->client.format),
+        .model = x->upstream_model,
+        .upstream = x->upstream->name,
+        .attempts = x->attempt + 1,
+        .translated = x->translated,
+        .input = reserved->input,
+        .output = reserved->output,
+        .cost_usd = reserved->cost < 0 ? -1 : price_usd(reserved->cost),
+    };
+    open_calls_add(&run->gateway->open, &run->record, &call);
+}
+
+static void on_over(void *arg, const struct exchange_view *x)
+{
+    struct run *run = arg;
+    open_calls_remove(&run->gateway->open, (int64_t)x->id);
+}
+
 /* A harness that understands the refusal ends by itself, and may still say something sensible; one
  * that does not has the grace period. */
 static void on_refused(void *arg, const struct exchange_view *x,
@@ -94,7 +118,12 @@ static void on_event(void *arg, const struct gateway_event *ev)
 
 struct account_port gateway_account_port(struct run *run)
 {
-    return (struct account_port) { on_call, on_refused, on_throttled, run };
+    return (struct account_port) { .on_sending = on_sending,
+                                   .on_over = on_over,
+                                   .on_call = on_call,
+                                   .on_refused = on_refused,
+                                   .on_throttled = on_throttled,
+                                   .arg = run };
 }
 
 struct gateway_port gateway_event_port(struct run *run)
@@ -207,6 +236,7 @@ void gateway_judge(struct run *run)
     if (record_write_json(&run->record, "evidence/ledger.json", ledger, &why) < 0) {
         run_warn(run, "the ledger could not be written: %s", why.msg);
     }
+    open_calls_done(&g->open, &run->record.dir);
 }
 
 static void fill_usage(const struct run *run, struct summary *s)

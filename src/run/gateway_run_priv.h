@@ -11,6 +11,7 @@
 #include "gateway/routing.h"
 #include "llm/dropped.h"
 #include "llm/store.h"
+#include "record/open_calls.h"
 #include "replay/assembly.h"
 #include "run/run_priv.h"
 
@@ -46,6 +47,7 @@ struct run_gateway {
     struct assembly assembly;
     struct llm_store *store;    /* what translated responses signed, for the requests that follow */
     struct llm_losses reported; /* dropped fields that were reported as warnings */
+    struct open_calls open;     /* model calls under way, for recovery */
     struct timer *patience;     /* of a harness that goes on after a refusal */
     int64_t refused;            /* calls, by the budget */
     struct event_throttle throttled; /* the last time; kind NULL: never */

@@ -320,6 +320,7 @@ void gateway_done(struct run *run)
     gateway_close(run);
     if (run->gateway != NULL) {
         assembly_done(&run->gateway->assembly);
+        open_calls_done(&run->gateway->open, &run->record.dir);
         run->gateway->store = llm_store_free(run->gateway->store);
     }
 }

@@ -11,6 +11,8 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "gateway/ledger.h"
+#include "gateway/meter.h"
 #include "io/loop.h"
 #include "record/recover.h"
 #include "record/rundir.h"
@@ -220,19 +222,61 @@ static int drop_setid(const char *dir, struct err *e)
     return r;
 }
 
+static int64_t count_at(const struct json *context, const char *key)
+{
+    int64_t n = json_int(json_get(context, key), -1);
+    return n < 0 ? -1 : n;
+}
+
+/* Adds a model.call event to the meter of the run. */
+static void add_call(void *arg, const struct json *context)
+{
+    struct str upstream = json_str(json_get(context, "upstream"), STR_EMPTY);
+    double usd = json_real(json_get(context, "cost_usd"), -1);
+    int64_t attempts = count_at(context, "attempts");
+    const struct meter_call call = {
+        .model = json_str(json_get(context, "model"), STR_EMPTY),
+        .upstream = upstream,
+        .usage = { count_at(context, "input_tokens"), count_at(context, "output_tokens"),
+                   count_at(context, "cache_read_tokens"), count_at(context, "cache_write_tokens"),
+                   count_at(context, "reasoning_tokens"), -1 },
+        .failed = json_int(json_get(context, "status"), 500) >= 400 ||
+                  !json_bool(json_get(context, "complete"), false),
+        .side = json_is(json_get(context, "side"), JSON_STRING),
+        .local = str_eqc(upstream, "script") || str_eqc(upstream, "cassette"),
+        .estimated = json_bool(json_get(context, "estimated"), false),
+        .attempts = attempts < 0 || attempts > INT32_MAX ? 0 : (int)attempts,
+    };
+    meter_add_priced(arg, &call, usd < 0 ? -1 : price_pico(usd));
+}
+
+/* What the run itself would have written at its end. What the harness may have reported died with
+ * it. */
+static void write_ledger(const struct rundir *d, const struct meter *m)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    const struct ledger_reported none = { .known = false };
+    if (meter_sum(m)->calls > 0 && !file_exists(d->dir_fd, "evidence/ledger.json")) {
+        /* the sums are in metrics.json, too */
+        (void)!rundir_write_json(d, "evidence/ledger.json", ledger_json(a, m, &none), NULL);
+    }
+}
+
 static void complete(void *arg, const struct rundir *d)
 {
-    (void)arg;
     run_session_recover(d);
+    write_ledger(d, arg);
 }
 
 int run_recover(const char *dir, enum reason *ret_reason, struct err *e)
 {
     char absolute[PATH_MAX]; /* mounts are made by paths that must not depend on where we are */
     struct recover_report report = { .result = RECOVER_NO_RECORD };
-    struct recover_port port = { complete, NULL };
+    struct meter *meter = meter_new(NULL);
+    struct recover_port port = { add_call, complete, meter };
     int r = path_absolute(dir, absolute, sizeof absolute, e);
     r = r < 0 ? r : recover_run_with(absolute, &port, &report, e);
+    meter = meter_free(meter);
     if (ret_reason != NULL) {
         *ret_reason = r == 0 && report.result == RECOVER_CLOSED ? report.reason : REASON_NONE;
     }

@@ -44,6 +44,7 @@ static const struct {
     { "result.json", NULL },
     { "task.json", NULL },
     { "stdout.log", "hello\n" },
+    { "evidence/open-calls.jsonl", NULL },
 };
 
 static void write_file(int dir, const char *name, struct str content)
@@ -56,6 +57,9 @@ static void write_file(int dir, const char *name, struct str content)
 
 static void fill(int dir, struct str in)
 {
+    if (mkdirat(dir, "evidence", 0700) < 0) {
+        abort();
+    }
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         if (files[i].content != NULL) {
             write_file(dir, files[i].name, str_of(files[i].content));

@@ -5,9 +5,10 @@
 import json
 import os
 import subprocess
+import threading
 
 import harness
-from provider import AGENT, Provider, Say
+from provider import AGENT, Provider, Say, Work
 from test_budget import Case
 
 FILE_TIMEOUT = 600
@@ -146,6 +147,50 @@ class Record(Case):
         self.assertEqual((m["api_calls"], m["tokens_input"], m["tokens_output"]), (3, 300, 60))
         self.assertAlmostEqual(m["cost_usd"], (300 * 5 + 60 * 25) / 1e6)
         self.assertEqual(m["ext"]["tokens_source"], "wire")
+        ledger = r.json("evidence", "ledger.json")
+        self.assertEqual((ledger["wire"]["calls"], ledger["wire"]["input"], ledger["wire"]["output"]), (3, 300, 60))
+        self.assertAlmostEqual(ledger["wire"]["cost_usd"], m["cost_usd"])
+        self.assertEqual([(x["model"], x["calls"]) for x in ledger["models"]], [("claude-opus-5", 3)])
+        self.assertEqual(m["ext"]["usage"]["wire"], ledger["wire"])
+
+    def test_a_killed_run_charges_the_calls_under_way(self):
+        """kill -9 of cinch with one call answered and two that the provider works on: the record charges at least what the
+        provider bills."""
+        gate = threading.Event()
+        with Provider(Say(usage=(100, 20)), Work(output=300, before_head=gate), Work(output=500, before_head=gate)) as p:
+            agent = self.write("ws/slow.py", AGENT.replace(
+                "with concurrent", "call(0)\nopen('one', 'w').close()\nwith concurrent"))
+            process, r = self.start("--max-output-tokens", "50000", "--upstream", p.url, "--",
+                                    "/usr/bin/python3", agent, "2", "2", '{"max_tokens": 700}')
+            try:
+                harness.wait_until(lambda: len(p.billed) == 2 and len(r.events("model.call")) == 1, "two calls under way")
+                self.assertTrue(r.exists("evidence/open-calls.jsonl"))
+                process.kill()
+                process.wait()
+            finally:
+                gate.set()
+        self.cinch("recover", r.output)
+        self.assert_valid(r)
+        billed = (100 + p.spent()[0], 20 + p.spent()[1])
+        m, ledger = r.metrics, r.json("evidence", "ledger.json")
+        self.assertFalse(r.exists("evidence/open-calls.jsonl"))
+        self.assertEqual((m["api_calls"], ledger["wire"]["calls"], ledger["wire"]["estimated"]), (3, 3, 2))
+        self.assertGreaterEqual(m["tokens_input"], billed[0])
+        self.assertEqual(m["tokens_output"], 20 + 2 * 700)
+        self.assertEqual((m["tokens_input"], m["tokens_output"]), (ledger["wire"]["input"], ledger["wire"]["output"]))
+        calls = [e["context"] for e in r.events("model.call")]
+        self.assertEqual([(c["exchange"], c["estimated"], c["complete"], c["status"]) for c in calls],
+                         [(1, False, True, 200), (2, True, False, None), (3, True, False, None)])
+        self.assertEqual([e["seq"] for e in r.events()], list(range(1, len(r.events()) + 1)))
+        before = (r.bytes("events.jsonl"), r.bytes("evidence/ledger.json"))
+        self.cinch("recover", r.output)
+        self.assertEqual((r.bytes("events.jsonl"), r.bytes("evidence/ledger.json")), before)
+
+    def test_a_finished_run_has_no_list_of_open_calls(self):
+        with Provider(Say(usage=(100, 20))) as p:
+            r = self.call(p, calls=3, parallel=3)
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertFalse(r.exists("evidence/open-calls.jsonl"))
 
     def test_no_gateway_without_a_wish(self):
         r = self.run_command("sh", "-c", "env")
