@@ -7,6 +7,7 @@
 
 #include "adapters/expand.h"
 #include "adapters/profile_priv.h"
+#include "base/path.h"
 #include "data/regex.h"
 #include "data/shape.h"
 
@@ -319,19 +320,6 @@ static int read_argv(struct arena *a, struct profile *p, const char *file, struc
     return 0;
 }
 
-static bool path_stays_below(struct str path)
-{
-    if (path.len == 0 || path.ptr[0] == '/') {
-        return false;
-    }
-    while (path.ptr != NULL) {
-        if (str_eqc(str_split(&path, '/'), "..")) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static int read_files(struct arena *a, struct profile *p, const char *file, struct err *e)
 {
     const struct json *list = json_get(p->doc, "files");
@@ -354,7 +342,7 @@ static int read_files(struct arena *a, struct profile *p, const char *file, stru
             return ERR(e, ERR_CONFIG, "%s: a file needs 'name' and 'path'",
                        json_at(file, item, at));
         }
-        if (!path_stays_below(str_of(p->files[i].path))) {
+        if (!path_is_inner(str_of(p->files[i].path))) {
             return ERR(e, ERR_CONFIG, "%s: path '%s' must stay below the home",
                        json_at(file, item, at), p->files[i].path);
         }
@@ -381,7 +369,7 @@ static int read_session(struct profile *p, const char *file, struct err *e)
     for (size_t i = 0; i < json_len(p->session_files); i++) {
         const struct json *item = json_item(p->session_files, i);
         char at[JSON_AT_LEN];
-        if (!path_stays_below(json_str(item, STR_EMPTY))) {
+        if (!path_is_inner(json_str(item, STR_EMPTY))) {
             return ERR(e, ERR_CONFIG, "%s: a file of 'session' must stay below the home",
                        json_at(file, item, at));
         }
@@ -457,7 +445,7 @@ static int read_auth(struct arena *a, struct profile *p, const char *file, struc
             .cannot = json_cstring(json_get(item, "cannot"), NULL),
         };
         char at[JSON_AT_LEN];
-        if (!path_stays_below(str_of(l->file)) || p->auth.login == NULL) {
+        if (!path_is_inner(str_of(l->file)) || p->auth.login == NULL) {
             return ERR(e, ERR_CONFIG,
                        "%s: a login needs 'file', below the home, and 'login' of 'auth', the "
                        "command that makes it",
@@ -535,7 +523,7 @@ static int read_tier(struct profile *p, const char *file, struct err *e)
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         p->tier.prompt = str_eqc(prompt, words[i]) ? (enum tier_prompt)i : p->tier.prompt;
     }
-    if (p->tier.prompt_file != NULL && !path_stays_below(str_of(p->tier.prompt_file))) {
+    if (p->tier.prompt_file != NULL && !path_is_inner(str_of(p->tier.prompt_file))) {
         return ERR(e, ERR_CONFIG, "%s: 'tier.prompt_file' must be a file below the home", file);
     }
     int r = check_section(p, "tier.prompt", p->tier.prompt_files, file, e);
@@ -593,10 +581,10 @@ static int check_instructions(const struct profile *p, const char *file, struct 
         const struct json *item = json_item(p->project.instructions, i);
         const struct json *from = json_get(item, "from");
         struct str nested = json_str(json_get(item, "nested"), STR_EMPTY);
-        bool good = path_stays_below(json_str(json_get(item, "to"), STR_EMPTY)) &&
+        bool good = path_is_inner(json_str(json_get(item, "to"), STR_EMPTY)) &&
                     (nested.len > 0) == (json_len(from) == 0);
         for (size_t k = 0; k < json_len(from); k++) {
-            good = good && path_stays_below(json_str(json_item(from, k), STR_EMPTY));
+            good = good && path_is_inner(json_str(json_item(from, k), STR_EMPTY));
         }
         if (!good || memchr(nested.ptr, '/', nested.len) != NULL) {
             char at[JSON_AT_LEN];
@@ -614,7 +602,7 @@ static int check_below(const struct json *list, const char *key, const char *fil
     for (size_t i = 0; i < json_len(list); i++) {
         const struct json *item = json_item(list, i);
         char at[JSON_AT_LEN];
-        if (!path_stays_below(json_str(item, STR_EMPTY))) {
+        if (!path_is_inner(json_str(item, STR_EMPTY))) {
             return ERR(e, ERR_CONFIG, "%s: a path of '%s' must be relative and must not lead out",
                        json_at(file, item, at), key);
         }
@@ -747,7 +735,7 @@ static int check_rest(const struct profile *p, const char *file, struct err *e)
     if (p->trust.style != NULL && p->trust.file == NULL) {
         return ERR(e, ERR_CONFIG, "%s: 'trust' needs 'file', relative to the home", file);
     }
-    if (p->skills != NULL && !path_stays_below(str_of(p->skills))) {
+    if (p->skills != NULL && !path_is_inner(str_of(p->skills))) {
         return ERR(e, ERR_CONFIG, "%s: 'skills' must be a folder below the home", file);
     }
     return check_pattern(p, file, e);

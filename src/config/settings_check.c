@@ -4,6 +4,7 @@
  * together. Each layer is checked by itself, so that a message can name its file and line. Lists
  * are not merged between layers, which is why their items can be held to be complete.
  */
+#include "base/path.h"
 #include "config/settings_priv.h"
 #include "data/schema.h"
 #include "skill/skill_card.h"
@@ -257,26 +258,13 @@ static int check_names(const struct checking *c, const struct json *tree)
 }
 
 /* What an agent leaves behind is looked for below two directories, and nowhere else. */
-static bool stays_below(struct str path)
-{
-    if (path.len == 0 || path.ptr[0] == '/') {
-        return false;
-    }
-    while (path.ptr != NULL) {
-        if (str_eqc(str_split(&path, '/'), "..")) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static int check_output(const struct checking *c, const struct json *output)
 {
     const struct json *artifacts = json_get(output, "artifacts");
     int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(artifacts); i++) {
         const struct json *path = json_get(json_item(artifacts, i), "path");
-        if (!stays_below(json_str(path, STR_EMPTY))) {
+        if (!path_is_inner(json_str(path, STR_EMPTY))) {
             r = wrong(c, path, "the path of an artifact", "must be relative, without '..'");
         }
     }

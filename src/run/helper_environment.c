@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/path.h"
 #include "run/run_priv.h"
 #include "workspace/workspace.h"
 
@@ -62,12 +63,6 @@ static bool is_dropped(struct str name)
 
 /* --- what the agent can write --- */
 
-static bool is_below(const char *path, const char *dir)
-{
-    size_t len = strlen(dir);
-    return strncmp(path, dir, len) == 0 && (path[len] == '\0' || path[len] == '/');
-}
-
 /* By its name, and by where it really is. */
 static void add_directory(struct making *m, const char *dir)
 {
@@ -101,7 +96,7 @@ static void find_writable(struct making *m)
 static bool is_in_writable_place(const struct making *m, const char *path)
 {
     for (size_t i = 0; i < m->n_writable; i++) {
-        if (is_below(path, m->writable[i])) {
+        if (path_is_below(path, m->writable[i])) {
             return true;
         }
     }
@@ -116,7 +111,7 @@ static bool is_writable(const struct making *m, const char *path)
     char real[PATH_MAX];
     const char *home = m->run->settings.home == HOME_SHARED ? getenv("HOME") : NULL;
     return path[0] != '/' || realpath(path, real) == NULL || is_in_writable_place(m, path) ||
-           is_in_writable_place(m, real) || (home != NULL && is_below(home, path));
+           is_in_writable_place(m, real) || (home != NULL && path_is_below(home, path));
 }
 
 /* --- variables --- */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/path.h"
 #include "run/run_priv.h"
 
 #define SHORT_PATH_NOTE "short-path"
@@ -32,23 +33,16 @@ bool short_path_is_plain(const char *path)
     return len <= PLAIN_MAX && strspn(path, good) == len;
 }
 
-static bool is_below(const char *path, const char *above)
-{
-    size_t len = strlen(above);
-    len -= len > 0 && above[len - 1] == '/';
-    return strncmp(path, above, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
-
 /* Does the sandbox show the host's own directory there? Then the link would be in the way of what
  * is mounted below its name. */
 static bool is_shown(const struct run *run, const char *place)
 {
     const struct sandbox_policy *p = &run->confine.policy;
     const char *const *const lists[] = { p->read, p->write };
-    bool shown = run->settings.workspace != NULL && is_below(place, run->settings.workspace);
+    bool shown = run->settings.workspace != NULL && path_is_below(place, run->settings.workspace);
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         for (size_t k = 0; lists[i] != NULL && lists[i][k] != NULL; k++) {
-            shown = shown || is_below(place, lists[i][k]);
+            shown = shown || path_is_below(place, lists[i][k]);
         }
     }
     return shown;

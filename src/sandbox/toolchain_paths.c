@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/path.h"
 
 static const char *const system_dirs[] = { "/usr",   "/bin",   "/sbin", "/lib",
                                            "/lib32", "/lib64", "/opt",  "/nix/store" };
@@ -24,16 +25,10 @@ static const char *const shared_dirs[] = {
     ".cargo", ".claude", ".codex", ".docker", ".gemini", ".gem", ".gcloud",
 };
 
-static bool below(const char *path, const char *dir)
-{
-    size_t len = strlen(dir);
-    return strncmp(path, dir, len) == 0 && (path[len] == '\0' || path[len] == '/');
-}
-
 int toolchain_is_system(const char *path)
 {
     for (size_t i = 0; i < ARRAY_LEN(system_dirs); i++) {
-        if (below(path, system_dirs[i])) {
+        if (path_is_below(path, system_dirs[i])) {
             return 1;
         }
     }
@@ -117,7 +112,7 @@ static void add_dir(struct toolchain_paths *r, struct arena *a, struct str dir, 
     if (toolchain_is_system(name)) {
         return;
     }
-    bool of_home = home != NULL && strlen(home) > 1 && below(name, home);
+    bool of_home = home != NULL && strlen(home) > 1 && path_is_below(name, home);
     if (of_home && strcmp(name, home) != 0) {
         add_of_home(r, a, str_of(arena_dup(a, str_of(name))), str_of(home));
     } else if (!of_home) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "workspace/diff_priv.h"
 #include "workspace/git.h"
 #include "workspace/listing.h"
@@ -17,12 +18,6 @@ static const char *join(struct arena *a, const char *dir, const char *name)
     return dir[0] == '\0' ? arena_dup(a, str_of(name)) : arena_printf(a, "%s/%s", dir, name);
 }
 
-static bool is_below(const char *path, const char *dir)
-{
-    size_t len = strlen(dir);
-    return strncmp(path, dir, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
-
 static bool is_hidden(const struct diff *d, const char *path)
 {
     /* The git directories of the tree and of repositories in it are none of its content. */
@@ -30,7 +25,7 @@ static bool is_hidden(const struct diff *d, const char *path)
         return true;
     }
     for (const char *const *h = d->o->hidden; h != NULL && *h != NULL; h++) {
-        if (is_below(path, *h)) {
+        if (path_is_below(path, *h)) {
             return true;
         }
     }
@@ -88,7 +83,7 @@ static int put_base(struct diff *d, struct diff_side *side, const char *path, co
 static void drop_below(struct diff_side *side, const char *path)
 {
     for (size_t i = 0; i < side->len; i++) {
-        side->items[i].dropped = side->items[i].dropped || is_below(side->items[i].path, path);
+        side->items[i].dropped = side->items[i].dropped || path_is_below(side->items[i].path, path);
     }
 }
 
