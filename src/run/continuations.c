@@ -12,12 +12,6 @@
 /* A prompt of so many levels is one that nobody reads. */
 enum { RESTARTS_MAX = 10 };
 
-/* What the checks are told, and who waits for their verdict. */
-struct judging {
-    struct run *run;
-    void (*next)(struct run *run, struct str text);
-};
-
 static void tell(struct run *run, const char *what, struct str why)
 {
     struct arena *a = run->arena;
@@ -53,13 +47,13 @@ static struct str one_line(struct run *run, struct str text)
 
 static void on_verdict(void *arg, const struct completion_verdict *v)
 {
-    struct judging *j = arg;
-    struct run *run = j->run;
+    struct run *run = arg;
+    struct execute_machine *m = &run->exec.machine;
     struct completion *c = run->tools->completion;
     run->tools->checking = NULL;
     if (v->complete || run->cause.reason != REASON_NONE) {
         tell(run, v->complete ? "task_completion.complete" : "task_completion.skipped", v->why);
-        j->next(run, STR_EMPTY);
+        execute_verdict(m, STR_EMPTY);
         return;
     }
     if (v->feedback.len == 0 || run->exec.round >= completion_rounds(c)) {
@@ -68,17 +62,16 @@ static void on_verdict(void *arg, const struct completion_verdict *v)
                  "the task is not complete after %lld further round%s (%.*s): %.*s",
                  (long long)run->exec.round, run->exec.round == 1 ? "" : "s",
                  STR_ARG(str_slice(v->why, 0, 100)), STR_ARG(one_line(run, v->feedback)));
-        j->next(run, STR_EMPTY);
+        execute_verdict(m, STR_EMPTY);
         return;
     }
     run->exec.round++;
     tell(run, "task_completion.incomplete", v->why);
     tell_continuation(run, v->feedback);
-    j->next(run, v->feedback);
+    execute_verdict(m, arena_str(run->arena, v->feedback));
 }
 
-void continuation_judge(struct run *run, const struct agent_report *report,
-                        void (*next)(struct run *run, struct str text))
+void continuation_review(struct run *run, const struct agent_report *report)
 {
     struct run_tools *t = run->tools;
     nsec left;
@@ -90,7 +83,7 @@ void continuation_judge(struct run *run, const struct agent_report *report,
         turn_well(run);
     }
     if (!wanted) {
-        next(run, STR_EMPTY);
+        execute_verdict(&run->exec.machine, STR_EMPTY);
         return;
     }
     if (tools_admit_call(run, &left, &why) < 0) {
@@ -98,23 +91,21 @@ void continuation_judge(struct run *run, const struct agent_report *report,
              why.code == ERR_BUDGET ? "task_completion.budget_exhausted"
                                     : "task_completion.deadline_exhausted",
              str_of(why.msg));
-        next(run, STR_EMPTY);
+        execute_verdict(&run->exec.machine, STR_EMPTY);
         return;
     }
-    struct judging *j = t->judging = ARENA_NEW(run->arena, struct judging);
-    *j = (struct judging) { run, next };
     const struct json *by_tool = tools_structured(run);
     const struct json *given = by_tool != NULL ? by_tool : report->structured;
     completion_check(t->completion,
                      &(struct completion_claim) {
                          .text = report->text, .output = given, .stop_reason = "end_turn" },
-                     on_verdict, j, &t->checking);
+                     on_verdict, run, &t->checking);
 }
 
 static void on_cut(void *arg)
 {
-    const struct judging *j = arg;
-    j->next(j->run, STR_EMPTY);
+    struct run *run = arg;
+    execute_verdict(&run->exec.machine, STR_EMPTY);
 }
 
 void continuation_stop(struct run *run)
@@ -124,7 +115,7 @@ void continuation_stop(struct run *run)
         completion_cancel(t->checking);
         t->checking = NULL;
         tell(run, "task_completion.skipped", STR_EMPTY);
-        loop_post(run->loop, on_cut, t->judging);
+        loop_post(run->loop, on_cut, run);
     }
 }
 
@@ -144,24 +135,6 @@ void continuation_add_usage(struct agent_usage *sum, const struct agent_usage *u
 
 /* --- programs that end after each turn --- */
 
-static void next_process(struct run *run, struct str text)
-{
-    struct err e;
-    if (text.len == 0) {
-        execute_over(run);
-        return;
-    }
-    /* Without a handle to the conversation the agent must be told again what it was about. */
-    const char *again =
-        run->exec.resume.len > 0
-            ? arena_dup(run->arena, text)
-            : arena_printf(run->arena, "%.*s\n\n%.*s", STR_ARG(run->exec.goal), STR_ARG(text));
-    if (execute_again(run, str_of(again), &e) < 0) {
-        run_fail_err(run, &e);
-        execute_over(run);
-    }
-}
-
 /* The next process goes on where the last one was, if the harness can. */
 static void keep_conversation(struct run *run)
 {
@@ -173,56 +146,55 @@ static void keep_conversation(struct run *run)
 }
 
 /* What it opened has tools that it will only see from the start. */
-static void begin_anew(struct run *run)
+static int prompt_of_restart(struct run *run, struct str *ret)
 {
-    struct str prompt;
     struct err e;
     run->exec.restart = false;
     if (run->exec.restarts == RESTARTS_MAX) {
         run_fail(run, REASON_FAILURE, "the agent was restarted %d times because it opened sections",
                  RESTARTS_MAX);
-        execute_over(run);
-        return;
+        return -ERR_LIMIT;
     }
     run->exec.restarts++;
     keep_conversation(run);
-    int r = context_render(run, &prompt, &e);
-    if (r == 0) {
-        tell(run, "prompt.restarted", STR("sections were opened"));
-        tell_continuation(run, prompt);
-        run->exec.goal = prompt;
-        r = execute_again(run, prompt, &e);
-    }
+    int r = context_render(run, ret, &e);
     if (r < 0) {
         run_fail_err(run, &e);
-        execute_over(run);
+        return r;
     }
+    tell(run, "prompt.restarted", STR("sections were opened"));
+    tell_continuation(run, *ret);
+    run->exec.goal = *ret;
+    return 0;
 }
 
-void continuation_after_exit(struct run *run)
+int continuation_prompt(struct run *run, struct str text, struct str *ret)
 {
-    struct agent_report report = { 0 };
+    if (text.ptr == NULL) {
+        return prompt_of_restart(run, ret);
+    }
+    /* Without a handle to the conversation the agent must be told again what it was about. */
+    *ret = run->exec.resume.len > 0 ? text
+                                    : str_of(arena_printf(run->arena, "%.*s\n\n%.*s",
+                                                          STR_ARG(run->exec.goal), STR_ARG(text)));
+    return 0;
+}
+
+enum execute_after continuation_after_exit(struct run *run)
+{
     const struct engine_exit *exit = &run->exec.exit;
     bool ended_well = exit->end == ENGINE_EXITED && exit->value == 0;
+    bool one_turn = run->driver->begin == NULL && run->driver->plan != NULL;
     if (run->exec.goal.ptr == NULL) {
         run->exec.goal = run->prompt;
     }
     if (run->exec.restart && run->exec.launched && run->cause.reason == REASON_NONE) {
-        begin_anew(run);
-        return;
+        return EXECUTE_AFTER_RESTART;
     }
-    if (!run->exec.launched || !ended_well || run->driver->begin != NULL) {
-        execute_over(run); /* a dialogue has had its rounds */
-        return;
+    if (!run->exec.launched || !ended_well || !one_turn) {
+        return EXECUTE_AFTER_END; /* an agent that outlives its turns has had them */
     }
     launch_take_files(run);
     keep_conversation(run);
-    run->driver->end(run->session, &report);
-    struct err e;
-    if (execute_watch(run, &e) < 0) {
-        run_fail_err(run, &e);
-        execute_over(run);
-        return;
-    }
-    continuation_judge(run, &report, next_process);
+    return EXECUTE_AFTER_REVIEW;
 }

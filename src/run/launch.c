@@ -287,7 +287,7 @@ int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
         .prompt = run->prompt,
         .output_schema = run->definition.asked,
         .vars = execute_vars(run),
-        .output = execute_output(run),
+        .output = execute_agent_output(run),
         .port = dialogue_port(run),
         .mcp = tools_mcp(run),
         .resume = run->exec.resume,

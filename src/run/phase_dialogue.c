@@ -4,12 +4,11 @@
  * the driver asks goes to the guard, the bridge, the feedback or the workspace, and the answers go
  * back; when the agent has come to the end of a turn it is decided whether there is another.
  *
- * Deadlines are those of phase_execute.c. One that passes interrupts the turn first, so that the
- * harness can say what it has used; who does not listen within the grace period is stopped.
+ * When a turn ends, and how long anything may take, is decided by the machine of phase execute
+ * (execute_machine.h); what the driver waits for before its first turn has deadlines here.
  */
 #include "guard/feedback.h"
 #include "guard/guard.h"
-#include "io/loop.h"
 #include "io/timer.h"
 #include "proc/proc.h"
 #include "run/agent_files.h"
@@ -18,93 +17,35 @@
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
 
-/* After an interrupt, until the signal; part of the grace period. */
-#define INTERRUPT_TIME (2 * NSEC_PER_SEC)
-/* For going after the last turn. */
-#define END_TIME (1 * NSEC_PER_SEC)
-/* Between looks at whether the conversation is written down. */
-#define WRITING_LOOK  (5 * NSEC_PER_MS)
 #define WORDS_LONGEST 64
-
-enum stage {
-    STAGE_TALKING,
-    STAGE_PAUSED,   /* the driver waits for silence */
-    STAGE_SETTLING, /* the turn is over, but more may come */
-    STAGE_JUDGING,  /* is there another? */
-    STAGE_WRITING,  /* there is none, but the conversation may not be written down yet */
-    STAGE_ENDING,   /* it was told to end */
-};
 
 struct dialogue {
     struct run *run;
-    struct timer *timer; /* of settling, of an interrupt and of the end */
-    enum stage stage;
-    nsec settle;
     struct str words;   /* of its last answer, that stand in what is written down as they are */
     size_t written;     /* how often they did at the end of the turn */
     nsec written_until; /* they may take so long */
     bool found;
-    bool interrupted;
     struct timer *start_timer; /* of requests before the first turn */
     const char *awaited;       /* the one that it runs for; NULL: none */
 };
 
 /* --- the end of a turn --- */
 
-static void end_it(struct dialogue *d)
-{
-    struct run *run = d->run;
-    nsec grace = run->settings.grace;
-    d->stage = STAGE_ENDING;
-    run->driver->finish(run->session);
-    if (run->settings.profile->acp.stays) {
-        run->exec.let_go = true;
-        execute_stop(run, "finished");
-        return;
-    }
-    timer_arm(d->timer, clock_now() + (grace < END_TIME ? grace : END_TIME));
-}
-
 /* There is nothing to wait on: the files are known by patterns, and some are not there yet. */
-static void look_at_conversation(struct dialogue *d)
-{
-    if (d->found || clock_now() >= d->written_until) {
-        end_it(d);
-        return;
-    }
-    d->found = harness_session_count(d->run, d->words) > d->written;
-    d->stage = STAGE_WRITING;
-    timer_arm(d->timer, clock_now() + WRITING_LOOK); /* found: for the rest of its line */
-}
-
-static void end_when_written(struct dialogue *d)
-{
-    const struct run *run = d->run;
-    bool kept = run->settings.home == HOME_PRIVATE && run->cause.reason == REASON_NONE;
-    if (!kept || run->settings.profile->session_written_ms == 0) {
-        end_it(d);
-    } else {
-        look_at_conversation(d);
-    }
-}
-
-static void next_turn(struct run *run, struct str text)
+bool dialogue_is_saved(struct run *run)
 {
     struct dialogue *d = run->exec.dialogue;
-    struct err e;
-    if (d == NULL || run->exec.proc == NULL) {
-        return; /* it died meanwhile */
+    bool kept = run->settings.home == HOME_PRIVATE && run->cause.reason == REASON_NONE;
+    if (!kept || run->settings.profile->session_written_ms == 0 || d->found ||
+        clock_now() >= d->written_until) {
+        return true;
     }
-    if (text.len == 0) {
-        end_when_written(d);
-        return;
-    }
-    if (turn_begin(run, &e) < 0) {
-        run_fail_err(run, &e);
-        end_it(d);
-        return;
-    }
-    d->stage = STAGE_TALKING;
+    d->found = harness_session_count(run, d->words) > d->written;
+    return false; /* found: it is still to write the rest of its line */
+}
+
+void dialogue_say(struct run *run, struct str text)
+{
     run_alive(run);
     struct str model = json_str(json_get(run->settings.completion, "model"), STR_EMPTY);
     if (model.len > 0 && run->exec.round == 1) { /* it stays what it is from then on */
@@ -131,33 +72,16 @@ static struct str plain_words(struct str text)
     return str_slice(best, 0, WORDS_LONGEST);
 }
 
-static void note_words(struct dialogue *d, struct str answer)
+void dialogue_note_words(struct run *run, struct str answer)
 {
-    nsec time = d->run->settings.profile->session_written_ms * NSEC_PER_MS;
+    struct dialogue *d = run->exec.dialogue;
+    nsec time = run->settings.profile->session_written_ms * NSEC_PER_MS;
     d->written_until = clock_now() + time;
     d->found = false;
     if (time > 0) {
-        d->words = arena_str(d->run->arena, plain_words(answer));
-        d->written = harness_session_count(d->run, d->words);
+        d->words = arena_str(run->arena, plain_words(answer));
+        d->written = harness_session_count(run, d->words);
     }
-}
-
-static void judge(void *arg)
-{
-    struct dialogue *d = arg;
-    struct run *run = d->run;
-    struct agent_report report;
-    if (run->exec.dialogue != d || run->exec.proc == NULL) {
-        return;
-    }
-    if (d->interrupted || run->exec.restart || run->cause.reason != REASON_NONE) {
-        end_it(d);
-        return;
-    }
-    d->stage = STAGE_JUDGING;
-    run->driver->end(run->session, &report);
-    note_words(d, report.text);
-    continuation_judge(run, &report, next_turn);
 }
 
 static void tell_turn(struct run *run)
@@ -173,35 +97,20 @@ static void tell_turn(struct run *run)
 static void on_turn(void *owner, const struct driver_turn *turn)
 {
     struct run *run = owner;
-    struct dialogue *d = run->exec.dialogue;
-    if (d == NULL || d->stage != STAGE_TALKING) {
+    enum execute_state state = run->exec.machine.state;
+    if (run->exec.dialogue == NULL || (state != EXECUTE_TURN && state != EXECUTE_INTERRUPT)) {
         return; /* a second result of the same turn */
     }
     tell_turn(run);
-    d->settle = turn->settle;
-    d->stage = STAGE_SETTLING;
-    if (d->settle > 0) {
-        timer_arm(d->timer, clock_now() + d->settle);
-    } else {
-        loop_post(run->loop, judge, d); /* not from inside of the driver */
-    }
+    execute_turn_ended(&run->exec.machine, turn->settle);
 }
 
 static void on_pause(void *owner, nsec quiet)
 {
     struct run *run = owner;
-    struct dialogue *d = run->exec.dialogue;
-    if (d != NULL && d->stage == STAGE_TALKING) {
-        d->stage = STAGE_PAUSED;
-        d->settle = quiet;
-        timer_arm(d->timer, clock_now() + quiet);
+    if (run->exec.dialogue != NULL) {
+        execute_paused(&run->exec.machine, quiet);
     }
-}
-
-static void end_pause(struct dialogue *d)
-{
-    d->stage = STAGE_TALKING;
-    d->run->driver->go_on(d->run->session);
 }
 
 /* --- requests before the first turn --- */
@@ -216,7 +125,7 @@ static void on_start_deadline(void *arg)
     }
     run_fail(run, REASON_FAILURE, "the agent did not answer '%s' within %lld s%s", wait.method,
              (long long)(wait.limit / NSEC_PER_SEC), last_output(run));
-    execute_stop(run, "deadline");
+    execute_terminate(&run->exec.machine, "deadline");
 }
 
 /* Each of them has a deadline of its own, from when it was sent. */
@@ -240,53 +149,8 @@ static void watch_start(struct dialogue *d)
 
 void dialogue_fed(struct run *run)
 {
-    struct dialogue *d = run->exec.dialogue;
-    watch_start(d);
-    bool waits = d->stage == STAGE_SETTLING || d->stage == STAGE_PAUSED;
-    if (waits && d->settle > 0) {
-        timer_arm(d->timer, clock_now() + d->settle);
-    }
-}
-
-static void on_timer(void *arg)
-{
-    struct dialogue *d = arg;
-    switch (d->stage) {
-    case STAGE_SETTLING:
-        judge(d);
-        break;
-    case STAGE_PAUSED:
-        end_pause(d);
-        break;
-    case STAGE_TALKING: /* it did not listen */
-        execute_stop(d->run, "deadline");
-        break;
-    case STAGE_ENDING: /* its result stands; it only does not go */
-        d->run->exec.let_go = true;
-        execute_stop(d->run, "finished");
-        break;
-    case STAGE_WRITING:
-        look_at_conversation(d);
-        break;
-    case STAGE_JUDGING:
-        break;
-    }
-}
-
-bool dialogue_interrupt(struct run *run)
-{
-    struct dialogue *d = run->exec.dialogue;
-    if (d->stage == STAGE_PAUSED) {
-        d->stage = STAGE_TALKING; /* go_on() will not come any more */
-    }
-    if (d->stage != STAGE_TALKING || d->interrupted || run->driver->interrupt == NULL) {
-        return false;
-    }
-    nsec grace = run->settings.grace;
-    d->interrupted = true;
-    run->driver->interrupt(run->session);
-    timer_arm(d->timer, clock_now() + (grace < INTERRUPT_TIME ? grace : INTERRUPT_TIME));
-    return true;
+    watch_start(run->exec.dialogue);
+    execute_output(&run->exec.machine);
 }
 
 /* --- what the driver wants --- */
@@ -297,7 +161,7 @@ static void on_send(void *owner, struct str bytes)
     struct err e;
     if (run->exec.proc != NULL && proc_write(run->exec.proc, bytes, &e) < 0) {
         run_fail(run, REASON_FAILURE, "the agent does not read its input: %s", e.msg);
-        execute_stop(run, "deaf");
+        execute_terminate(&run->exec.machine, "deaf");
     }
 }
 
@@ -475,11 +339,9 @@ void dialogue_begin(struct run *run)
     struct err e;
     struct dialogue *d = ARENA_NEW(run->arena, struct dialogue);
     d->run = run;
-    if (timer_new(run->loop, on_timer, d, &d->timer, &e) < 0 ||
-        timer_new(run->loop, on_start_deadline, d, &d->start_timer, &e) < 0) {
-        d->timer = timer_free(d->timer);
+    if (timer_new(run->loop, on_start_deadline, d, &d->start_timer, &e) < 0) {
         run_fail_err(run, &e);
-        execute_stop(run, "failed");
+        execute_terminate(&run->exec.machine, "failed");
         return;
     }
     run->exec.dialogue = d;
@@ -490,7 +352,6 @@ void dialogue_begin(struct run *run)
 void dialogue_over(struct run *run)
 {
     if (run->exec.dialogue != NULL) {
-        run->exec.dialogue->timer = timer_free(run->exec.dialogue->timer);
         run->exec.dialogue->start_timer = timer_free(run->exec.dialogue->start_timer);
         run->exec.dialogue = NULL;
     }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Phase execute: one child from start to the last closed pipe, under its deadlines.
- *
- * Four timers, one for each thing that can run out: total, first output, idle, and a heartbeat that
- * keeps state.json fresh and the watcher informed. A deadline only notes the cause and stops the
- * tree; the phase ends when the process layer says that everything is gone.
+ * Phase execute: the effects of its machine (execute_machine.h) on a run. The machine says when
+ * something happens, this file does it: sandbox, tools, the agent's process, the ends of all three.
+ * What differs between agents is in phase_dialogue.c (they converse), phase_talk.c (cinch runs the
+ * loop) and continuations.c (they end with their turn).
  */
 #include "io/loop.h"
 #include "io/timer.h"
@@ -14,47 +13,8 @@
 #include "run/project_config.h"
 #include "run/run_priv.h"
 
-#define HEARTBEAT     (100 * NSEC_PER_MS)
-#define BEAT_OF_STATE (5 * NSEC_PER_SEC)
-#define LOOK          NSEC_PER_SEC
-/* Waiting programs wake up now and then; half a percent of a period tells work from that. */
-#define WORK_SHARE 200
-
-/* --- deadlines --- */
-
-/* From here on the grace period counts; another deadline would only start it anew. */
-static void stop(struct run *run, const char *why)
-{
-    timer_cancel(run->exec.total);
-    timer_cancel(run->exec.first_output);
-    timer_cancel(run->exec.idle);
-    tools_stop(run); /* calls that are under way are rolled back */
-    if (run->exec.talk != NULL) {
-        talk_stop(run);
-    } else if (run->exec.dialogue != NULL && dialogue_interrupt(run)) {
-        return; /* it may come to an end by itself, within the grace period */
-    } else if (run->exec.proc != NULL) {
-        execute_stop(run, why);
-    }
-}
-
-void execute_stop(struct run *run, const char *why)
-{
-    events_signal_sent(&run->record.events, "SIGTERM", "tree", why);
-    proc_stop(run->exec.proc, run->settings.grace);
-}
-
-static void deadline_passed(struct run *run, enum timeout_kind kind, nsec limit)
-{
-    if (run->cause.reason == REASON_NONE) {
-        run->cause.timeout = kind;
-        run->cause.limit = limit;
-    }
-    run_fail(run, REASON_TIMEOUT, "%s deadline of %.10g s passed", timeout_kind_word(kind),
-             (double)limit / 1e9);
-    events_deadline(&run->record.events, timeout_kind_word(kind), limit);
-    stop(run, "deadline");
-}
+/* For exiting after the last turn. */
+#define END_TIME (1 * NSEC_PER_SEC)
 
 bool execute_meet_deadline(struct run *run)
 {
@@ -76,183 +36,6 @@ bool execute_meet_deadline(struct run *run)
     return true;
 }
 
-static void on_total(void *arg)
-{
-    struct run *run = arg;
-    deadline_passed(run, run->until_deadline ? TIMEOUT_DEADLINE : TIMEOUT_TOTAL,
-                    run->settings.timeout);
-}
-
-static void on_first_output(void *arg)
-{
-    struct run *run = arg;
-    if (run->exec.first_output_at == 0) {
-        deadline_passed(run, TIMEOUT_FIRST_OUTPUT, run->settings.first_output);
-    }
-}
-
-/* Nothing was printed for the whole period. A build or a test run may be silent and busy, so the
- * tree's CPU time is asked for before the verdict. */
-static void on_idle(void *arg)
-{
-    struct run *run = arg;
-    struct execution *x = &run->exec;
-    nsec due = x->last_life + run->settings.idle;
-    if (clock_now() < due) {
-        timer_arm(x->idle, due);
-        return;
-    }
-    if (x->proc == NULL) {
-        deadline_passed(run, TIMEOUT_IDLE, run->settings.idle);
-        return;
-    }
-    x->asked_cpu = true;
-    proc_refresh_cpu(x->proc);
-}
-
-/* Without a control group; see memory.h. What is beyond the bound gets no grace. */
-static void check_memory(struct run *run)
-{
-    char text[RUN_MESSAGE_MAX];
-    if (run->exec.proc != NULL && run->cause.reason == REASON_NONE &&
-        memory_exceeded(run, proc_memory(run->exec.proc), text, sizeof text)) {
-        run_fail(run, REASON_FAILURE, "%s", text);
-        stop(run, "memory");
-        proc_kill(run->exec.proc);
-    }
-}
-
-static void on_cpu(void *arg, nsec cpu)
-{
-    struct run *run = arg;
-    struct execution *x = &run->exec;
-    check_memory(run);
-    if (x->asked_life) {
-        if (cpu - x->seen_cpu > LOOK / WORK_SHARE) {
-            run_beat(run); /* no reason to wait longer for output: that has its own period */
-        }
-        x->seen_cpu = cpu;
-        x->asked_life = false;
-    }
-    if (!x->asked_cpu || x->ended != 0 || run->cause.reason != REASON_NONE) {
-        return;
-    }
-    bool worked = cpu - x->last_cpu > run->settings.idle / WORK_SHARE;
-    x->last_cpu = cpu;
-    x->asked_cpu = false;
-    if (worked) {
-        x->last_life = clock_now();
-    }
-    if (clock_now() < x->last_life + run->settings.idle) {
-        timer_arm(x->idle, x->last_life + run->settings.idle);
-    } else {
-        deadline_passed(run, TIMEOUT_IDLE, run->settings.idle);
-    }
-}
-
-/* A tool or a check of ours may be silent for as long as it may take at all; what the agent itself
- * does in silence shows in the processor time of its tree. */
-static void look_for_life(struct run *run)
-{
-    if (tools_busy(run)) {
-        run_alive(run);
-    } else if (run->exec.proc != NULL) {
-        run->exec.asked_life = true;
-        proc_refresh_cpu(run->exec.proc);
-    }
-}
-
-static void check_disk(struct run *run)
-{
-    char text[RUN_MESSAGE_MAX];
-    if (run->cause.reason == REASON_NONE && disk_exceeded(run, text, sizeof text)) {
-        run_fail(run, REASON_DISK, "%s", text);
-        stop(run, "disk");
-    }
-}
-
-static void on_heartbeat(void *arg)
-{
-    struct run *run = arg;
-    nsec now = clock_now();
-    if (now - run->exec.last_look >= LOOK) {
-        run->exec.last_look = now;
-        look_for_life(run);
-        check_disk(run);
-    } else if (run->memory.polled && run->exec.proc != NULL) {
-        proc_refresh_cpu(run->exec.proc);
-    }
-    if (now - run->exec.last_beat >= BEAT_OF_STATE) {
-        record_beat(&run->record);
-        run->exec.last_beat = now;
-    }
-    run_show(run);
-    timer_arm(run->exec.heartbeat, now + HEARTBEAT);
-    const struct run_watcher *w = &run->opts->watcher;
-    if (w->cancel != NULL && run->cause.reason == REASON_NONE && w->cancel(w->owner)) {
-        run_cancel(run);
-    }
-}
-
-static int make_timers(struct run *run, struct err *e)
-{
-    struct execution *x = &run->exec;
-    const struct {
-        struct timer **timer;
-        void (*fn)(void *arg);
-    } all[] = {
-        { &x->total, on_total },
-        { &x->first_output, on_first_output },
-        { &x->idle, on_idle },
-        { &x->heartbeat, on_heartbeat },
-    };
-    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-        int r = timer_new(run->loop, all[i].fn, run, all[i].timer, e);
-        if (r < 0) {
-            return r;
-        }
-    }
-    return 0;
-}
-
-/* What counts whoever is at work. */
-static void arm_watch(struct run *run)
-{
-    timer_arm(run->exec.total, run->exec.started + run->settings.timeout);
-    timer_arm(run->exec.heartbeat, clock_now() + HEARTBEAT);
-}
-
-static void arm_timers(struct run *run)
-{
-    struct execution *x = &run->exec;
-    const struct settings *s = &run->settings;
-    arm_watch(run);
-    if (s->first_output > 0) {
-        timer_arm(x->first_output, x->started + s->first_output);
-    }
-    if (s->idle > 0) {
-        timer_arm(x->idle, x->started + s->idle);
-    }
-}
-
-static void free_timers(struct execution *x)
-{
-    x->total = timer_free(x->total);
-    x->first_output = timer_free(x->first_output);
-    x->idle = timer_free(x->idle);
-    x->heartbeat = timer_free(x->heartbeat);
-}
-
-int execute_watch(struct run *run, struct err *e)
-{
-    free_timers(&run->exec);
-    int r = make_timers(run, e);
-    if (r == 0) {
-        arm_watch(run);
-    }
-    return r;
-}
-
 /* --- events of the child --- */
 
 static void on_started(void *arg, pid_t pid)
@@ -263,11 +46,7 @@ static void on_started(void *arg, pid_t pid)
     events_spawned(&run->record.events, pid, (const char *const *)run->launch.argv,
                    image_workspace(run));
     run_show(run);
-    if (run->cause.reason != REASON_NONE) {
-        execute_stop(run, "interrupt"); /* the signal came while the child was being started */
-    } else if (run->driver->begin != NULL) {
-        dialogue_begin(run);
-    }
+    execute_send(&run->exec.machine, EXECUTE_STARTED);
 }
 
 static void on_spawn_failed(void *arg, const struct err *why)
@@ -275,16 +54,10 @@ static void on_spawn_failed(void *arg, const struct err *why)
     run_fail_err(arg, why);
 }
 
-static void note_output(struct run *run, enum agent_stream stream, struct str bytes)
+static void on_own_output(void *owner, enum agent_stream stream, struct str bytes)
 {
-    struct execution *x = &run->exec;
-    run_alive(run);
-    if (x->first_output_at == 0) {
-        x->first_output_at = x->last_life;
-        if (x->ended == 0) { /* after its end there are no timers any more */
-            timer_cancel(x->first_output);
-        }
-    }
+    struct run *run = owner;
+    execute_watch_output(run);
     logfile_write(stream == AGENT_STDERR ? &run->record.err : &run->record.out, bytes);
 }
 
@@ -292,47 +65,34 @@ static void on_output(void *arg, enum proc_stream stream, struct str bytes)
 {
     struct run *run = arg;
     enum agent_stream of_agent = stream == PROC_STDOUT ? AGENT_STDOUT : AGENT_STDERR;
-    note_output(run, of_agent, bytes);
+    on_own_output(run, of_agent, bytes);
     run->driver->feed(run->session, of_agent, bytes);
     if (run->exec.dialogue != NULL) {
         dialogue_fed(run);
     }
 }
 
-static void on_own_output(void *owner, enum agent_stream stream, struct str bytes)
-{
-    note_output(owner, stream, bytes);
-}
-
-struct agent_output execute_output(struct run *run)
+struct agent_output execute_agent_output(struct run *run)
 {
     return (struct agent_output) { on_own_output, run };
 }
 
-void execute_ended(struct run *run)
-{
-    struct execution *x = &run->exec;
-    x->ended = clock_now();
-    free_timers(x);
-}
-
-static void on_exit_of_program(void *arg, const struct proc_result *r)
+static void on_exit(void *arg, const struct proc_result *r)
 {
     struct run *run = arg;
     struct execution *x = &run->exec;
     x->ended = clock_now();
-    free_timers(x); /* it is over: what is left has the drain period */
     if (r->exit_known) {
         x->exit = (struct engine_exit) { r->signaled ? ENGINE_SIGNALLED : ENGINE_EXITED, r->value };
     }
     events_exited(&run->record.events, r->pid, x->exit, x->ended - x->started);
+    execute_send(&x->machine, EXECUTE_EXITED);
 }
 
 static void on_done(void *arg, const struct proc_result *r)
 {
     struct run *run = arg;
     struct execution *x = &run->exec;
-    free_timers(x);
     if (x->ended == 0) {
         x->ended = clock_now();
     }
@@ -359,29 +119,7 @@ static void on_done(void *arg, const struct proc_result *r)
     }
     x->proc = proc_free(x->proc);
     dialogue_over(run);
-    continuation_after_exit(run);
-}
-
-void execute_interrupt(struct run *run, bool at_once)
-{
-    runtime_probe_interrupt(run);
-    sandbox_session_interrupt(run);
-    if (at_once) {
-        tools_hurry(run);
-    }
-    if (run->exec.talk != NULL) {
-        stop(run, "interrupt");
-        return;
-    }
-    if (run->exec.proc == NULL) {
-        tools_stop(run);
-        return; /* the phases see the cause and skip */
-    }
-    if (at_once) {
-        proc_kill(run->exec.proc);
-    } else if (run->exec.launched && run->exec.ended == 0) {
-        stop(run, "interrupt");
-    }
+    execute_send(&x->machine, EXECUTE_GONE);
 }
 
 static void on_entry(void *owner, const char *type, const struct json *detail, struct str raw)
@@ -422,7 +160,7 @@ static int launch(struct run *run, struct err *e)
         .stdin_max = DIALOGUE_UNREAD_MAX,
         .grace = run->settings.grace,
         .drain = run->settings.drain,
-        .port = { on_started, on_spawn_failed, on_output, NULL, on_cpu, on_exit_of_program, on_done,
+        .port = { on_started, on_spawn_failed, on_output, NULL, execute_watch_cpu, on_exit, on_done,
                   run },
     };
     if (image_wanted(run) && opts.place == NULL) {
@@ -439,45 +177,236 @@ static void offer_tools(struct run *run)
     }
 }
 
-/* Everything that the agent needs is there. */
-static void start(struct run *run)
+/* --- effects of the machine: what is there --- */
+
+static nsec now(void *owner)
 {
-    struct execution *x = &run->exec;
+    return clock_now();
+}
+
+static void on_deadline(void *arg)
+{
+    struct run *run = arg;
+    execute_wake(&run->exec.machine);
+}
+
+/* What is due already comes from the loop, too: never from inside of what armed it. */
+static void arm(void *owner, nsec when)
+{
+    struct run *run = owner;
+    if (when == 0) {
+        timer_cancel(run->exec.deadline);
+    } else if (when <= clock_now()) {
+        timer_cancel(run->exec.deadline);
+        loop_post(run->loop, on_deadline, run);
+    } else {
+        timer_arm(run->exec.deadline, when);
+    }
+}
+
+static bool has_failed(void *owner)
+{
+    const struct run *run = owner;
+    return run->cause.reason != REASON_NONE;
+}
+
+static bool has_agent(void *owner)
+{
+    const struct run *run = owner;
+    return run->exec.proc != NULL || run->exec.talk != NULL;
+}
+
+static void watch(void *owner, enum execute_watch what)
+{
+    /* A check that is going on after the agent's end is bounded by the total time alone. */
+    bool alone = what == EXECUTE_WATCH_AGENT && !has_agent(owner);
+    execute_watch(owner, alone ? EXECUTE_WATCH_RUN : what);
+}
+
+static bool can_interrupt(void *owner)
+{
+    const struct run *run = owner;
+    return run->exec.dialogue != NULL && run->driver->interrupt != NULL;
+}
+
+static bool must_restart(void *owner)
+{
+    const struct run *run = owner;
+    return run->exec.restart;
+}
+
+/* --- effects of the machine: sandbox and tools --- */
+
+static void on_sandbox_ready(struct run *run)
+{
     struct err e;
+    if (run->cause.reason == REASON_NONE && project_hide(run, &e) < 0) {
+        run_fail_err(run, &e);
+    }
+    execute_send(&run->exec.machine, EXECUTE_READY);
+}
+
+static void wait_sandbox(void *owner)
+{
+    struct run *run = owner;
+    /* Programs that we start on demand must find the view; the agent's may wait for it inside. */
+    bool at_work = tools_wanted(run) || run_savepoints_wanted(run) || project_hides(run);
+    sandbox_session_await(run, at_work ? SANDBOX_SESSION_MOUNTED : SANDBOX_SESSION_ENTER,
+                          on_sandbox_ready);
+}
+
+static void on_tools_opened(struct run *run)
+{
     memory_begin(run);
-    if (run->cause.reason == REASON_NONE) {
-        offer_tools(run);
-        int r = turn_begin(run, &e);
-        r = r < 0 ? r : run->driver->plan == NULL ? talk_start(run, &e) : launch(run, &e);
-        if (r < 0) {
-            run_fail_err(run, &e);
-        } else {
-            arm_timers(run);
-        }
-    }
-    if (x->proc == NULL && x->talk == NULL) {
-        execute_over(run);
-    }
+    execute_send(&run->exec.machine, EXECUTE_OPENED);
 }
 
-static void end_turns(struct run *run)
+static void open_tools(void *owner)
 {
-    memory_end(run);
-    run_savepoints_close(run);
-    run_phase_done(run);
+    tools_open(owner, on_tools_opened);
 }
 
-/* Tools are rolled back and gone before anybody looks at what came of the run. */
-void execute_over(struct run *run)
+static void unblock(void *owner)
 {
+    sandbox_session_interrupt(owner);
+    tools_stop(owner); /* calls that are under way are rolled back */
+}
+
+static void on_tools_closed(struct run *run)
+{
+    execute_send(&run->exec.machine, EXECUTE_CLOSED);
+}
+
+/* Tools are rolled back and gone before anything looks at the result of the run. */
+static void close_tools(void *owner)
+{
+    struct run *run = owner;
     project_reveal(run, true);
-    free_timers(&run->exec);
+    execute_watch_close(run);
     tools_warn_names(run);
-    tools_close(run, end_turns);
+    tools_close(run, on_tools_closed);
+}
+
+/* --- effects of the machine: the agent --- */
+
+static void start(void *owner)
+{
+    struct run *run = owner;
+    struct err e;
+    bool loop_is_ours = run->driver->plan == NULL;
+    offer_tools(run);
+    int r = turn_begin(run, &e);
+    r = r < 0 ? r : loop_is_ours ? talk_start(run, &e) : launch(run, &e);
+    if (r < 0) {
+        run_fail_err(run, &e);
+        execute_send(&run->exec.machine, EXECUTE_FAILED);
+        return;
+    }
+    watch(run, EXECUTE_WATCH_AGENT);
+    if (loop_is_ours) {
+        execute_send(&run->exec.machine, EXECUTE_STARTED);
+    }
+}
+
+static void begin(void *owner)
+{
+    struct run *run = owner;
+    if (run->exec.talk != NULL) {
+        talk_begin(run);
+    } else if (run->driver->begin != NULL) {
+        dialogue_begin(run);
+    }
+}
+
+static void resume(void *owner)
+{
+    struct run *run = owner;
+    run->driver->go_on(run->session);
+}
+
+static void say(void *owner, struct str text)
+{
+    struct run *run = owner;
+    struct err e;
+    if (turn_begin(run, &e) < 0) {
+        run_fail_err(run, &e);
+        execute_send(&run->exec.machine, EXECUTE_FAILED);
+    } else if (run->exec.talk != NULL) {
+        talk_say(run, text);
+    } else {
+        dialogue_say(run, text);
+    }
+}
+
+static void review(void *owner)
+{
+    struct run *run = owner;
+    struct agent_report report = { 0 };
+    run->driver->end(run->session, &report);
+    if (run->exec.dialogue != NULL) {
+        dialogue_note_words(run, report.text);
+    }
+    continuation_review(run, &report);
+}
+
+static bool is_saved(void *owner)
+{
+    struct run *run = owner;
+    return run->exec.dialogue == NULL || dialogue_is_saved(run);
+}
+
+static nsec finish(void *owner)
+{
+    struct run *run = owner;
+    nsec grace = run->settings.grace;
+    nsec time = grace < END_TIME ? grace : END_TIME;
+    if (run->exec.talk != NULL) {
+        talk_stop(run);
+        return time;
+    }
+    run->driver->finish(run->session);
+    return run->settings.profile->acp.stays ? 0 : time;
+}
+
+static void interrupt(void *owner)
+{
+    struct run *run = owner;
+    run->driver->interrupt(run->session);
+}
+
+static void stop(void *owner, const char *why)
+{
+    struct run *run = owner;
+    if (run->exec.talk != NULL) {
+        talk_stop(run);
+    } else if (run->exec.proc != NULL) {
+        events_signal_sent(&run->record.events, "SIGTERM", "tree", why);
+        proc_stop(run->exec.proc, run->settings.grace);
+    }
+}
+
+static void linger(void *owner)
+{
+    struct run *run = owner;
+    run->exec.let_go = true;
+}
+
+static void force(void *owner)
+{
+    struct run *run = owner;
+    tools_hurry(run);
+    if (run->exec.proc != NULL) {
+        proc_kill(run->exec.proc);
+    }
+}
+
+static enum execute_after after_exit(void *owner)
+{
+    return continuation_after_exit(owner);
 }
 
 /* What the session that is over has used is kept; a new one begins with another prompt. */
-int execute_again(struct run *run, struct str prompt, struct err *e)
+static int open_next_session(struct run *run, struct str prompt, struct err *e)
 {
     struct execution *x = &run->exec;
     struct agent_report report;
@@ -492,34 +421,104 @@ int execute_again(struct run *run, struct str prompt, struct err *e)
         return r;
     }
     run->session = run->driver->open(&x->spec, (struct entry_sink) { on_entry, run });
-    offer_tools(run);
     x->launched = false;
     x->ended = 0;
     x->exit = (struct engine_exit) { 0 };
     x->last_life = clock_now();
-    free_timers(x);
-    r = make_timers(run, e);
-    r = r < 0 ? r : turn_begin(run, e);
-    r = r < 0 ? r : launch(run, e);
+    return 0;
+}
+
+static void restart(void *owner, struct str text)
+{
+    struct run *run = owner;
+    struct str prompt;
+    struct err e;
+    int r = continuation_prompt(run, text, &prompt);
     if (r == 0) {
-        arm_timers(run);
+        r = open_next_session(run, prompt, &e);
+        if (r < 0) {
+            run_fail_err(run, &e);
+        }
+    }
+    execute_send(&run->exec.machine, r < 0 ? EXECUTE_FAILED : EXECUTE_PREPARED);
+}
+
+/* --- the phase --- */
+
+static void timed_out(void *owner)
+{
+    struct run *run = owner;
+    execute_note_timeout(run, run->until_deadline ? TIMEOUT_DEADLINE : TIMEOUT_TOTAL,
+                         run->settings.timeout);
+}
+
+static void done(void *owner)
+{
+    struct run *run = owner;
+    run->exec.deadline = timer_free(run->exec.deadline);
+    memory_end(run);
+    run_savepoints_close(run);
+    run_phase_done(run);
+}
+
+void execute_interrupt(struct run *run, bool at_once)
+{
+    struct execution *x = &run->exec;
+    runtime_probe_interrupt(run);
+    if (x->machine.state == EXECUTE_IDLE) { /* the phases see the cause and skip */
+        unblock(run);
+        return;
+    }
+    if (at_once) {
+        execute_kill(&x->machine);
+    }
+    if (!at_once || x->proc == NULL) {
+        execute_stop(&x->machine, "interrupt");
+    }
+}
+
+static int open_timers(struct run *run, struct err *e)
+{
+    int r = timer_new(run->loop, on_deadline, run, &run->exec.deadline, e);
+    r = r < 0 ? r : execute_watch_open(run, e);
+    if (r < 0) {
+        run->exec.deadline = timer_free(run->exec.deadline);
+        execute_watch_close(run);
     }
     return r;
 }
 
-/* The sandbox stands, or there is none. */
-static void go_on(struct run *run)
+static const struct execute_port *make_port(struct run *run)
 {
-    struct err e;
-    if (run->cause.reason == REASON_NONE && project_hide(run, &e) < 0) {
-        run_fail_err(run, &e);
-    }
-    if (run->cause.reason == REASON_NONE) {
-        arm_watch(run); /* a server that does not come up has no more time than the run */
-        tools_open(run, start);
-    } else {
-        start(run);
-    }
+    struct execute_port *port = ARENA_NEW(run->arena, struct execute_port);
+    *port = (struct execute_port) { .now = now,
+                                    .arm = arm,
+                                    .watch = watch,
+                                    .has_failed = has_failed,
+                                    .has_agent = has_agent,
+                                    .can_interrupt = can_interrupt,
+                                    .must_restart = must_restart,
+                                    .wait_sandbox = wait_sandbox,
+                                    .open_tools = open_tools,
+                                    .unblock = unblock,
+                                    .start = start,
+                                    .begin = begin,
+                                    .resume = resume,
+                                    .say = say,
+                                    .review = review,
+                                    .is_saved = is_saved,
+                                    .finish = finish,
+                                    .interrupt = interrupt,
+                                    .stop = stop,
+                                    .linger = linger,
+                                    .force = force,
+                                    .after_exit = after_exit,
+                                    .restart = restart,
+                                    .close_tools = close_tools,
+                                    .timed_out = timed_out,
+                                    .done = done,
+                                    .owner = run };
+    return port;
 }
 
 int phase_execute(struct run *run, struct err *e)
@@ -538,13 +537,11 @@ int phase_execute(struct run *run, struct err *e)
     x->started = x->last_life = clock_now();
     gateway_clock(run);
     disk_begin(run);
-    r = make_timers(run, e);
+    r = open_timers(run, e);
     if (r < 0) {
-        free_timers(x);
         return r;
     }
-    /* Programs that we start on demand must find the view; the agent's may wait for it inside. */
-    bool at_work = tools_wanted(run) || run_savepoints_wanted(run) || project_hides(run);
-    sandbox_session_await(run, at_work ? SANDBOX_SESSION_MOUNTED : SANDBOX_SESSION_ENTER, go_on);
+    execute_begin(&x->machine, make_port(run), x->started + run->settings.timeout,
+                  run->settings.grace);
     return 1;
 }

@@ -2,7 +2,7 @@
  *
  * Phase execute for drivers that talk to a model themselves: their questions go to the run's own
  * gateway, over its listener like those of any harness, so that budget, record and meter see them.
- * Nothing is started; the deadlines are those of phase_execute.c.
+ * Nothing is started; turns and deadlines are those of the machine (execute_machine.h).
  */
 #include "gateway/upstream.h"
 #include "gateway/upstream_curl.h"
@@ -31,12 +31,12 @@ static void finish(void *arg)
     x->door->ops->free(x->door);
     x->door = NULL;
     run->exec.talk = NULL;
-    execute_ended(run);
+    run->exec.ended = clock_now();
     if (run->cause.reason == REASON_NONE) { /* else it was stopped, as a program would be */
         run->driver->end(run->session, &report);
         run->exec.exit = (struct engine_exit) { ENGINE_EXITED, report.failed ? 1 : 0 };
     }
-    execute_over(run);
+    execute_send(&run->exec.machine, EXECUTE_GONE);
 }
 
 static void end(struct talk *x)
@@ -154,24 +154,15 @@ static void start_call(struct talk *x, const struct llm_call *c)
 
 /* --- turns --- */
 
-static void next_turn(struct run *run, struct str text)
+void talk_begin(struct run *run)
 {
-    struct talk *x = run->exec.talk;
-    struct err e;
-    if (x == NULL || x->over) {
-        return; /* stopped meanwhile */
-    }
-    if (text.len == 0) {
-        end(x);
-        return;
-    }
-    if (turn_begin(run, &e) < 0) {
-        run_fail_err(run, &e);
-        end(x);
-        return;
-    }
+    loop_post(run->loop, step, run->exec.talk);
+}
+
+void talk_say(struct run *run, struct str text)
+{
     run->driver->say(run->session, text);
-    loop_post(run->loop, step, x);
+    loop_post(run->loop, step, run->exec.talk);
 }
 
 static void step(void *arg)
@@ -179,7 +170,6 @@ static void step(void *arg)
     struct talk *x = arg;
     struct run *run = x->run;
     struct driver_question q;
-    struct agent_report report;
     struct err e = { 0 };
     if (x->over) {
         return;
@@ -200,8 +190,7 @@ static void step(void *arg)
         end(x);
         return;
     }
-    run->driver->end(run->session, &report);
-    continuation_judge(run, &report, next_turn);
+    execute_turn_ended(&run->exec.machine, 0);
 }
 
 int talk_start(struct run *run, struct err *e)
@@ -224,6 +213,5 @@ int talk_start(struct run *run, struct err *e)
     }
     run->exec.talk = x;
     run->exec.launched = true;
-    loop_post(run->loop, step, x);
     return 0;
 }

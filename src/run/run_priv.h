@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * struct run: the state of one run, split by who writes it. Shared by machine.c and the phase files
+ * struct run: the state of one run, split by who writes it. Shared by phases.c and the phase files
  * only.
  */
 #pragma once
@@ -13,6 +13,7 @@
 #include "record/record.h"
 #include "run/disk.h"
 #include "run/environment.h"
+#include "run/execute_machine.h"
 #include "run/memory.h"
 #include "run/run.h"
 #include "run/run_tools.h"
@@ -98,7 +99,7 @@ struct answer {
     struct err files_error;           /* why they are not */
 };
 
-/* The child and its deadlines; written by phase_execute.c. */
+/* Phase execute: its machine, the agent and what is watched. */
 struct execution {
     struct proc *proc;         /* NULL: nothing was started */
     struct talk *talk;         /* of a driver that talks to a model itself; else NULL */
@@ -113,7 +114,9 @@ struct execution {
     int64_t restarts;        /* that there were */
     struct agent_usage past; /* of sessions that are over */
     int64_t tool_calls, tool_failures; /* of ours and, where they are seen, of the harness */
-    struct timer *total, *first_output, *idle, *heartbeat;
+    struct execute_machine machine;
+    struct timer *deadline; /* of the machine */
+    struct timer *first_output, *idle, *heartbeat;
     bool launched; /* the program was really started */
     pid_t pid;
     nsec started, ended;
@@ -199,7 +202,7 @@ struct run {
 /* A run that produces more warnings than this has one problem, not a thousand. */
 enum { WARNINGS_MAX = 100 };
 
-/* --- machine.c --- */
+/* --- phases.c --- */
 
 const char *phase_word(enum phase p);
 
@@ -372,21 +375,22 @@ int context_render(struct run *run, struct str *ret, struct err *e);
 /* The prompt as a file, for the agent. */
 int context_write_prompt(struct run *run, struct err *e);
 
-/* --- phase_execute.c --- */
+/* --- phase_execute.c, execute_watch.c --- */
 
-struct agent_output execute_output(struct run *run);
+struct agent_output execute_agent_output(struct run *run);
 /* A line of the transcript; source NULL: the main agent. */
 void execute_entry(void *run, const char *source, const char *type, const struct json *detail,
                    struct str raw);
-void execute_stop(struct run *run, const char *why); /* by a signal; grace counts from now */
 /* Shortens the total time to what is left until limits.deadline. False: it has passed, and the run
  * has failed. */
 bool execute_meet_deadline(struct run *run);
-/* Another process for another turn; its usage is added up. */
-int execute_again(struct run *run, struct str prompt, struct err *e);
-void execute_over(struct run *run); /* the last turn has ended */
-/* Deadline and heartbeat while no agent runs, but something of ours. */
-int execute_watch(struct run *run, struct err *e);
+/* Notes that a deadline has passed; stopping is the machine's. */
+void execute_note_timeout(struct run *run, enum timeout_kind kind, nsec limit);
+int execute_watch_open(struct run *run, struct err *e) MUST_USE;
+void execute_watch(struct run *run, enum execute_watch what);
+void execute_watch_output(struct run *run);  /* the agent has printed something */
+void execute_watch_cpu(void *run, nsec cpu); /* proc_port.on_cpu */
+void execute_watch_close(struct run *run);   /* idempotent */
 
 /* --- phase_dialogue.c: drivers that converse with their program --- */
 
@@ -394,23 +398,26 @@ int execute_watch(struct run *run, struct err *e);
 
 struct driver_port dialogue_port(struct run *run);
 void dialogue_begin(struct run *run);
-void dialogue_fed(struct run *run); /* bytes of the agent have come */
-/* The turn shall end; false: there is none, or it was asked before. */
-bool dialogue_interrupt(struct run *run);
-void dialogue_over(struct run *run); /* the program is gone */
+void dialogue_fed(struct run *run);                           /* bytes of the agent have come */
+void dialogue_say(struct run *run, struct str text);          /* the next turn */
+void dialogue_note_words(struct run *run, struct str answer); /* for dialogue_is_saved() */
+bool dialogue_is_saved(struct run *run); /* the conversation, or nothing waits for that */
+void dialogue_over(struct run *run);     /* the program is gone */
 
-/* --- rounds.c: further turns --- */
+/* --- continuations.c: further turns --- */
 
-/* next() gets what the agent is to do now; an empty text: nothing, it is over. */
-void continuation_judge(struct run *run, const struct agent_report *report,
-                        void (*next)(struct run *run, struct str text));
-/* The same for programs that end with their turn. */
-void continuation_after_exit(struct run *run);
-/* What is being checked does not matter any more: whoever waits is told that it is over. */
+/* Is there another turn? execute_verdict() follows. */
+void continuation_review(struct run *run, const struct agent_report *report);
+/* The program is gone: what next? */
+enum execute_after continuation_after_exit(struct run *run);
+/* The prompt of the next process; ptr NULL: it begins again to see what it opened. Negative: the
+ * cause is noted. */
+int continuation_prompt(struct run *run, struct str text, struct str *ret) MUST_USE;
+/* What is being checked does not matter any more: the verdict comes now. */
 void continuation_stop(struct run *run);
 void continuation_add_usage(struct agent_usage *sum, const struct agent_usage *u);
 
-/* --- turns.c: savepoints --- */
+/* --- savepoints.c --- */
 
 bool run_savepoints_wanted(const struct run *run);
 /* Before the agent is told what to do next; the turn before is over. */
@@ -422,8 +429,10 @@ void run_savepoints_close(struct run *run);
 /* --- phase_talk.c: drivers that talk to a model themselves --- */
 
 int talk_start(struct run *run, struct err *e);
-void talk_stop(struct run *run);     /* at once; the phase ends soon */
-void execute_ended(struct run *run); /* the session is over: no deadline counts any more */
+void talk_begin(struct run *run);
+void talk_say(struct run *run, struct str text);
+void talk_stop(struct run *run); /* at once; EXECUTE_GONE follows */
+
 /* --- phase_workspace.c --- */
 
 /* The view of the workspace; from here on settings.workspace is where the agent works. */

@@ -2,7 +2,7 @@
  *
  * struct run_tools: the tools of one run. Shared by run_tools.c (its life), run_tools_call.c (what
  * happens while the agent works), run_tools_server.c (servers of others), run_tools_child.c (what
- * the harness gets) and rounds.c.
+ * the harness gets) and continuations.c.
  */
 #pragma once
 
@@ -15,7 +15,6 @@ struct completion;
 struct completion_check;
 struct feedback;
 struct guard;
-struct judging;
 struct offered;
 struct terminal;
 struct tool_output;
@@ -32,7 +31,6 @@ struct run_tools {
     struct feedback *feedback; /* NULL: none */
     struct completion *completion;
     struct completion_check *checking; /* NULL: nothing is being checked */
-    struct judging *judging;           /* who waits for that */
     struct bridge *bridge;             /* NULL: nothing is offered */
     struct txns *txns;
 

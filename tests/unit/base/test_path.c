@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Paths compared as text: slashes at the end, common beginnings, "..".
+ */
 #include "base/path.h"
 
 #include <setjmp.h>
