@@ -5,6 +5,7 @@
  */
 #include "proc/helper_program.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "io/loop.h"
 #include "io/timer.h"
@@ -32,8 +34,9 @@ struct helper {
     size_t max_output;
     nsec timeout;
     nsec started_at;
-    bool exited; /* the program itself is over: a timeout is none any more */
-    bool cut;    /* it was made to end, for the reason in `end` */
+    const char *home; /* made for it; NULL: none was */
+    bool exited;      /* the program itself is over: a timeout is none any more */
+    bool cut;         /* it was made to end, for the reason in `end` */
     enum helper_end end;
     void (*done)(void *arg, const struct helper_result *r);
     void *arg;
@@ -58,6 +61,9 @@ static void helper_destroy(void *arg)
     x->timer = timer_free(x->timer);
     buf_done(&x->out);
     buf_done(&x->err);
+    if (x->home != NULL) {
+        (void)!file_remove_tree(AT_FDCWD, x->home, NULL); /* else the run removes it */
+    }
     x->arena = arena_free(x->arena);
     if (x->over != NULL) {
         x->over(x->host_arg);
@@ -282,16 +288,43 @@ static int find_program(const struct helper_opts *o, const char *cwd, bool place
     return rc;
 }
 
-int helper_spawn(struct arena *a, const struct helper_opts *o, struct proc_opts *po,
-                 struct proc **ret, struct err *e)
+static const char *const *with_home(struct arena *a, const char *const *envp, const char *home)
+{
+    size_t n = 0;
+    size_t at = 0;
+    while (envp[n] != NULL) {
+        n++;
+    }
+    const char **all = arena_array(a, n + 2, sizeof *all);
+    for (size_t i = 0; i < n; i++) {
+        if (!str_starts(str_of(envp[i]), STR("HOME="))) {
+            all[at++] = envp[i];
+        }
+    }
+    all[at++] = arena_printf(a, "HOME=%s", home);
+    all[at] = NULL;
+    return all;
+}
+
+/* As helper_spawn(); *ret_home is the home that was made for this program, NULL: none was. */
+static int spawn(struct arena *a, const struct helper_opts *o, struct proc_opts *po,
+                 struct proc **ret, const char **ret_home, struct err *e)
 {
     char path[PATH_MAX];
+    char home[PATH_MAX];
     struct proc_place place = { 0 };
     bool placed =
         !o->outside && o->host->place != NULL && o->host->place(o->host->arg, o->layer, &place);
     const char *cwd = cwd_of(o);
     const char *const *envp = NULL;
+    bool own_home = !placed && o->host->new_home != NULL;
     int rc = env_merge(a, o->host->envp, placed ? o->host->inside_env : NULL, &envp, e);
+    rc = rc < 0 || !own_home ? rc : o->host->new_home(o->host->arg, home, e);
+    if (rc == 0 && own_home) {
+        envp = with_home(a, envp, home);
+        *ret_home = arena_dup(a, str_of(home));
+        cwd = cwd == o->host->judge_cwd && cwd != NULL ? *ret_home : cwd;
+    }
     rc = rc < 0 ? rc : env_merge(a, envp, o->env, &envp, e);
     rc = rc < 0 ? rc : find_program(o, cwd, placed, path, e);
     if (rc < 0) {
@@ -306,6 +339,17 @@ int helper_spawn(struct arena *a, const struct helper_opts *o, struct proc_opts 
     return proc_start(o->host->loop, po, ret, e);
 }
 
+int helper_spawn(struct arena *a, const struct helper_opts *o, struct proc_opts *po,
+                 struct proc **ret, struct err *e)
+{
+    const char *home = NULL;
+    int rc = spawn(a, o, po, ret, &home, e);
+    if (rc < 0 && home != NULL) {
+        (void)!file_remove_tree(AT_FDCWD, home, NULL);
+    }
+    return rc;
+}
+
 static int launch(struct helper *x, const struct helper_opts *o, struct err *e)
 {
     struct proc_opts po = {
@@ -315,7 +359,7 @@ static int launch(struct helper *x, const struct helper_opts *o, struct err *e)
         .port = { .on_output = on_output, .on_exit = on_exit_, .on_done = on_done, .arg = x },
     };
     int rc = timer_new(x->loop, on_timeout, x, &x->timer, e);
-    rc = rc < 0 ? rc : helper_spawn(x->arena, o, &po, &x->proc, e);
+    rc = rc < 0 ? rc : spawn(x->arena, o, &po, &x->proc, &x->home, e);
     if (rc == 0) {
         timer_arm(x->timer, x->started_at + x->timeout);
     }

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -43,6 +44,10 @@ struct helper_host {
     const char *outside_cwd;
     /* The same for programs that judge the agent: nothing that it can write to. NULL: at cwd. */
     const char *judge_cwd;
+    /* Makes a new, empty home for one program that runs beside us: HOME, and in place of judge_cwd
+     * the working directory. It is removed with the program, or by the run at its end. NULL: the
+     * one in envp. */
+    int (*new_home)(void *arg, char out[PATH_MAX], struct err *e);
     /* Entries of PATH that were left out because the agent can write there; NULL: none. */
     const char *left_out;
     /* A helper was started; nothing of it is left. NULL: not counted. */
@@ -94,8 +99,8 @@ struct helper_opts {
 int helper_start(const struct helper_opts *o, struct helper **ret, struct err *e) MUST_USE;
 void helper_cancel(struct helper *x);
 
-/* Starts a program of a host in its place, for who talks to it longer than a helper does: host,
- * argv, env, layer, cwd and outside are as above, all else is said by `po`. `a` must outlive the
- * call only. */
+/* Starts a program of a host in its place, for a caller that talks to it longer than a helper does:
+ * host, argv, env, layer, cwd and outside are as above, all else is said by `po`. `a` must outlive
+ * the call only. */
 int helper_spawn(struct arena *a, const struct helper_opts *o, struct proc_opts *po,
                  struct proc **ret, struct err *e) MUST_USE;

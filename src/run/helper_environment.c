@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -147,18 +148,38 @@ static const char *filter_variable(struct making *m, const char *entry)
 
 /* With a shared home and a sandbox, helpers outside of it are the user's own programs in the user's
  * own home, which the agent does not change. */
-static int outside_home(struct run *run, const char **ret, struct err *e)
+static int outside_home(struct run *run, const char **ret, bool *ret_own, struct err *e)
 {
     const char *home = getenv("HOME");
     if (run->settings.home == HOME_SHARED && sandbox_session_sandbox(run) != NULL && home != NULL) {
         *ret = home;
+        *ret_own = false;
         return 0;
     }
     if (mkdirat(run->record.dir.dir_fd, HELPER_HOME, 0700) < 0 && errno != EEXIST) {
         return ERR_SYS_AS(e, ERR_OUTPUT, "create '%s'", HELPER_HOME);
     }
+    *ret_own = true;
     *ret = arena_printf(run->arena, "%s/" HELPER_HOME, run->record.dir.path);
     return 0;
+}
+
+int helper_home_new(void *arg, char out[PATH_MAX], struct err *e)
+{
+    const struct run *run = arg;
+    char id[ID_LEN];
+    int n = snprintf(out, PATH_MAX, "%s/" HELPER_HOME "/%s", run->record.dir.path, id_new(id));
+    if (n < 0 || n >= PATH_MAX) {
+        return ERR(e, ERR_OUTPUT, "create '%s': the path is too long", HELPER_HOME);
+    }
+    /* without a sandbox the agent may have removed the directory, or put something else there */
+    int r = mkdir(out, 0700);
+    if (r < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        int at = run->record.dir.dir_fd;
+        (void)!file_remove_tree(at, HELPER_HOME, NULL);
+        r = mkdirat(at, HELPER_HOME, 0700) < 0 ? -1 : mkdir(out, 0700);
+    }
+    return r < 0 ? ERR_SYS_AS(e, ERR_OUTPUT, "create '%s'", out) : 0;
 }
 
 static const struct json *inside_environment(struct run *run)
@@ -181,10 +202,11 @@ int helper_environment_make(struct run *run, struct helper_environment *ret, str
     struct making m = { .run = run };
     struct environment agent;
     const char *home = NULL;
+    bool own_home = false;
     size_t n = 0;
     size_t at = 0;
     int r = launch_environment(run, NULL, &agent, e);
-    r = r < 0 ? r : outside_home(run, &home, e);
+    r = r < 0 ? r : outside_home(run, &home, &own_home, e);
     if (r < 0) {
         return r;
     }
@@ -207,6 +229,7 @@ int helper_environment_make(struct run *run, struct helper_environment *ret, str
     *ret = (struct helper_environment) {
         .envp = envp,
         .home = home,
+        .own_home = own_home,
         .inside = inside_environment(run),
         .left_out = m.left_out.len == 0 ? NULL : arena_dup(run->arena, buf_str(&m.left_out)),
     };

@@ -7,6 +7,9 @@
  */
 #pragma once
 
+#include <limits.h>
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "run/environment.h"
 
@@ -15,12 +18,17 @@ struct run;
 struct helper_environment {
     const char *const *envp;   /* with HOME for programs that run outside of the sandbox */
     const char *home;          /* that one */
+    bool own_home;             /* each program outside gets a new one below it (helper_home_new) */
     const struct json *inside; /* what differs inside */
     const char *left_out;      /* entries of PATH that were left out; NULL: none */
 };
 
 /* Name of the home of helpers that run outside of the sandbox, in the run directory. */
 #define HELPER_HOME "helper-home"
+
+/* A new, empty directory below HELPER_HOME, for one program. What an agent without a sandbox left
+ * anywhere below it does not matter. */
+int helper_home_new(void *run, char out[PATH_MAX], struct err *e) MUST_USE;
 
 int helper_environment_make(struct run *run, struct helper_environment *ret,
                             struct err *e) MUST_USE;

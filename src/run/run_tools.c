@@ -473,6 +473,7 @@ static int make_agent_host(struct run *run, struct err *e)
     t->agent_host.envp = (const char *const *)t->agent_environment.envp;
     t->agent_host.inside_env = gateway_proxy_environment(run);
     t->agent_host.left_out = NULL;
+    t->agent_host.new_home = NULL;
     return r;
 }
 
@@ -488,6 +489,7 @@ static int make_hosts(struct run *run, struct err *e)
     t->host.envp = env.envp;
     t->host.inside_env = env.inside;
     t->host.left_out = env.left_out;
+    t->host.new_home = env.own_home ? helper_home_new : NULL;
     /* The agent's view: without a sandbox that is another directory than the user named. */
     t->host.cwd = run->settings.workspace;
     t->host.outside_cwd = confined ? run->paths.artifacts : NULL;

@@ -211,7 +211,9 @@ def put(path, text, mode=0o755):
     except OSError as e:
         pass
 
-for home in {os.environ["HOME"], "/.helper", os.path.expanduser("~")}:
+beside = os.environ.get("CINCH_ARTIFACTS_DIR", "/none/x") + "/../helper-home"
+for home in {os.environ["HOME"], "/.helper", os.path.expanduser("~"), beside,
+             *(os.path.join(beside, x) for x in (os.listdir(beside) if os.path.isdir(beside) else ()))}:
     sites = f"{home}/.local/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
     for name in ("usercustomize.py", "sitecustomize.py", "json.py"):
         put(f"{sites}/{name}", CODE)
@@ -295,8 +297,7 @@ for tool in ("BUILD", "deploy") * 2:
         """A program beside the sandbox would run what the agent planted with the user's own rights."""
         r, seen = self.judge(sandbox=False)
         for x in seen:
-            self.assertEqual((x["home"], x["git"]), (r.path("helper-home"), ""))
-            self.assertLessEqual(set(x["found"]), {"left"})
+            self.assertEqual((os.path.dirname(x["home"]), x["git"], x["found"]), (r.path("helper-home"), "", []))
             self.assertTrue(x["json"].startswith("/usr/lib"), x)
         self.assertFalse(r.exists("helper-home"))
         check = self.helper("where", "#!/bin/sh\npwd -P > $HOME/../where; test $(pwd -P) = $HOME\n")
@@ -305,10 +306,23 @@ for tool in ("BUILD", "deploy") * 2:
         self.assertEqual(r.reason, "success", r.stderr)
 
     def test_without_a_sandbox(self):
-        r, seen = self.judge("--sandbox", "off", build="idle")
-        self.assertEqual(seen[0]["home"], r.path("helper-home"))
-        self.assertEqual((seen[0]["git"], seen[0]["found"]), ("", []))
+        """The agent can write everywhere, but a home that is made for one program was not there before."""
+        r, seen = self.judge("--sandbox", "off")
+        self.assertEqual(len({x["home"] for x in seen}), 2)
+        for x in seen:
+            self.assertEqual((os.path.dirname(x["home"]), x["git"], x["found"]), (r.path("helper-home"), "", []))
+            self.assertTrue(x["json"].startswith("/usr/lib"), x)
         self.assertFalse(r.exists("helper-home"))
+
+    def test_a_home_is_made_whatever_the_agent_put_in_its_place(self):
+        check = self.helper("look", "#!/bin/sh\ncat > /dev/null\ntest -d $HOME && test -z \"$(ls -A $HOME)\" && touch $HOME/x\n")
+        for spoil in ("rm -rf $H", "rm -rf $H; touch $H", "rm -rf $H; ln -s /none $H", "rm -rf $H; mkdir -p $O/a; touch $O/a/b; ln -s $O $H"):
+            with self.subTest(spoil):
+                task = {"prompt": "x", "completion": {"command": check, "max_rounds": 0}}
+                r = self.run_task(task, "--sandbox", "off", command=["/bin/sh", "-c", "H=$CINCH_ARTIFACTS_DIR/../helper-home; "
+                                  f"O={self.path('other')}; {spoil}"])
+                self.assertEqual(r.reason, "success", r.stderr)
+                self.assertFalse(os.path.lexists(r.path("helper-home")))
 
     def test_every_kind_has_one(self):
         look = "#!/bin/sh\ncat > /dev/null\necho $HOME $(ls -A $HOME) > by-@NAME@; touch $HOME/x\n"
