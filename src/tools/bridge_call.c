@@ -244,6 +244,20 @@ static int commit_files(struct bridge_call *c, enum tool_failure *why, struct er
     return r;
 }
 
+/* What the model reads: the message, then the rendered value. */
+static struct str message_and_value(struct arena *a, const struct tool_result *result,
+                                    struct str value)
+{
+    struct str message = result->message;
+    if (result->exclude_value || value.len == 0) {
+        return message;
+    }
+    if (str_trim(message).len == 0 || str_eq(message, value)) {
+        return value;
+    }
+    return str_of(arena_printf(a, "%.*s\n%.*s", STR_ARG(message), STR_ARG(value)));
+}
+
 /* Everything that may still turn a success into a failure; the last of it is the commit. */
 static int accept(struct bridge_call *c, const struct tool_result *result, enum tool_failure *why,
                   struct err *e)
@@ -274,9 +288,8 @@ static int accept(struct bridge_call *c, const struct tool_result *result, enum 
         return r;
     }
     if (content == NULL) {
-        bool message = result->exclude_value || text.len == 0;
-        c->record.text = bridge_text(c->arena, message ? result->message : text);
-        c->record.text = arena_str(c->arena, c->record.text);
+        struct str shown = message_and_value(c->arena, result, text);
+        c->record.text = arena_str(c->arena, bridge_text(c->arena, shown));
     }
     c->answer.content = content;
     c->answer.structured = tool_structured(c->arena, t, result->value);
@@ -293,11 +306,9 @@ static void tell_failure(struct bridge_call *c, const struct tool_result *result
     say(c, result->failure, message);
     if (tool_render_bounded(c->arena, result->value, BRIDGE_TEXT_MAX, &text, NULL) == 0) {
         c->record.value = result->value;
-        if (text.len > 0 && !result->exclude_value) {
-            struct str both = str_of(
-                arena_printf(c->arena, "%.*s\n%.*s", STR_ARG(c->record.message), STR_ARG(text)));
-            c->record.text = bridge_text(c->arena, both);
-        }
+        struct tool_result both = { .message = c->record.message,
+                                    .exclude_value = result->exclude_value };
+        c->record.text = bridge_text(c->arena, message_and_value(c->arena, &both, text));
     }
     struct json *content;
     if (result->content != NULL &&

@@ -18,7 +18,7 @@ static void test_success(void **state)
          &s);
     assert_int_equal(s.done, 1);
     assert_false(s.is_error);
-    assert_string_equal(s.text, "{\"n\":1}");
+    assert_string_equal(s.text, "m\n{\"n\":1}");
     assert_string_equal(s.feedback, "hurry up");
     assert_string_equal(s.structured, "");
     assert_int_equal(s.progress, 1);
@@ -156,6 +156,10 @@ static void test_text_of_answers(void **state)
     static struct seen s;
     open_world(&w, *state, false);
     call(&w, "now", "{\"message\":\"m\",\"value\":\"as it is\"}", &s);
+    assert_string_equal(s.text, "m\nas it is");
+    call(&w, "now", "{\"message\":\"same\",\"value\":\"same\"}", &s);
+    assert_string_equal(s.text, "same");
+    call(&w, "now", "{\"value\":\"as it is\"}", &s);
     assert_string_equal(s.text, "as it is");
     call(&w, "now", "{\"message\":\"m\",\"value\":{\"a\":1},\"exclude\":true}", &s);
     assert_string_equal(s.text, "m");
