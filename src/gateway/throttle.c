@@ -165,19 +165,25 @@ static nsec most(nsec a, nsec b)
     return a > b ? a : b;
 }
 
+/* Twice as long each time, from `from` on. */
+static nsec doubled(nsec from, int attempt, nsec most)
+{
+    nsec t = from;
+    for (int i = 1; i < attempt && t < most; i++) {
+        t *= 2;
+    }
+    return t > most ? most : t;
+}
+
 /* Anything between 0 and the back-off, but never below the base and never below what the provider
  * asked for: many callers that failed together should not come back together. */
 static nsec back_off(const struct throttle_policy *p, int attempt,
                      const struct throttle_signal *signal, uint64_t random)
 {
-    nsec grown = p->base;
-    for (int i = 1; i < attempt && grown < p->cap; i++) {
-        grown *= 2;
+    if (signal->kind == THROTTLE_QUOTA_EXHAUSTED) { /* longer than any rate limit, and no jitter */
+        return most(doubled(p->cap, attempt + 1, most(p->cap, p->total)), signal->retry_after);
     }
-    grown = grown > p->cap ? p->cap : grown;
-    if (signal->kind == THROTTLE_QUOTA_EXHAUSTED) {
-        return most(p->cap, signal->retry_after);
-    }
+    nsec grown = doubled(p->base, attempt, p->cap);
     nsec range = most(grown, signal->retry_after);
     nsec delay = range <= 0 ? 0 : (nsec)(random % (uint64_t)range);
     return most(most(delay, p->base < grown ? p->base : grown), signal->retry_after);

@@ -33,7 +33,7 @@ struct llm_error;
 enum throttle_kind {
     THROTTLE_NONE, /* not a matter of throttling */
     THROTTLE_RATE_LIMIT,
-    THROTTLE_QUOTA_EXHAUSTED, /* waits as long as is allowed at once: it rarely helps */
+    THROTTLE_QUOTA_EXHAUSTED, /* waits longer than a rate limit: see throttle.c */
     THROTTLE_TIMEOUT,         /* connecting or waiting took too long, or the connection broke */
     THROTTLE_SERVER_ERROR,
 };

@@ -91,6 +91,14 @@ static void on_throttled(void *arg, const struct exchange_view *x,
     struct event_prompt p = run_event_prompt(run);
     struct event_throttle ev = account_throttle_event(t);
     events_throttled(&run->record.events, &p, &ev);
+    bool quota = t->signal->kind == THROTTLE_QUOTA_EXHAUSTED;
+    if (quota && !run->gateway->quota_warned) {
+        run->gateway->quota_warned = true;
+        run_warn(run,
+                 "the provider says that the quota of model '%.*s' is exhausted; check the plan "
+                 "and billing of this account",
+                 STR_ARG(str_slice(x->model, 0, 200)));
+    }
     run->gateway->throttled = ev;
 }
 

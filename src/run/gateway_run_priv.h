@@ -51,6 +51,7 @@ struct run_gateway {
     struct timer *patience;     /* of a harness that goes on after a refusal */
     int64_t refused;            /* calls, by the budget */
     struct event_throttle throttled; /* the last time; kind NULL: never */
+    bool quota_warned;
 };
 
 /* What account and gateway tell while they work (gateway_report.c). */

@@ -128,6 +128,18 @@ static struct json *milliseconds(struct arena *a, nsec t)
     return t < 0 ? json_null(a) : json_integer(a, t / NSEC_PER_MS);
 }
 
+/* WINK has no word for a failing server; events and the gateway keep `server_error`. */
+static const char *wink_throttle_kind(const char *kind)
+{
+    static const char *const known[] = { "rate_limit", "quota_exhausted", "timeout" };
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        if (strcmp(kind, known[i]) == 0) {
+            return kind;
+        }
+    }
+    return "unknown";
+}
+
 static struct json *throttle_details(struct run *run)
 {
     struct arena *a = run->arena;
@@ -136,7 +148,7 @@ static struct json *throttle_details(struct run *run)
         return json_null(a);
     }
     struct json *o = json_object(a);
-    json_setc(a, o, "kind", json_cstr(a, t->kind));
+    json_setc(a, o, "kind", json_cstr(a, wink_throttle_kind(t->kind)));
     json_setc(a, o, "retry_after_ms", milliseconds(a, t->retry_after));
     json_setc(a, o, "attempts", json_integer(a, t->attempt));
     json_setc(a, o, "retry_safe", json_boolean(a, t->retry_safe));

@@ -109,6 +109,27 @@ class Errors(harness.Case):
         self.assertEqual((error["details"]["kind"], error["details"]["attempts"]), ("rate_limit", 2))
         self.assertEqual(len(r.events("prompt.throttled")), 2)
 
+    def test_wink_has_no_word_for_a_failing_server(self):
+        r = self.scripted("steps: [{fault: {status: 503, error: {message: away}}}]\n",
+                          "--set", "throttle.max_attempts=1")
+        error = self.failed(r)
+        self.assertEqual((error["type"], error["details"]["kind"]), ("ThrottleError", "unknown"))
+        self.assertEqual([e["context"]["kind"] for e in r.events("prompt.throttled")], ["server_error"])
+
+    def test_an_exhausted_quota_is_a_warning(self):
+        """It waits longer than a rate limit may, and the run warns once."""
+        r = self.scripted("""
+            steps:
+            - {times: 1, fault: {status: 429, error: {kind: quota, message: used up}}}
+            - {times: 1, fault: {status: 429, error: {kind: quota, message: used up}}}
+            - say: done
+        """, "--set", "throttle.base_ms=1", "--set", "throttle.cap_ms=10")
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertEqual([(e["context"]["kind"], e["context"]["delay_ms"]) for e in r.events("prompt.throttled")],
+                         [("quota_exhausted", 20), ("quota_exhausted", 40)])
+        quota = [w for w in r.manifest["warnings"] if "quota" in str(w)]
+        self.assertEqual(len(quota), 1, r.manifest["warnings"])
+
     def test_tools_that_cannot_be_had(self):
         script = self.write("model.yaml", "steps: [{say: never}]\n")
         task = self.write("task.yaml", json.dumps({

@@ -132,12 +132,14 @@ static void quota_waits_longer(void **state)
     struct throttle_call call = { 0 };
     struct throttle_signal s = failure(THROTTLE_QUOTA_EXHAUSTED, THROTTLE_UNSAID);
     nsec delay;
-    int tries = 1;
-    while (again(&p, &call, &s, 0, 1, &delay)) {
-        assert_int_equal(delay, p.cap);
-        tries++;
-    }
-    assert_int_equal(tries, 4); /* three times 8 s fit into 30 s */
+    assert_true(again(&p, &call, &s, 0, 1, &delay));
+    assert_int_equal(delay, 2 * p.cap);               /* a rate limit waits for at most p.cap */
+    assert_false(again(&p, &call, &s, 0, 1, &delay)); /* 16 s and 30 s exceed the total */
+    p.total = p.cap + 1;
+    call = (struct throttle_call) { 0 };
+    s = failure(THROTTLE_QUOTA_EXHAUSTED, THROTTLE_UNSAID);
+    assert_true(again(&p, &call, &s, 0, 1, &delay));
+    assert_int_equal(delay, p.total);
 }
 
 static void what_is_no_throttling_is_never_tried_again(void **state)
