@@ -146,6 +146,7 @@ static const struct {
     [SHAPE_PATHS] = { OPTION_PATH, OPTION_REPEAT },
     [SHAPE_LIST] = { OPTION_PATH, OPTION_REPEAT },
     [SHAPE_ANY_OBJECT] = { OPTION_PAIR, OPTION_REPEAT },
+    [SHAPE_MAP] = { OPTION_PAIR, OPTION_REPEAT },
 };
 
 static const char *shown_default(const struct setting *s)
@@ -314,7 +315,7 @@ static int read_value(struct arena *a, const struct setting *s, const struct opt
         return read_number(a, name, options_string(opt, name, ""), ret, e);
     } else if (s->kind == SHAPE_CHOICE) {
         *ret = choice_of(a, s->words, options_list(opt, name));
-    } else if (s->kind == SHAPE_ANY_OBJECT) {
+    } else if (s->kind == SHAPE_ANY_OBJECT || s->kind == SHAPE_MAP) {
         *ret = map_of(a, options_list(opt, name));
     } else if ((option_kinds[s->kind].flags & OPTION_REPEAT) != 0) {
         *ret = list_of(a, options_list(opt, name));

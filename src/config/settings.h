@@ -142,11 +142,12 @@ struct settings {
     struct sampling sampling;
 
     /* Kept as they were written, shorthands widened; NULL when not given. */
-    const struct json *metadata; /* map; cinch does not look into it */
-    const struct json *prompt;   /* map: text, file, template, ns, key, name, sections, overrides */
-    const struct json *params;   /* map: variables of the prompt, parameters of a skill package */
-    const struct json *skills;   /* list of {path, name} */
-    const struct json *inputs;   /* map: inputs of a skill package */
+    const struct json *metadata;    /* map; cinch does not look into it */
+    const struct json *run_context; /* map of scalars: ids of the caller; record/events.h */
+    const struct json *prompt; /* map: text, file, template, ns, key, name, sections, overrides */
+    const struct json *params; /* map: variables of the prompt, parameters of a skill package */
+    const struct json *skills; /* list of {path, name} */
+    const struct json *inputs; /* map: inputs of a skill package */
     const struct json *tools, *policies, *feedback; /* lists */
     const struct json *completion;                  /* map */
     const struct json *session;       /* map: slices, reducers, restore (absolute path) */

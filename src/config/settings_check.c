@@ -285,6 +285,32 @@ static int check_skills(const struct checking *c, const struct json *list)
     return r < 0 ? r : check_unique(c, list, "skill", "name");
 }
 
+/* The ids are written with every event, so they must be few and short. */
+static int check_run_context(const struct checking *c, const struct json *map)
+{
+    enum { IDS_MAX = 32, NAME_MAX_LEN = 64, VALUE_MAX = 256 };
+    if (json_len(map) > IDS_MAX) {
+        return wrong(c, map, "run_context", "has at most 32 members");
+    }
+    for (size_t i = 0; i < json_len(map); i++) {
+        const struct json_member *m = &map->object.members[i];
+        if (str_eqc(m->key, "run_id")) {
+            return wrong(c, m->value, "run_context.run_id", "is set by cinch: use request_id");
+        }
+        int64_t attempt = json_int(m->value, 0);
+        (void)str_to_i64(json_str(m->value, STR_EMPTY), &attempt);
+        if (str_eqc(m->key, "attempt") && attempt < 1) {
+            return wrong(c, m->value, "run_context.attempt", "must be a whole number from 1");
+        }
+        if (m->key.len == 0 || m->key.len > NAME_MAX_LEN ||
+            json_str(m->value, STR_EMPTY).len > VALUE_MAX) {
+            return wrong(c, m->value, "a member of run_context",
+                         "has a name of 1 to 64 bytes and a value of at most 256");
+        }
+    }
+    return 0;
+}
+
 /* --- a layer --- */
 
 /* A file of a later version may mean something else by the same keys. */
@@ -312,6 +338,7 @@ static int check_content(const struct json *tree, const char *file, struct err *
     r = r < 0 ? r : check_session(&c, json_get(tree, "session"));
     r = r < 0 ? r : check_names(&c, tree);
     r = r < 0 ? r : check_output(&c, json_get(tree, "output"));
+    r = r < 0 ? r : check_run_context(&c, json_get(tree, "run_context"));
     return r < 0 ? r : check_skills(&c, json_get(tree, "skills"));
 }
 

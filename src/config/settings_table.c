@@ -271,6 +271,10 @@ const struct setting settings_table[] = {
     { "description", SHAPE_STRING, PROJECT, .help = "description of the task" },
     { "metadata", SHAPE_ANY_OBJECT, .field = FIELD(metadata), .help = "anything; copied to task.json, never interpreted" },
 
+    { "run_context", SHAPE_MAP, .field = FIELD(run_context),
+      .help = "set an id of the caller (request_id, attempt, worker_id, session_id, trace_id, span_id or any other), copied to every event",
+      .option = { "run-context", .value = "NAME=VALUE" }, .since = "0.2.0" },
+
     { "limits", SHAPE_OBJECT, .help = "times and budget of the run" },
     { "limits.timeout", SHAPE_DURATION, .field = FIELD(timeout), .fallback = "1h", FROM_START,
       .writers = SETTING_BY_PROJECT | SETTING_BY_SKILL,

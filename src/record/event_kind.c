@@ -106,7 +106,7 @@ static bool is_level(struct str s)
 bool event_is_valid(const struct json *line)
 {
     static const char envelope[] =
-        "timestamp:s level:s logger:s event:s message:s context:o seq:i run_id:s";
+        "timestamp:s level:s logger:s event:s message:s context:o seq:i run_id:s run_context:o?";
     if (!has_fields(line, envelope) ||
         !stamp_is_id(json_str(json_get(line, "run_id"), STR_EMPTY)) ||
         !stamp_parse(json_str(json_get(line, "timestamp"), STR_EMPTY), NULL) ||

@@ -12,17 +12,25 @@
 #include "record/redact.h"
 #include "record/write_errors.h"
 
-static struct json *make_run_context(struct events *ev, const struct events_opts *opts)
+/* WINK's run context: the ids that are always there, then those of the caller. */
+static struct json *make_run_context(struct events *ev, const struct json *caller)
 {
     char host[256] = "localhost";
     (void)gethostname(host, sizeof host - 1);
     struct arena *a = ev->keep;
     struct json *c = json_object(a);
     json_setc(a, c, "run_id", json_cstr(a, ev->run_id));
-    const char *request = opts->request_id != NULL ? opts->request_id : ev->run_id;
-    json_setc(a, c, "request_id", json_string(a, redact_str(ev->redactor, a, str_of(request))));
-    json_setc(a, c, "attempt", json_integer(a, opts->attempt > 0 ? opts->attempt : 1));
+    json_setc(a, c, "request_id", json_cstr(a, ev->run_id));
+    json_setc(a, c, "attempt", json_integer(a, 1));
     json_setc(a, c, "worker_id", json_cstr(a, arena_printf(a, "%s-%d", host, (int)getpid())));
+    const struct json *ids =
+        caller == NULL ? NULL : redact_json(ev->redactor, a, json_copy(a, caller));
+    for (size_t i = 0; i < json_len(ids); i++) {
+        const struct json_member *m = &ids->object.members[i];
+        int64_t n; /* `--run-context attempt=2` is a string */
+        bool text = str_eqc(m->key, "attempt") && str_to_i64(json_str(m->value, STR_EMPTY), &n);
+        json_set(a, c, m->key, text ? json_integer(a, n) : m->value);
+    }
     return c;
 }
 
@@ -38,7 +46,8 @@ int events_init(struct events *ev, const struct rundir *d, const struct events_o
     ev->keep = arena_new();
     size_t len = strnlen(opts->run_id, ID_LEN - 1);
     memcpy(ev->run_id, opts->run_id, len);
-    ev->run_context = make_run_context(ev, opts);
+    ev->has_caller = json_len(opts->run_context) > 0;
+    ev->run_context = make_run_context(ev, opts->run_context);
     return 0;
 }
 
@@ -84,6 +93,9 @@ static enum jsonl_result append(struct events *ev, const struct line *l)
     json_setc(a, o, "context", l->context);
     json_setc(a, o, "seq", json_integer(a, ev->seq + 1));
     json_setc(a, o, "run_id", json_cstr(a, ev->run_id));
+    if (ev->has_caller) {
+        json_setc(a, o, "run_context", ev->run_context);
+    }
     enum jsonl_result result = jsonl_append(&ev->out, o);
     if (ev->line != NULL && result == JSONL_WRITTEN) {
         struct str written = buf_str(&ev->out.line);

@@ -8,8 +8,9 @@
  *   events_done(&ev);
  *
  * Every line has the same eight keys: timestamp, level, logger, event, message, context, seq,
- * run_id. The first six are those of WINK's log records; seq counts from 1 without gaps. Kinds with
- * a fixed context are in event_kind.h; other layers add their own through events_emit().
+ * run_id. The first six are those of WINK's log records; seq counts from 1 without gaps. If the
+ * caller has ids of its own, each line also has run_context. Kinds with a fixed context are in
+ * event_kind.h; other layers add their own through events_emit().
  *
  * Emitting never fails for the caller: what cannot be written is noted in `loss`. All texts from
  * outside (paths, arguments, messages, trees) pass the redactor; words of our own (reasons, phases,
@@ -43,6 +44,7 @@ struct events {
     struct arena *arena; /* of one event */
     struct arena *keep;  /* of the whole run */
     struct json *run_context;
+    bool has_caller; /* run_context has ids of the caller and is part of every line */
     char run_id[ID_LEN];
     int64_t seq; /* of the last line written */
     void (*told)(void *arg, enum event_kind kind, const struct json *context);
@@ -53,9 +55,10 @@ struct events_opts {
     const char *run_id;
     const struct redactor *redactor; /* borrowed, may be NULL */
     struct loss *loss;               /* borrowed */
-    const char *request_id;          /* stays the same over attempts; NULL: the run id */
-    int attempt;                     /* 0: the first */
-    int64_t seq;                     /* of the last line that is already there */
+    /* Ids of the caller: a map of scalars, copied; NULL: none. request_id, attempt and worker_id
+     * replace those that are made up here. */
+    const struct json *run_context;
+    int64_t seq; /* of the last line that is already there */
 };
 
 /* `d` may be NULL: then lines go to the listener of events_listen() alone. */

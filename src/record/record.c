@@ -22,8 +22,7 @@ static int open_writers(struct record *rec, const struct record_opts *opts, stru
         .run_id = rec->state.run_id,
         .redactor = r,
         .loss = &rec->loss,
-        .request_id = opts->request_id,
-        .attempt = opts->attempt,
+        .run_context = opts->run_context,
     };
     int result = logfile_init(&rec->out, &rec->dir, "stdout.log", r, &rec->loss, e);
     if (result == 0) {

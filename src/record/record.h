@@ -37,8 +37,7 @@ struct record_opts {
     const char *const *keep;
     const char *adapter;
     const struct redactor *redactor; /* compiled; borrowed; may be NULL */
-    const char *request_id;          /* see events.h */
-    int attempt;
+    const struct json *run_context;  /* see events.h */
 };
 
 enum { RECORD_PHASES_MAX = 32 /* the run's table has eleven */ };

@@ -379,6 +379,7 @@ static int open_record(struct run *run, bool force, struct err *e)
         .keep = inputs,
         .adapter = s->adapter == NULL ? "none" : s->adapter,
         .redactor = run->redactor,
+        .run_context = s->run_context,
     };
     int r = record_open(&run->record, &opts, e);
     if (r == 0) {

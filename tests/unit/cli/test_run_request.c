@@ -57,6 +57,7 @@ static const char *example(const struct setting *s)
     case SHAPE_SIZE:
         return "1M";
     case SHAPE_ANY_OBJECT:
+    case SHAPE_MAP:
         return "a=b";
     case SHAPE_END:
     case SHAPE_STRING:
@@ -68,7 +69,6 @@ static const char *example(const struct setting *s)
     case SHAPE_TEXTS:
     case SHAPE_CHOICE:
     case SHAPE_SOURCE:
-    case SHAPE_MAP:
     case SHAPE_ANY:
     case SHAPE_OBJECT:
     case SHAPE_LIST:
