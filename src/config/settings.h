@@ -153,6 +153,7 @@ struct settings {
     const struct json *session;       /* map: slices, reducers, restore (absolute path) */
     const struct json *output_schema; /* map, or string: absolute path of a file */
     const struct json *artifacts;     /* list of {path, required} */
+    int64_t output_repairs;           /* turns to correct an answer that does not fit */
 
     const char *workspace;
     struct workspace_settings view;

@@ -255,6 +255,9 @@ const struct setting settings_table[] = {
       .option = { "output", 'o', .value = "DIR", .complete = COMPLETE_DIRECTORIES } },
     { "output.schema", SHAPE_SOURCE, .field = FIELD(output_schema), .help = "require the final answer to match this JSON Schema",
       .option = { "output-schema", .value = "FILE" } },
+    { "output.repairs", SHAPE_INT, .field = FIELD(output_repairs), .fallback = "3", .max = 10,
+      .help = "maximum number of turns in which the agent may correct an answer that does not match output.schema; 0: none",
+      .since = "0.2.0" },
     { "output.artifacts", SHAPE_LIST, .inner = artifact_shape, .shorthand = "path", .field = FIELD(artifacts),
       .help = "files that must exist at the end" },
 

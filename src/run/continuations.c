@@ -29,7 +29,8 @@ static void tell_continuation(struct run *run, struct str text)
 {
     struct json *detail = json_object(run->arena);
     json_setc(run->arena, detail, "text", json_string(run->arena, text));
-    json_setc(run->arena, detail, "continuation", json_integer(run->arena, run->exec.round));
+    json_setc(run->arena, detail, "continuation",
+              json_integer(run->arena, run->exec.round + run->exec.repairs));
     transcript_add(&run->record.transcript,
                    &(struct transcript_entry) { .type = ENTRY_USER_MESSAGE, .detail = detail });
 }
@@ -45,6 +46,18 @@ static struct str one_line(struct run *run, struct str text)
     return str_slice(cut, 0, str_utf8_prefix(cut));
 }
 
+/* The task is done as far as its checks go. An answer that does not fit is requested again. */
+static void review_answer(struct run *run, const struct agent_report *report)
+{
+    struct str why = STR_EMPTY;
+    struct str text = output_repair(run, report, &why);
+    if (text.len > 0) {
+        tell(run, "structured_output.repair", one_line(run, why));
+        tell_continuation(run, text);
+    }
+    execute_verdict(&run->exec.machine, text);
+}
+
 static void on_verdict(void *arg, const struct completion_verdict *v)
 {
     struct run *run = arg;
@@ -53,7 +66,11 @@ static void on_verdict(void *arg, const struct completion_verdict *v)
     run->tools->checking = NULL;
     if (v->complete || run->cause.reason != REASON_NONE) {
         tell(run, v->complete ? "task_completion.complete" : "task_completion.skipped", v->why);
-        execute_verdict(m, STR_EMPTY);
+        if (run->cause.reason == REASON_NONE) {
+            review_answer(run, &run->tools->reviewed);
+        } else {
+            execute_verdict(m, STR_EMPTY);
+        }
         return;
     }
     if (v->feedback.len == 0 || run->exec.round >= completion_rounds(c)) {
@@ -82,6 +99,10 @@ void continuation_review(struct run *run, const struct agent_report *report)
     if (well) {
         turn_well(run);
     }
+    if (!wanted && well && !asks) {
+        review_answer(run, report);
+        return;
+    }
     if (!wanted) {
         execute_verdict(&run->exec.machine, STR_EMPTY);
         return;
@@ -94,6 +115,7 @@ void continuation_review(struct run *run, const struct agent_report *report)
         execute_verdict(&run->exec.machine, STR_EMPTY);
         return;
     }
+    t->reviewed = *report;
     const struct json *by_tool = tools_structured(run);
     const struct json *given = by_tool != NULL ? by_tool : report->structured;
     completion_check(t->completion,

@@ -63,10 +63,12 @@ static void miss(struct run *run, const struct structured_failure *failure)
     }
 }
 
-void output_parse(struct run *run)
+/* Looks for a value that fits the contract: given by a tool or by the harness, else in the text.
+ * -ERR_PARSE: `failure` of the result says why there is none. */
+static int find_value(struct run *run, const struct agent_report *r, struct structured_result *ret,
+                      struct err *e)
 {
     const struct definition *d = &run->definition;
-    const struct agent_report *r = &run->report;
     struct structured_options options = {
         .schema = d->schema,
         .wanted = d->contract,
@@ -74,31 +76,72 @@ void output_parse(struct run *run)
         .envelopes = envelopes,
         .envelope_count = ARRAY_LEN(envelopes),
     };
-    struct structured_result native;
-    struct structured_result found;
-    struct err e = { 0 };
-    if (d->schema == NULL) {
-        return;
-    }
-    int given = -ERR_PARSE;
     const struct json *by_tool = tools_structured(run);
     const struct json *value = by_tool != NULL ? by_tool : r->structured;
+    struct structured_result native;
     if (value != NULL) {
-        given = structured_accept(value, by_tool != NULL ? STRUCTURED_TOOL : STRUCTURED_NATIVE,
-                                  &options, run->arena, &native, &e);
-        found = native;
+        enum structured_source source = by_tool != NULL ? STRUCTURED_TOOL : STRUCTURED_NATIVE;
+        if (structured_accept(value, source, &options, run->arena, &native, e) == 0) {
+            *ret = native;
+            return 0;
+        }
     }
-    int rc = given == 0 ? 0 : structured_parse(r->text, &options, run->arena, &found, &e);
-    if (rc == 0) {
+    int rc = structured_parse(r->text, &options, run->arena, ret, e);
+    if (rc == -ERR_PARSE && value != NULL) {
+        ret->failure = native.failure;
+    } else if (rc < 0 && rc != -ERR_PARSE) {
+        ret->failure =
+            (struct structured_failure) { .message = str_of(arena_dup(run->arena, str_of(e->msg))),
+                                          .raw = r->text };
+    }
+    return rc;
+}
+
+void output_parse(struct run *run)
+{
+    struct structured_result found;
+    struct err e = { 0 };
+    if (run->definition.schema == NULL) {
+        return;
+    }
+    if (find_value(run, &run->report, &found, &e) == 0) {
         take(run, &found);
-    } else if (rc == -ERR_PARSE) {
-        miss(run, value != NULL ? &native.failure : &found.failure);
     } else {
-        miss(run,
-             &(struct structured_failure) { .message = str_of(arena_dup(run->arena, str_of(e.msg))),
-                                            .raw = r->text,
-                                            .excerpt = STR_EMPTY });
+        miss(run, &found.failure);
     }
+}
+
+/* Only an agent that remembers what it did can be asked for the answer alone: a plain program would
+ * do all of its work again. */
+static bool can_continue(const struct run *run)
+{
+    const struct driver *d = run->driver;
+    return d->begin != NULL || d->ask != NULL || run->exec.resume.len > 0;
+}
+
+struct str output_repair(struct run *run, const struct agent_report *report, struct str *ret_why)
+{
+    enum { SCHEMA_SHOWN = 16 << 10 };
+    struct structured_result found;
+    struct err e = { 0 };
+    nsec left;
+    if (run->definition.schema == NULL || run->exec.repairs >= run->settings.output_repairs ||
+        !can_continue(run) || tools_admit_call(run, &left, NULL) < 0 ||
+        find_value(run, report, &found, &e) == 0) {
+        return STR_EMPTY;
+    }
+    run->exec.repairs++;
+    *ret_why = found.failure.message;
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    CLEANUP(buf) struct buf schema = BUF_INIT(SCHEMA_SHOWN);
+    buf_addf(&text,
+             "Your final answer does not have the required form: %.*s\nDo not repeat the work. "
+             "Answer again, with nothing but the corrected JSON value.",
+             STR_ARG(found.failure.message));
+    if (json_write(run->definition.contract, JSON_COMPACT, &schema, NULL) == 0) {
+        buf_addf(&text, "\nIt must match this JSON Schema:\n%.*s", STR_ARG(buf_str(&schema)));
+    }
+    return arena_str(run->arena, buf_str(&text));
 }
 
 void output_judge(struct run *run)

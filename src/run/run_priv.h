@@ -107,6 +107,7 @@ struct execution {
     bool let_go;               /* it had said all and did not go: we ended it */
     struct launch_spec spec;
     int64_t round;           /* further turns that there were */
+    int64_t repairs;         /* … and further turns for an answer that does not fit */
     struct str goal;         /* the prompt of the first turn; ptr NULL: that is going on */
     struct str resume;       /* handle of the conversation; empty: none that could go on */
     bool files_taken;        /* that the program left */
@@ -261,6 +262,9 @@ const char *execute_uv_cache(struct run *run);
 void output_parse(struct run *run);
 /* Parse: there must be one, unless the run has failed already. */
 void output_judge(struct run *run);
+/* The next turn for an agent whose answer does not fit, with the reason in `ret_why`; empty if the
+ * answer fits, or if no turn is left for it (output.repairs). */
+struct str output_repair(struct run *run, const struct agent_report *report, struct str *ret_why);
 /* artifacts.c: takes secrets out of artifacts/. */
 void output_clean_artifacts(struct run *run);
 /* Gate: questions, and files that must be there. */

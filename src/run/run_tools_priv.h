@@ -31,6 +31,7 @@ struct run_tools {
     struct feedback *feedback; /* NULL: none */
     struct completion *completion;
     struct completion_check *checking; /* NULL: nothing is being checked */
+    struct agent_report reviewed;      /* what it judges; borrows from the driver */
     struct bridge *bridge;             /* NULL: nothing is offered */
     struct txns *txns;
 
