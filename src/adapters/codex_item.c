@@ -374,6 +374,15 @@ static int64_t more(int64_t now, int64_t before)
     return now > before ? now - before : 0;
 }
 
+/* What a resumed thread has used is reported with the id of its last turn, before or after the new
+ * turn has started. */
+static bool is_of_earlier_turn(const struct codex *c, const struct json *params)
+{
+    struct str turn = json_str(json_get(params, "turnId"), STR_EMPTY);
+    return c->resume.len > 0 && !c->report.usage.known && turn.len > 0 &&
+           !str_eq(turn, buf_str(&c->turn_id));
+}
+
 static void on_usage(struct codex *c, const struct json *params)
 {
     struct arena *a = c->scratch;
@@ -385,7 +394,7 @@ static void on_usage(struct codex *c, const struct json *params)
     struct agent_usage last = c->total;
     struct agent_usage *sum = &c->report.usage;
     c->total = now;
-    if (c->stage != CODEX_TURN) { /* what a thread has used that is gone on with */
+    if (c->stage != CODEX_TURN || is_of_earlier_turn(c, params)) { /* of a resumed thread */
         c->base = now;
         return;
     }

@@ -252,22 +252,29 @@ static int check_prompt(struct definition *d, struct err *e)
     return r;
 }
 
+/* A prompt that continues a conversation is the reply to a question of the package: it has its
+ * inputs and its instructions already. */
+static bool is_reply(const struct definition *d)
+{
+    return json_get(d->settings->session, "resume") != NULL && d->goal.ptr != NULL;
+}
+
 static int bind_package(struct definition *d, struct err *e)
 {
     int r = skill_admit(d->package, d->engine.name, 0, &d->mode, e);
     if (r < 0) {
         return r;
     }
+    d->contract = skill_contract(d->arena, d->package, d->mode);
+    if (is_reply(d)) {
+        return 0;
+    }
     struct skill_request request = {
         .input = resolve_inputs(d),
         .parameter = d->settings->params,
     };
     r = skill_bind(d->arena, d->package, &request, &d->values, e);
-    if (r == 0) {
-        d->contract = skill_contract(d->arena, d->package, d->mode);
-        r = check_prompt(d, e);
-    }
-    return r;
+    return r < 0 ? r : check_prompt(d, e);
 }
 
 int definition_bind_skills(struct definition *d, struct err *e)
@@ -319,7 +326,7 @@ int definition_install(struct definition *d, const struct definition_place *plac
             r = skill_install(d->skills[i].skill, folder, &opts, e);
         }
     }
-    if (r == 0 && d->package != NULL) {
+    if (r == 0 && d->package != NULL && !is_reply(d)) {
         r = skill_stage(d->arena, &d->values, place->run_fd, place->run_dir, e);
     }
     return r;
@@ -351,6 +358,9 @@ int definition_package_prompt(struct definition *d, const struct definition_plac
         .goal = d->goal.ptr == NULL ? STR_EMPTY : d->goal,
     };
     int r = 0;
+    if (is_reply(d)) {
+        return buf_append(out, d->goal, e);
+    }
     if (place->run_fd < 0) {
         skill_stage_names(d->arena, &d->values, place->run_dir);
     } else {

@@ -283,7 +283,8 @@ static const struct json *peek(const struct gathering *g, const char *section, c
     for (size_t group = GROUP_MAX; group-- > 0;) {
         const struct layers *l = &g->groups[group];
         for (size_t i = l->len; i-- > 0;) {
-            const struct json *v = json_get(json_get(l->items[i].tree, section), key);
+            const struct json *v = json_get(l->items[i].tree, section);
+            v = key == NULL ? v : json_get(v, key);
             if (v != NULL && !json_is(v, JSON_NULL)) {
                 return v;
             }
@@ -347,6 +348,42 @@ static int add_request(struct gathering *g)
     return r;
 }
 
+/* Copies section.key (key NULL: the section) of an earlier task unless a layer says it already. */
+static void inherit(const struct gathering *g, struct json *tree, const struct json *earlier,
+                    const char *section, const char *key)
+{
+    struct json *value = json_get(earlier, section);
+    value = key == NULL ? value : json_get(value, key);
+    if (value == NULL || peek(g, section, key) != NULL) {
+        return;
+    }
+    setting_put(g->a, tree, key == NULL ? section : arena_printf(g->a, "%s.%s", section, key),
+                json_copy(g->a, value));
+}
+
+/* A run that continues one that asked a question is its next turn: the same agent, skill and output
+ * schema, unless the task names others. A record that cannot be read is reported later. */
+static int add_resumed(struct gathering *g)
+{
+    const char *dir = json_cstring(peek(g, "session", "resume"), NULL);
+    struct json *manifest, *earlier;
+    struct json *tree = json_object(g->a);
+    if (dir == NULL ||
+        yaml_load(g->a, arena_printf(g->a, "%s/manifest.json", dir), &limits, &manifest, NULL) <
+            0 ||
+        yaml_load(g->a, arena_printf(g->a, "%s/task.json", dir), &limits, &earlier, NULL) < 0 ||
+        !str_eqc(json_str(json_get(manifest, "reason"), STR_EMPTY), "needs_human")) {
+        return 0;
+    }
+    inherit(g, tree, earlier, "agent", "adapter");
+    inherit(g, tree, earlier, "agent", "model");
+    inherit(g, tree, earlier, "skills", NULL);
+    inherit(g, tree, earlier, "output", "schema");
+    const char *file = arena_printf(g->a, "%s/task.json", dir);
+    layers_add(&g->groups[GROUP_REQUEST], "resumed", file, tree);
+    return prepare(g, tree, file, dir, g->task_shape);
+}
+
 static int add_places(struct gathering *g)
 {
     int r = add_if_there(g, GROUP_PLACES, "site", g->in->site_dir, "config.yaml");
@@ -407,6 +444,9 @@ int settings_gather(struct arena *a, const struct settings_input *in, struct set
     }
     if (r == 0) {
         r = add_request(&g);
+    }
+    if (r == 0) {
+        r = add_resumed(&g);
     }
     if (r == 0) {
         r = add_dependent(&g);

@@ -302,6 +302,44 @@ class Package(Skill):
         self.assertIn("assets/gemini_settings.json", origin["source"])
 
 
+class Reply(Skill):
+    """A package that asks a question goes on in another run, with the reply alone."""
+
+    def setUp(self):
+        super().setUp()
+        self.env["PATH"] = os.path.dirname(self.real("codex")) + ":" + self.env["PATH"]
+
+    def play(self, *options, answer):
+        script = self.write("model.yaml", json.dumps({"steps": [{"say": json.dumps(answer)}]}))
+        return self.run_cinch(*options, "--script", script, "--timeout", "100s")
+
+    def ask(self):
+        pack = self.package(manifest={"execution_modes": ["interactive"], "engines": ["codex"]}, files={
+            "assets/input.schema.json": {"type": "object", "properties": {"list": {"type": "string"}}, "required": ["list"]}})
+        question = {"__SKILL_DONE__": False, "message": "Which one?", "ui_hints": {"kind": "open_text"}}
+        names = self.write("names.txt", "Ada\n")
+        r = self.play("-a", "codex", "-m", "m", "--skill", pack, "--input", f"list={names}", answer=question)
+        self.assertEqual((r.code, r.reason), (2, "needs_human"), r.stderr)
+        os.remove(names)  # the reply does not need it again
+        return r
+
+    def test_the_reply_alone_is_sent_and_the_answer_is_checked(self):
+        first = self.ask()
+        r = self.play("--resume", first.output, "the second", answer={"__SKILL_DONE__": True, "n": 2})
+        self.assertEqual((r.reason, r.result["output"]), ("success", {"n": 2}), r.result["error"])
+        self.assertEqual(r.bytes("logs", "prompt.txt").decode().strip(), "the second")
+        r = self.play("--resume", first.output, "the second", "--set", "output.repairs=0",
+                      answer={"__SKILL_DONE__": True, "n": "two"})
+        self.assertEqual((r.reason, r.result["output_error"]["type"]), ("failure", "OutputParseError"), r.stderr)
+
+    def test_with_the_skill_named_again(self):
+        first = self.ask()
+        r = self.play("--resume", first.output, "-a", "codex", "-m", "m", "--skill", self.path("pack"), "the second",
+                      answer={"__SKILL_DONE__": True, "n": 2})
+        self.assertEqual((r.reason, r.result["output"]), ("success", {"n": 2}), r.result["error"])
+        self.assertEqual(r.bytes("logs", "prompt.txt").decode().strip(), "the second")
+
+
 class Dependencies(Skill):
     """uv provides what a skill needs; when it cannot, the run goes on without it and says so."""
 
