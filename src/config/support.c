@@ -202,14 +202,26 @@ static const char *missing_of_sampling(struct arena *a, const struct settings *s
     if (p == NULL || given == NULL || json_is(given, JSON_NULL)) {
         return NULL;
     }
+    struct str formats = str_of(sampling_keys[i].formats);
     if (driver_is_internal(p)) {
         const char *format = p->gateway.format != NULL ? p->gateway.format : "anthropic";
-        struct str formats = str_of(sampling_keys[i].formats);
         return str_find(formats, str_of(format)) < formats.len
                    ? NULL
                    : arena_printf(a, "sends %s requests, which have no such field", format);
     }
-    return is_handed_over(a, p, key) ? NULL : "has no way to hand it to its harness";
+    if (is_handed_over(a, p, key)) {
+        return NULL;
+    }
+    if (!settings_gateway(s)) {
+        return "sends no requests through the gateway, which could set it";
+    }
+    /* A script, a cassette and the profile's own upstream get the requests as the harness sends
+     * them; with others it depends on the format of the upstream and is found out later. */
+    bool own_format = p->gateway.format != NULL && s->gateway.upstream == NULL &&
+                      json_len(s->gateway.routes) == 0;
+    return !own_format || str_find(formats, str_of(p->gateway.format)) < formats.len
+               ? NULL
+               : arena_printf(a, "sends %s requests, which have no such field", p->gateway.format);
 }
 
 static int check_sampling(struct arena *a, const struct settings *s, struct err *e)

@@ -5,6 +5,7 @@
 #include "gateway/account_event.h"
 
 #include "gateway/price.h"
+#include "gateway/sampling_edit.h"
 #include "llm/dropped.h"
 
 struct event_model_call account_call_event(const struct exchange_view *x,
@@ -38,6 +39,9 @@ struct event_model_call account_call_event(const struct exchange_view *x,
     }
     for (size_t i = 0; i < EVENT_EDITS_MAX && i < EXCHANGE_EDITS_MAX; i++) {
         ev.edits[i] = x->edits[i];
+    }
+    if (x->sampling != NULL) {
+        ev.unsent = x->sampling->unsent;
     }
     return ev;
 }

@@ -344,7 +344,7 @@ static struct str secret_of(const struct exchange *x)
 /* While the upstream works, nobody waits for this. */
 static void after_first_start(struct exchange *x)
 {
-    if (x->scanned) {
+    if (x->scanned && x->view.side == NULL) {
         x->view.side = auxiliary_kind(&x->g->side, &x->endpoint, x->view.client_body, &x->scan);
     }
     for (size_t i = 0; i < x->passed; i++) {
@@ -525,6 +525,16 @@ static bool find_model(struct exchange *x)
     return true;
 }
 
+/* Where all of the task's sampling is demanded, a request without it would be for nothing. */
+static int check_sampling(const struct exchange *x, struct err *e)
+{
+    const struct sampling_report *s = x->view.sampling;
+    return s == NULL || s->n_unsent == 0 || !x->g->opts.sampling_strict
+               ? 0
+               : ERR(e, ERR_UNSUPPORTED, "'agent.sampling.%s' cannot be sent: %s", s->unsent[0],
+                     s->why[0]);
+}
+
 static int prepare(struct exchange *x, struct err *e)
 {
     bool same = x->kind == EXCHANGE_MOUNT || x->endpoint.call == LLM_CALL_MODELS ||
@@ -549,7 +559,7 @@ static int prepare(struct exchange *x, struct err *e)
     x->view.choices = same ? x->scan.choices : 1;
     x->view.background = same && x->scan.background;
     x->view.terms = same ? x->scan.terms : (struct price_terms) { 0 };
-    return rc;
+    return rc < 0 ? rc : check_sampling(x, e);
 }
 
 /* True when the gateway answers by itself. */

@@ -88,3 +88,30 @@ bool cursor_plain_string(struct cursor *c, struct str *ret)
     *ret = str_n(c->text.ptr + from + 1, c->at - from - 2);
     return memchr(ret->ptr, '\\', ret->len) == NULL;
 }
+
+bool cursor_each_member(struct cursor *c, cursor_member_fn *fn, void *arg)
+{
+    if (cursor_peek(c) != '{') {
+        return false;
+    }
+    c->at++;
+    if (cursor_peek(c) == '}') {
+        c->at++;
+        return true;
+    }
+    for (;;) {
+        struct str key;
+        if (!cursor_plain_string(c, &key) || cursor_peek(c) != ':') {
+            return false;
+        }
+        c->at++;
+        if (cursor_peek(c) < 0 || !fn(c, key, arg)) {
+            return false;
+        }
+        int next = cursor_peek(c);
+        c->at++;
+        if (next != ',') {
+            return next == '}';
+        }
+    }
+}

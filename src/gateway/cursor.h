@@ -24,3 +24,7 @@ bool cursor_skip_string(struct cursor *c); /* at a quote: moves behind the closi
 bool cursor_skip_value(struct cursor *c);  /* at a value: moves behind it */
 /* At a string: its content. False when it is none, or has escapes. */
 bool cursor_plain_string(struct cursor *c, struct str *ret);
+/* At an object: calls fn with the cursor at the value of each member, behind which fn must move it.
+ * False when fn says so, when it is no object, or when a name has escapes. */
+typedef bool cursor_member_fn(struct cursor *c, struct str key, void *arg);
+bool cursor_each_member(struct cursor *c, cursor_member_fn *fn, void *arg);

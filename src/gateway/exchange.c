@@ -4,6 +4,7 @@
  * lies between is in attempt.c (filters and upstream), passthrough.c and translate.c.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/macro.h"
@@ -467,10 +468,31 @@ void exchange_drained(struct exchange *x)
 void exchange_add_edit(struct exchange *x, const char *member)
 {
     for (size_t i = 0; i < EXCHANGE_EDITS_MAX; i++) {
+        if (x->view.edits[i] != NULL && strcmp(x->view.edits[i], member) == 0) {
+            return;
+        }
         if (x->view.edits[i] == NULL) {
             x->view.edits[i] = member;
             return;
         }
+    }
+}
+
+bool exchange_wants_sampling(struct exchange *x)
+{
+    if (x->g->opts.sampling == NULL || x->kind != EXCHANGE_MODEL || !x->scanned ||
+        x->endpoint.call != LLM_CALL_GENERATE) {
+        return false;
+    }
+    x->view.side = auxiliary_kind(&x->g->side, &x->endpoint, x->view.client_body, &x->scan);
+    return x->view.side == NULL;
+}
+
+void exchange_set_sampling(struct exchange *x)
+{
+    x->view.sampling = &x->sampling;
+    for (size_t i = 0; i < x->sampling.n_set; i++) {
+        exchange_add_edit(x, x->sampling.set[i]);
     }
 }
 

@@ -37,8 +37,9 @@
 
 struct json;
 struct llm_losses;
+struct sampling_report;
 
-enum { EXCHANGE_EDITS_MAX = 8 };
+enum { EXCHANGE_EDITS_MAX = 12 };
 
 /* What a filter may know of an exchange. Borrowed, valid during the callback. */
 struct exchange_view {
@@ -53,6 +54,8 @@ struct exchange_view {
     struct str upstream_model; /* that the upstream was asked for */
     bool translated;
     const struct llm_losses *dropped; /* by the translation; NULL: there is none */
+    const struct sampling_report
+        *sampling;    /* set by the gateway, and not; NULL: nothing is to be */
     int64_t estimate; /* tokens of input, from the size of the body: never too low for plain text */
     size_t body_len;  /* of the request at most, as the client sent it or as it goes out */
     int64_t max_output; /* of one response, as the request limits it; 0: it does not */

@@ -50,6 +50,7 @@ struct loop;
 struct gateway;
 struct proxy_rules;
 struct llm_losses;
+struct llm_sampling;
 struct llm_store;
 
 /* The first route whose pattern fits the model is taken. */
@@ -119,6 +120,9 @@ struct gateway_opts {
     size_t n_filters;
     const struct proxy_rules *egress; /* NULL: no proxy */
     struct gateway_limits limits;
+    /* Set in every request of a conversation, where the upstream takes it; NULL: nothing is set. */
+    const struct llm_sampling *sampling;
+    bool sampling_strict;    /* refuse requests that cannot have all of it */
     struct llm_store *store; /* for translation: signatures and items; NULL: one of its own */
     const char *spill_dir;   /* for unnamed files; NULL: all bodies stay in memory */
     struct gateway_port port;

@@ -15,6 +15,7 @@
 #include "gateway/prometheus.h"
 #include "gateway/proxy.h"
 #include "gateway/request_queue.h"
+#include "gateway/sampling_edit.h"
 #include "gateway/scan.h"
 #include "gateway/usage_chunk.h"
 #include "gateway/usage_tail.h"
@@ -173,6 +174,7 @@ struct exchange {
     bool sent;            /* the upstream has read all of it */
     struct translation *translation; /* NULL: bytes pass unchanged */
     struct llm_losses *losses;
+    struct sampling_report sampling; /* if the view has it */
     struct llm_tap *tap;
     struct usage_tail *tail; /* in place of a tap, where no codec reads the response */
     bool asked_usage;        /* the gateway added include_usage, which the client did not ask for */
@@ -223,6 +225,9 @@ void exchange_drop_body(struct exchange *x); /* what the client sent is needed n
 void exchange_send_head(struct exchange *x, int status, const struct http_fields *fields,
                         int64_t length);
 void exchange_send(struct exchange *x, struct str bytes);
+/* Is the task's sampling to be set? Not in auxiliary requests. */
+bool exchange_wants_sampling(struct exchange *x);
+void exchange_set_sampling(struct exchange *x);                 /* it is; for the event */
 void exchange_add_edit(struct exchange *x, const char *member); /* of the body; a constant */
 void exchange_on_event(void *arg, const struct llm_event *ev);  /* of a tap or reader */
 

@@ -67,6 +67,14 @@ static struct http_fields request_fields(struct exchange *x)
     return (struct http_fields) { kept, n };
 }
 
+/* Takes over `out` as the body for the upstream. */
+static void set_body(struct exchange *x, struct buf *out)
+{
+    buf_done(&x->rewritten);
+    x->rewritten = *out;
+    x->request.body = buf_str(&x->rewritten);
+}
+
 /* The documented path, with another model where the path names it and the route says so. */
 static struct str request_target(struct exchange *x)
 {
@@ -74,6 +82,34 @@ static struct str request_target(struct exchange *x)
     target_for_upstream(x->head->target, x->endpoint.model,
                         x->route != NULL ? x->route->model : NULL, &out);
     return arena_str(x->arena, buf_str(&out));
+}
+
+/* What the task wants, as an edit of the text. */
+static int set_sampling(struct exchange *x, struct err *e)
+{
+    const struct str *version = http_find(&x->head->fields, "anthropic-version");
+    const struct sampling_target target = { .body = x->request.body,
+                                            .format = x->endpoint.format,
+                                            .model = x->view.upstream_model,
+                                            .version = version != NULL ? *version : STR_EMPTY,
+                                            .refused = sampling_refusal(x->upstream->name) };
+    struct buf out = BUF_INIT(x->rewritten.max);
+    if (!exchange_wants_sampling(x)) {
+        return 0;
+    }
+    int rc = sampling_edit(x->arena, &target, x->g->opts.sampling, &out, &x->sampling, e);
+    exchange_set_sampling(x);
+    struct scan now;
+    if (rc == 0 && out.len > 0 && scan_request(buf_str(&out), &now)) {
+        x->view.max_output = now.max_output;
+    }
+    /* A recording holds the requests as the client sent them. */
+    if (rc < 0 || out.len == 0 || x->upstream->recorded) {
+        buf_done(&out);
+        return rc;
+    }
+    set_body(x, &out);
+    return 0;
 }
 
 int passthrough_prepare(struct exchange *x, struct err *e)
@@ -88,20 +124,14 @@ int passthrough_prepare(struct exchange *x, struct err *e)
     }
     x->request.body = body_str(&x->body);
     x->view.upstream_model = model != NULL ? str_of(model) : x->view.model;
-    if (model == NULL || x->endpoint.format == LLM_GEMINI || !x->scanned) {
-        return 0;
+    if (model != NULL && x->endpoint.format != LLM_GEMINI && x->scanned) {
+        int rc = scan_set_model(x->request.body, &x->scan, str_of(model), &x->rewritten, e);
+        if (rc < 0) {
+            return rc;
+        }
+        x->request.body = buf_str(&x->rewritten);
     }
-    int rc = scan_set_model(x->request.body, &x->scan, str_of(model), &x->rewritten, e);
-    x->request.body = buf_str(&x->rewritten);
-    return rc;
-}
-
-/* Takes over `out` as the body for the upstream. */
-static void set_body(struct exchange *x, struct buf *out)
-{
-    buf_done(&x->rewritten);
-    x->rewritten = *out;
-    x->request.body = buf_str(&x->rewritten);
+    return set_sampling(x, e);
 }
 
 int passthrough_limit(struct exchange *x, int64_t max_output, struct err *e)

@@ -8,36 +8,6 @@
 
 #include "gateway/cursor.h"
 
-/* Called with the cursor at the value of a member, must move behind it. */
-typedef bool member_fn(struct cursor *c, struct str key, struct scan *s);
-
-static bool each_member(struct cursor *c, member_fn *fn, struct scan *s)
-{
-    if (cursor_peek(c) != '{') {
-        return false;
-    }
-    c->at++;
-    if (cursor_peek(c) == '}') {
-        c->at++;
-        return true;
-    }
-    for (;;) {
-        struct str key;
-        if (!cursor_plain_string(c, &key) || cursor_peek(c) != ':') {
-            return false;
-        }
-        c->at++;
-        if (cursor_peek(c) < 0 || !fn(c, key, s)) {
-            return false;
-        }
-        int next = cursor_peek(c);
-        c->at++;
-        if (next != ',') {
-            return next == '}';
-        }
-    }
-}
-
 static bool note(struct cursor *c, struct scan_place *place)
 {
     if (place->to != 0) {
@@ -85,8 +55,9 @@ static bool note_choices(struct cursor *c, struct scan *s)
     return true;
 }
 
-static bool on_config(struct cursor *c, struct str key, struct scan *s)
+static bool on_config(struct cursor *c, struct str key, void *arg)
 {
+    struct scan *s = arg;
     if (str_eqc(key, "maxOutputTokens") || str_eqc(key, "max_output_tokens")) {
         return note_max(c, s);
     }
@@ -94,8 +65,9 @@ static bool on_config(struct cursor *c, struct str key, struct scan *s)
     return choices ? note_choices(c, s) : cursor_skip_value(c);
 }
 
-static bool on_stream_option(struct cursor *c, struct str key, struct scan *s)
+static bool on_stream_option(struct cursor *c, struct str key, void *arg)
 {
+    struct scan *s = arg;
     if (!str_eqc(key, "include_usage")) {
         return cursor_skip_value(c);
     }
@@ -178,10 +150,12 @@ static bool note_tools(struct cursor *c, struct scan *s)
 }
 
 /* Its members, too; null and other values have none. */
-static bool note_object(struct cursor *c, struct scan_place *place, member_fn *fn, struct scan *s)
+static bool note_object(struct cursor *c, struct scan_place *place, cursor_member_fn *fn,
+                        struct scan *s)
 {
     struct cursor inside = *c;
-    return note(c, place) && (inside.text.ptr[inside.at] != '{' || each_member(&inside, fn, s));
+    return note(c, place) &&
+           (inside.text.ptr[inside.at] != '{' || cursor_each_member(&inside, fn, s));
 }
 
 static bool note_flag(struct cursor *c, bool *ret)
@@ -192,8 +166,9 @@ static bool note_flag(struct cursor *c, bool *ret)
     return good;
 }
 
-static bool on_member(struct cursor *c, struct str key, struct scan *s)
+static bool on_member(struct cursor *c, struct str key, void *arg)
 {
+    struct scan *s = arg;
     static const char *const limits[] = { "max_tokens", "max_completion_tokens",
                                           "max_output_tokens" };
     if (str_eqc(key, "model")) {
@@ -237,7 +212,7 @@ bool scan_request(struct str body, struct scan *ret)
 {
     struct cursor c = { .text = body };
     *ret = (struct scan) { 0 };
-    return each_member(&c, on_member, ret) && cursor_peek(&c) < 0;
+    return cursor_each_member(&c, on_member, ret) && cursor_peek(&c) < 0;
 }
 
 /* --- replacing --- */

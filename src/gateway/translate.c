@@ -60,6 +60,23 @@ static int write_request(struct exchange *x, struct err *e)
     return rc;
 }
 
+static void set_sampling(struct exchange *x)
+{
+    struct llm_request *r = &x->translation->request;
+    const struct llm_sampling_mode mode = {
+        .format = x->upstream->format,
+        .model = r->model,
+        .thinks = r->reasoning.given && !r->reasoning.off,
+        .budget = r->reasoning.budget,
+        .effort = r->reasoning.off ? STR("none") : r->reasoning.effort,
+    };
+    if (exchange_wants_sampling(x)) {
+        sampling_merge(x->arena, &mode, sampling_refusal(x->upstream->name), x->g->opts.sampling,
+                       &r->sampling, &x->sampling);
+        exchange_set_sampling(x);
+    }
+}
+
 int translate_prepare(struct exchange *x, struct err *e)
 {
     struct translation *t = xcalloc(1, sizeof *t);
@@ -81,6 +98,7 @@ int translate_prepare(struct exchange *x, struct err *e)
         t->request.model = str_of(x->route->model);
     }
     x->view.upstream_model = t->request.model;
+    set_sampling(x);
     x->view.max_output = t->request.sampling.max_tokens;
     rc = llm_path(x->upstream->format, t->request.model, t->request.stream, &path, e);
     rc = rc < 0 ? rc : write_request(x, e);

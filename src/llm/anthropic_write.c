@@ -5,6 +5,7 @@
  * head of the message after them, system text is not a message.
  */
 #include "llm/anthropic_priv.h"
+#include "llm/sampling.h"
 
 #define DEFAULT_MAX_TOKENS 32000 /* the member is required; every model since Claude 4 can do it */
 #define MIN_BUDGET         1024  /* less is refused */
@@ -345,53 +346,33 @@ static void write_choice(struct writer *w, struct json *body)
 
 /* --- the rest of the body --- */
 
-/* Claude models since Opus 4.1 refuse temperature and top_p together. */
-static bool takes_both(struct str model)
-{
-    static const char *const old[] = { "claude-1*",           "claude-2*",
-                                       "claude-3*",           "claude-instant*",
-                                       "claude-opus-4-0*",    "claude-sonnet-4-0*",
-                                       "claude-opus-4-2025*", "claude-sonnet-4-2025*" };
-    size_t at = str_find(model, STR("claude"));
-    if (at == model.len) {
-        return true; /* a compatible server */
-    }
-    for (size_t i = 0; i < ARRAY_LEN(old); i++) {
-        if (str_glob(str_of(old[i]), str_slice(model, at, model.len), true)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What anthropic refuses: any of these with thinking, a temperature above 1, and on recent models
- * temperature and top_p together. */
+/* What anthropic refuses is dropped; see sampling.h. A temperature above the maximum becomes it. */
 static struct llm_sampling allowed_sampling(struct writer *w, bool thinks)
 {
     struct llm_sampling s = w->r->sampling;
+    const struct llm_sampling_mode mode = { .format = LLM_ANTHROPIC,
+                                            .model = w->r->model,
+                                            .thinks = thinks };
     if (w->own) {
         return s;
-    }
-    if (thinks) {
-        if (s.has_temperature && s.temperature != 1) {
-            llm_lost(w->losses, STR("temperature"), "anthropic does not take it with thinking");
-        }
-        if (s.has_top_p) {
-            llm_lost(w->losses, STR("top_p"), "anthropic does not take it with thinking");
-        }
-        if (s.has_top_k) {
-            llm_lost(w->losses, STR("top_k"), "anthropic does not take it with thinking");
-        }
-        s.has_temperature = s.has_top_p = s.has_top_k = false;
     }
     if (s.has_temperature && s.temperature > 1) {
         llm_lost(w->losses, STR("temperature"), "anthropic's maximum is 1");
         s.temperature = 1;
     }
-    if (s.has_temperature && s.has_top_p && !takes_both(w->r->model)) {
-        llm_lost(w->losses, STR("top_p"), "this model does not take it with a temperature");
+    if (thinks && s.has_top_p) {
+        llm_lost(w->losses, STR("top_p"), "anthropic does not take it with thinking");
         s.has_top_p = false;
     }
+    if (s.has_top_k && (thinks || !llm_takes_sampling(w->r->model))) {
+        llm_lost(w->losses, STR("top_k"),
+                 thinks ? "anthropic does not take it with thinking"
+                        : "this Claude model takes only the default");
+        s.has_top_k = false;
+    }
+    s = llm_sampling_allowed(&mode, &s, w->losses);
+    /* with thinking the default is left out, too: it changes nothing */
+    s.has_temperature = s.has_temperature && !thinks;
     return s;
 }
 
@@ -420,19 +401,6 @@ static void write_sampling(struct writer *w, bool thinks, struct json *body)
     struct json *stops = s->n_stops == 0 ? NULL : llm_set_array(a, body, "stop_sequences");
     for (size_t i = 0; i < s->n_stops; i++) {
         json_push(a, stops, json_string(a, s->stops[i]));
-    }
-    const struct {
-        bool has;
-        struct str name;
-    } unknown[] = {
-        { s->has_presence, STR("presence_penalty") },
-        { s->has_frequency, STR("frequency_penalty") },
-        { s->has_seed, STR("seed") },
-    };
-    for (size_t i = 0; i < ARRAY_LEN(unknown); i++) {
-        if (unknown[i].has) {
-            llm_lost(w->losses, unknown[i].name, "anthropic has no such setting");
-        }
     }
 }
 

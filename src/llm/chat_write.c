@@ -5,6 +5,7 @@
  * own for it: results of tools, system text.
  */
 #include "llm/chat_priv.h"
+#include "llm/sampling.h"
 
 struct writer {
     struct arena *a;
@@ -553,9 +554,8 @@ static void put_real(struct arena *a, struct json *body, const char *key, bool h
     }
 }
 
-static void write_stops(struct writer *w, struct json *body)
+static void write_stops(struct writer *w, const struct llm_sampling *s, struct json *body)
 {
-    const struct llm_sampling *s = &w->r->sampling;
     if (s->n_stops == 1 && (w->r->spelling & CHAT_STRING) != 0) {
         llm_set_str(w->a, body, "stop", s->stops[0]);
         return;
@@ -574,9 +574,21 @@ static const char *max_tokens_key(const struct writer *w)
     return old ? "max_tokens" : "max_completion_tokens";
 }
 
+/* OpenAI's reasoning models refuse some of them; see sampling.h. */
+static struct llm_sampling allowed_sampling(struct writer *w)
+{
+    const struct llm_sampling_mode mode = { .format = LLM_CHAT,
+                                            .model = w->r->model,
+                                            .effort = w->r->reasoning.off
+                                                          ? STR("none")
+                                                          : w->r->reasoning.effort };
+    return w->own ? w->r->sampling : llm_sampling_allowed(&mode, &w->r->sampling, w->losses);
+}
+
 static void write_sampling(struct writer *w, struct json *body)
 {
-    const struct llm_sampling *s = &w->r->sampling;
+    const struct llm_sampling allowed = allowed_sampling(w);
+    const struct llm_sampling *s = &allowed;
     if (s->max_tokens > 0) {
         llm_set_int(w->a, body, max_tokens_key(w), s->max_tokens);
     }
@@ -592,7 +604,7 @@ static void write_sampling(struct writer *w, struct json *body)
     } else if (s->has_top_k) {
         llm_lost(w->losses, STR("top_k"), "chat has no such setting");
     }
-    write_stops(w, body);
+    write_stops(w, s, body);
 }
 
 #define LOW_BUDGET    4096 /* tokens of thought; where providers draw the lines themselves */

@@ -102,15 +102,6 @@ void llm_openai_error_body_read(const struct json *body, struct llm_error *ret)
     classify(ret);
 }
 
-bool llm_is_openai_reasoning(struct str model)
-{
-    if (model.len > 1 && model.ptr[0] == 'o' && model.ptr[1] >= '1' && model.ptr[1] <= '9') {
-        return true;
-    }
-    return str_starts(model, STR("gpt-")) && model.len > 4 && model.ptr[4] >= '5' &&
-           model.ptr[4] <= '9';
-}
-
 bool llm_says_context(struct str message)
 {
     static const char *const phrases[] = {

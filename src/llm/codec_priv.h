@@ -235,8 +235,6 @@ void llm_openai_error_read(const struct json *error, struct llm_error *ret);   /
 /* {"error": …} and what compatible servers send instead. */
 struct json *llm_openai_error_body(struct arena *a, const struct llm_error *error);
 void llm_openai_error_body_read(const struct json *body, struct llm_error *ret);
-/* One of OpenAI's reasoning models (o1, o3 …, gpt-5 and later), by its name? */
-bool llm_is_openai_reasoning(struct str model);
 /* By what providers say when the prompt is too long. */
 bool llm_says_context(struct str message);
 enum llm_error_kind llm_error_kind_of(int status);

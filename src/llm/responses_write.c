@@ -5,6 +5,7 @@
  * store false).
  */
 #include "llm/responses_priv.h"
+#include "llm/sampling.h"
 
 struct out {
     struct arena *a;
@@ -334,9 +335,21 @@ static void write_choice(struct out *o, struct json *body)
 
 /* --- the head of the body --- */
 
+/* OpenAI's reasoning models refuse some of them; see sampling.h. */
+static struct llm_sampling allowed_sampling(struct out *o)
+{
+    const struct llm_sampling_mode mode = { .format = LLM_RESPONSES,
+                                            .model = o->r->model,
+                                            .effort = o->r->reasoning.off
+                                                          ? STR("none")
+                                                          : o->r->reasoning.effort };
+    return o->own ? o->r->sampling : llm_sampling_allowed(&mode, &o->r->sampling, o->losses);
+}
+
 static void write_sampling(struct out *o, struct json *body)
 {
-    const struct llm_sampling *s = &o->r->sampling;
+    const struct llm_sampling allowed = allowed_sampling(o);
+    const struct llm_sampling *s = &allowed;
     const struct {
         bool has;
         struct str name;

@@ -60,7 +60,7 @@ enum event_level {
       "exchange:i format:s model:sz upstream:s status:iz attempts:i complete:b translated:b side:sz "  \
       "input_tokens:iz output_tokens:iz cache_read_tokens:iz cache_write_tokens:iz "                   \
       "reasoning_tokens:iz estimated:b cost_usd:nz first_byte_ms:iz duration_ms:i dropped:a? "         \
-      "edits:a?")                                                                                      \
+      "edits:a? unsent:a? fallback_from:a?")                                                           \
     X(EVENT_SAVEPOINT_TAKEN, "SavepointTaken", EVENT_INFO, "cinch.run",                                \
       "turn:i entries:i bytes:i duration_ms:n")                                                        \
     X(EVENT_SAVEPOINT_RESTORED, "SavepointRestored", EVENT_WARNING, "cinch.run",                       \

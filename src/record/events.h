@@ -170,7 +170,7 @@ void events_gateway_opened(struct events *ev, const char *address, const char *c
 void events_gateway_refused(struct events *ev, int64_t exchange, const char *kind, const char *why);
 
 #define EVENT_DROPPED_MAX 64
-#define EVENT_EDITS_MAX   8
+#define EVENT_EDITS_MAX   12
 
 /* A model call that is over. Counts are -1 where they are not known. */
 struct event_model_call {
@@ -191,6 +191,8 @@ struct event_model_call {
     const char
         *dropped[EVENT_DROPPED_MAX + 1];    /* what a translation could not express; NULL ends */
     const char *edits[EVENT_EDITS_MAX + 1]; /* members that the gateway set; NULL ends */
+    const char *const *unsent;        /* sampling parameters that it could not have; NULL: none */
+    const char *const *fallback_from; /* upstreams that failed before this one; NULL: none */
 };
 void events_model_call(struct events *ev, const struct event_model_call *call);
 

@@ -65,5 +65,11 @@ void events_model_call(struct events *ev, const struct event_model_call *call)
     if (call->edits[0] != NULL) {
         event_tree(ev, c, "edits", text_list(ev, call->edits));
     }
+    if (call->unsent != NULL && call->unsent[0] != NULL) {
+        event_tree(ev, c, "unsent", text_list(ev, call->unsent));
+    }
+    if (call->fallback_from != NULL) {
+        event_tree(ev, c, "fallback_from", text_list(ev, call->fallback_from));
+    }
     event_send(ev, EVENT_MODEL_CALL, NULL, c);
 }

@@ -4,6 +4,7 @@
  * there is a record, so that every secret is known to the redactor.
  */
 #include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -194,6 +195,38 @@ static void make_tokens(struct run *run)
         g->proxy_token = make_token(run->arena);
         secrets_add(run->arena, &run->secrets, "CINCH_PROXY_TOKEN", str_of(g->proxy_token));
     }
+}
+
+const struct llm_sampling *gateway_sampling(struct run *run)
+{
+    const struct sampling *s = &run->settings.sampling;
+    struct llm_sampling *ret = &run->gateway->sampling;
+    if (run->settings.profile == NULL || driver_is_internal(run->settings.profile)) {
+        return NULL;
+    }
+    *ret = (struct llm_sampling) {
+        .has_temperature = !isnan(s->temperature),
+        .has_top_p = !isnan(s->top_p),
+        .has_presence = !isnan(s->presence_penalty),
+        .has_frequency = !isnan(s->frequency_penalty),
+        .has_seed = s->seed >= 0,
+        .temperature = s->temperature,
+        .top_p = s->top_p,
+        .presence_penalty = s->presence_penalty,
+        .frequency_penalty = s->frequency_penalty,
+        .seed = s->seed,
+        .max_tokens = s->max_tokens,
+    };
+    struct str *stops = arena_array(run->arena, json_len(s->stop) + 1, sizeof *stops);
+    for (size_t i = 0; i < json_len(s->stop); i++) {
+        stops[ret->n_stops++] = json_str(json_item(s->stop, i), STR_EMPTY);
+    }
+    ret->stops = stops;
+    bool any = false;
+    for (enum llm_sampling_field f = 0; f < LLM_SAMPLING_FIELDS; f++) {
+        any = any || llm_sampling_has(ret, f);
+    }
+    return any ? ret : NULL;
 }
 
 void gateway_plan(struct run *run)

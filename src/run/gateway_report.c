@@ -9,6 +9,7 @@
 #include "gateway/account_event.h"
 #include "gateway/ledger.h"
 #include "gateway/price.h"
+#include "gateway/sampling_edit.h"
 #include "io/timer.h"
 #include "run/gateway_run_priv.h"
 #include "run/project_config.h"
@@ -30,12 +31,29 @@ static void warn_of_dropped(struct run *run, const struct llm_losses *l)
     }
 }
 
+/* Sampling parameters that a request could not have, once each. */
+static void warn_of_unsent(struct run *run, const struct sampling_report *s)
+{
+    for (size_t i = 0; s != NULL && i < s->n_unsent; i++) {
+        enum llm_sampling_field f = 0;
+        while (f + 1 < LLM_SAMPLING_FIELDS && strcmp(llm_sampling_name(f), s->unsent[i]) != 0) {
+            f++;
+        }
+        if (!run->gateway->unsent[f]) {
+            run_warn(run, "'agent.sampling.%s' was not sent with every model request: %s",
+                     s->unsent[i], s->why[i]);
+        }
+        run->gateway->unsent[f] = true;
+    }
+}
+
 static void on_call(void *arg, const struct exchange_view *x, const struct account_call *c)
 {
     struct run *run = arg;
     struct event_model_call ev = account_call_event(x, c);
     events_model_call(&run->record.events, &ev);
     warn_of_dropped(run, x->dropped);
+    warn_of_unsent(run, x->sampling);
     run_alive(run);
     project_reveal(run, false);
 }
@@ -108,6 +126,17 @@ static bool is_worth_telling(int status)
     return status < 500 && status != 404;
 }
 
+/* A strict task whose sampling the provider would refuse: no request can be what it asks for. */
+static void fail_unsent(struct run *run, const struct gateway_event *ev)
+{
+    const struct sampling_report *s = ev->view == NULL ? NULL : ev->view->sampling;
+    if (s != NULL && s->n_unsent > 0 && run->settings.tier_strict) {
+        run_fail(run, REASON_BAD_TASK,
+                 "'agent.sampling.%s' cannot be sent, and eval.strict demands it: %s", s->unsent[0],
+                 s->why[0]);
+    }
+}
+
 /* What the door itself refuses: a wrong token, a host that is not allowed. */
 static void on_event(void *arg, const struct gateway_event *ev)
 {
@@ -121,6 +150,7 @@ static void on_event(void *arg, const struct gateway_event *ev)
         events_gateway_refused(&run->record.events, exchange,
                                ev->status == 401 || ev->status == 407 ? "token" : "request",
                                ev->why);
+        fail_unsent(run, ev);
     }
 }
 

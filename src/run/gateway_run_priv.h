@@ -10,6 +10,7 @@
 #include "gateway/gateway.h"
 #include "gateway/routing.h"
 #include "llm/dropped.h"
+#include "llm/sampling.h"
 #include "llm/store.h"
 #include "record/open_calls.h"
 #include "replay/assembly.h"
@@ -39,6 +40,8 @@ struct run_gateway {
     size_t blamed; /* the route whose upstream failed last, for messages */
     const char *withheld[2 * ROUTES_MAX + 1]; /* names of variables with credentials */
     size_t n_withheld;
+    struct llm_sampling sampling;     /* of the task, for the gateway to set */
+    bool unsent[LLM_SAMPLING_FIELDS]; /* of it: reported as a warning */
     const char *token, *url;
     const char *proxy_token; /* for what must not ask the model: tools, terminals; NULL: no proxy */
     const char *pass_url;    /* the address that shows the token; what harnesses get that show their
@@ -57,6 +60,9 @@ struct run_gateway {
 /* What account and gateway tell while they work (gateway_report.c). */
 struct account_port gateway_account_port(struct run *run);
 struct gateway_port gateway_event_port(struct run *run);
+/* What the task wants of the model, for the gateway to set; NULL: nothing, or the adapter sends it
+ * itself (gateway_plan.c). */
+const struct llm_sampling *gateway_sampling(struct run *run);
 /* Signatures of the conversation that is continued, and those of this run for the next one
  * (gateway_report.c). */
 void gateway_load_store(struct run *run);

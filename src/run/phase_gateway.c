@@ -124,6 +124,8 @@ static int open_gateway(struct run *run, const int *listeners, size_t n_listener
                                                     .filters = &offered,
                                                     .n_filters = n_filters,
                                                     .egress = g->egress,
+                                                    .sampling = gateway_sampling(run),
+                                                    .sampling_strict = run->settings.tier_strict,
                                                     .store = g->store,
                                                     .spill_dir = run->record.dir.path,
                                                     .port = gateway_event_port(run) },

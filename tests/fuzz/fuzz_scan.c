@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "gateway/sampling_edit.h"
 #include "gateway/scan.h"
 
 static void check(bool good)
@@ -38,6 +39,32 @@ static void replace(struct arena *a, struct str body, const struct scan *s, cons
     }
 }
 
+/* What is set is there, and with it taken out again the request is what it was. */
+static void set_sampling(struct arena *a, struct str body, const struct json *v)
+{
+    static const char *const members[] = { "seed", "max_tokens" };
+    const struct llm_sampling wish = { .has_seed = true, .seed = 7, .max_tokens = 42 };
+    const struct sampling_target t = { .body = body, .format = LLM_CHAT, .model = STR("m") };
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    struct sampling_report report;
+    struct json *changed;
+    if (sampling_edit(a, &t, &wish, &out, &report, NULL) < 0) {
+        return;
+    }
+    check(json_parse(a, buf_str(&out), NULL, &changed, NULL) == 0);
+    check(json_int(json_get(changed, "seed"), 0) == 7);
+    struct json *before = json_copy(a, v);
+    for (size_t i = 0; i < 2; i++) {
+        if (json_get(changed, members[i]) != NULL) {
+            json_setc(a, changed, members[i], json_null(a));
+            json_setc(a, before, members[i], json_null(a));
+        }
+    }
+    if (json_get(v, "max_completion_tokens") == NULL) {
+        check(json_equal(changed, before));
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str body = str_n(data, size);
@@ -51,5 +78,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(str_eq(json_str(model, STR_EMPTY), s.model));
     check(json_bool(json_get(v, "stream"), false) == s.stream);
     replace(a, body, &s, v);
+    set_sampling(a, body, v);
     return 0;
 }

@@ -95,7 +95,8 @@ class Asks(Case):
     def test_sampling_of_another_adapter(self):
         r = self.run_command("true", options=["--set", "agent.sampling.seed=3"])
         self.assertEqual(r.reason, "success", r.stderr)
-        self.assertIn("'agent.sampling.seed' has no effect: adapter 'command' has no way to hand it to its harness",
+        self.assertIn("'agent.sampling.seed' has no effect: adapter 'command' sends no requests through the gateway, which "
+                      "could set it",
                       r.manifest["warnings"])
 
     def test_structured_output(self):

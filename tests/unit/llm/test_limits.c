@@ -46,7 +46,7 @@ static void test_sampling(void **state)
         bool both;
     } models[] = {
         { "claude-opus-4-1", false },      { "claude-sonnet-4-5", false },
-        { "claude-opus-5", false },        { "anthropic/claude-haiku-4-5", false },
+        { "claude-opus-4-6", false },      { "anthropic/claude-haiku-4-5", false },
         { "claude-3-7-sonnet", true },     { "claude-sonnet-4-20250514", true },
         { "claude-opus-4-0", true },       { "kimi-k2", true },
         { "us.anthropic.claude-3", true },
@@ -59,6 +59,37 @@ static void test_sampling(void **state)
         if ((json_get(v, "top_p") != NULL) != models[i].both ||
             has_loss(&d, "top_p") == models[i].both) {
             fail_msg("%s", models[i].model);
+        }
+    }
+    v = translate(CHAT, "{'model':'claude-opus-5','temperature':0.2,'top_p':0.9," SAID "}",
+                  LLM_ANTHROPIC, &d);
+    assert_true(json_get(v, "temperature") == NULL && json_get(v, "top_p") == NULL);
+    assert_true(has_loss(&d, "temperature") && has_loss(&d, "top_p"));
+}
+
+/* OpenAI's reasoning models refuse them, unless they do not reason. */
+static void test_sampling_of_reasoning_models(void **state)
+{
+    static const struct {
+        enum llm_format to;
+        const char *model, *reasoning;
+        bool sent;
+    } rows[] = {
+        { LLM_RESPONSES, "gpt-5.5", "", false },
+        { LLM_RESPONSES, "gpt-4.1", "", true },
+        { LLM_CHAT, "o3", "", false },
+        { LLM_CHAT, "qwen3", "", true },
+        { LLM_CHAT, "gpt-5.2", "'thinking':{'type':'disabled'},", true },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct llm_losses d;
+        CLEANUP(buf) struct buf body = BUF_INIT(BUF_TEXT);
+        buf_addf(&body, "{'model':'%s',%s'max_tokens':9,'temperature':0.2," SAID "}", rows[i].model,
+                 rows[i].reasoning);
+        struct json *v = translate("/v1/messages", body.ptr, rows[i].to, &d);
+        if ((json_get(v, "temperature") != NULL) != rows[i].sent ||
+            has_loss(&d, "temperature") == rows[i].sent) {
+            fail_msg("%s", rows[i].model);
         }
     }
 }
@@ -299,6 +330,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sampling, arena_setup, arena_teardown),
+        cmocka_unit_test_setup_teardown(test_sampling_of_reasoning_models, arena_setup,
+                                        arena_teardown),
         cmocka_unit_test_setup_teardown(test_thinking_in_a_tool_turn, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_effort, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_json_mode, arena_setup, arena_teardown),
