@@ -68,7 +68,11 @@ int record_open(struct record *rec, const struct record_opts *opts, struct err *
         return r;
     }
     rec->arena = arena_new();
-    (void)id_new(rec->state.run_id);
+    if (opts->run_id != NULL) {
+        (void)snprintf(rec->state.run_id, sizeof rec->state.run_id, "%s", opts->run_id);
+    } else {
+        (void)id_new(rec->state.run_id);
+    }
     rec->state.adapter =
         arena_dup(rec->arena, redact_str(rec->redactor, rec->arena, str_of(opts->adapter)));
     (void)snprintf(rec->state.phase, sizeof rec->state.phase, "created");

@@ -36,6 +36,7 @@ struct record_opts {
     bool force; /* see rundir.h */
     const char *const *keep;
     const char *adapter;
+    const char *run_id;              /* NULL: a new one */
     const struct redactor *redactor; /* compiled; borrowed; may be NULL */
     const struct json *run_context;  /* see events.h */
 };

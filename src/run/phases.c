@@ -17,6 +17,7 @@
 #include "io/loop.h"
 #include "io/sigwatch.h"
 #include "record/redact.h"
+#include "record/run_store.h"
 #include "run/agent_files.h"
 #include "run/recover_run.h"
 #include "run/run_priv.h"
@@ -345,25 +346,26 @@ static void register_secrets(struct run *run)
     redactor_compile(run->redactor);
 }
 
-/* The directory of a run that nobody gave a place: below runs_dir, named by time. */
-static const char *default_output(const struct run *run)
+/* The directory of a run without an output directory: below runs_dir, named by the time and the
+ * short id of the run. */
+static const char *default_output(const struct run *run, const char *run_id)
 {
     char iso[CLOCK_ISO_LEN];
-    char id[ID_LEN];
     (void)clock_iso(clock_wall(), iso);
-    (void)id_new(id);
     for (char *p = iso; *p != '\0'; p++) {
         *p = *p == ':' ? '-' : *p == '.' ? '\0' : *p;
     }
-    return arena_printf(run->arena, "%s/%s-%s", run->opts->runs_dir, iso, id + ID_LEN - 9);
+    return arena_printf(run->arena, "%s/%s-%s", run->opts->runs_dir, iso, run_short_id(run_id));
 }
 
 static int open_record(struct run *run, bool force, struct err *e)
 {
     struct settings *s = &run->settings;
+    char run_id[ID_LEN];
+    (void)id_new(run_id);
     if (s->output_dir == NULL) {
         run->default_output = true;
-        s->output_dir = default_output(run);
+        s->output_dir = default_output(run, run_id);
         int r = file_mkdirs(AT_FDCWD, run->opts->runs_dir, 0700, e);
         if (r < 0) {
             return r;
@@ -378,6 +380,7 @@ static int open_record(struct run *run, bool force, struct err *e)
         .force = force,
         .keep = inputs,
         .adapter = s->adapter == NULL ? "none" : s->adapter,
+        .run_id = run_id,
         .redactor = run->redactor,
         .run_context = s->run_context,
     };
