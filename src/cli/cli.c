@@ -24,6 +24,9 @@ void cli_print_json(struct cli *cli, const struct json *value)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
     (void)!json_write(value, JSON_PRETTY, &text, NULL);
+    if (text.len > 0 && text.ptr[text.len - 1] != '\n') {
+        buf_adds(&text, "\n");
+    }
     cli_print(cli, &text);
 }
 

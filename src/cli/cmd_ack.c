@@ -542,6 +542,7 @@ static const struct command_example examples[] = {
 
 const struct command cmd_ack = {
     .name = "ack",
+    .minor = true,
     .summary = "test adapters against what they declare",
     .usage = usage,
     .description = description,

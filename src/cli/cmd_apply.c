@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "cli/apply_record.h"
 #include "cli/command.h"
+#include "cli/run_name.h"
 #include "cli/text.h"
 #include "cli/transcript_format.h"
 #include "record/rundir.h"
@@ -34,7 +35,7 @@ static const struct option options[] = {
 };
 
 static const struct positional positionals[] = {
-    { "DIR", "the run directory", .complete = COMPLETE_DIRECTORY },
+    { "RUN", "a run: path, last, or part of an id", .complete = COMPLETE_DIRECTORY },
     { 0 },
 };
 
@@ -199,9 +200,11 @@ static int find_changes(struct job *j, int64_t turn, struct err *e)
 static int run_apply(struct cli *cli, const struct options *opt, struct err *e)
 {
     struct job j = { .cli = cli, .dir = RUNDIR_INIT };
-    int r = rundir_open(&j.dir, options_arg(opt, 0), e);
+    const char *path;
+    int r = run_name_find(cli, options_arg(opt, 0), &path, e);
+    r = r < 0 ? r : rundir_open(&j.dir, path, e);
     if (r == -ERR_EXISTS) {
-        r = ERR(e, ERR_EXISTS, "the run in '%s' is still running", options_arg(opt, 0));
+        r = ERR(e, ERR_EXISTS, "the run in '%s' is still running", path);
     }
     if (r == 0) {
         r = find_changes(&j, options_int(opt, "turn", -1), e);
@@ -230,8 +233,8 @@ int apply_record(struct cli *cli, const char *dir, struct err *e)
     return r;
 }
 
-static const char *const usage[] = { "[--branch NAME] [--commit MESSAGE] [--turn N] DIR",
-                                     "--check DIR", NULL };
+static const char *const usage[] = { "[--branch NAME] [--commit MESSAGE] [--turn N] RUN",
+                                     "--check RUN", NULL };
 
 static const char *const description[] = {
     "A run does not change your tree; the agent's changes are in `diff.patch` of the run "

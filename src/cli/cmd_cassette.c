@@ -2,12 +2,15 @@
  *
  * cinch cassette: looking at recorded model traffic.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/run_name.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "record/redact.h"
@@ -27,9 +30,10 @@ static const struct option options[] = {
 
 static const struct positional positionals[] = {
     { "ACTION", "show, diff or redact", .complete = COMPLETE_WORDS, .words = actions },
-    { "FILE", "a cassette", .complete = COMPLETE_FILE },
-    { "OTHER", "diff: the cassette to compare with; redact: the file to write", .optional = true,
+    { "FILE", "a cassette, or for show and diff a run that recorded one",
       .complete = COMPLETE_FILE },
+    { "OTHER", "diff: the cassette or run to compare with; redact: the file to write",
+      .optional = true, .complete = COMPLETE_FILE },
     { 0 },
 };
 
@@ -179,10 +183,26 @@ static int show_one(struct cli *cli, const struct cassette *c, uint64_t number, 
     return 0;
 }
 
+/* A cassette, or the one in the record of a run. */
+static int find_cassette(struct cli *cli, const char *name, const char **ret_path, struct err *e)
+{
+    *ret_path = name;
+    if (file_exists(AT_FDCWD, name) && !file_is_dir(AT_FDCWD, name)) {
+        return 0;
+    }
+    int r = run_name_find(cli, name, ret_path, e);
+    if (r == 0) {
+        *ret_path = arena_printf(cli->arena, "%s/evidence/traffic.cassette", *ret_path);
+    }
+    return r;
+}
+
 static int show(struct cli *cli, const struct options *opt, struct err *e)
 {
     CLEANUP(cassette) struct cassette *c = NULL;
-    int r = cassette_open(options_arg(opt, 1), &c, e);
+    const char *path;
+    int r = find_cassette(cli, options_arg(opt, 1), &path, e);
+    r = r < 0 ? r : cassette_open(path, &c, e);
     if (r < 0) {
         return r;
     }
@@ -198,8 +218,11 @@ static int diff(struct cli *cli, const struct options *opt, struct err *e)
     CLEANUP(cassette) struct cassette *right = NULL;
     CLEANUP(cassette_rules) struct cassette_rules *rules = NULL;
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
-    int r = cassette_open(options_arg(opt, 1), &left, e);
-    r = r < 0 ? r : cassette_open(options_arg(opt, 2), &right, e);
+    const char *paths[2];
+    int r = find_cassette(cli, options_arg(opt, 1), &paths[0], e);
+    r = r < 0 ? r : find_cassette(cli, options_arg(opt, 2), &paths[1], e);
+    r = r < 0 ? r : cassette_open(paths[0], &left, e);
+    r = r < 0 ? r : cassette_open(paths[1], &right, e);
     r = r < 0 ? r : cassette_rules_new(json_get(cassette_about(left), "volatile"), &rules, e);
     r = r < 0 ? r
               : cassette_diff(left, right, rules, options_flag(opt, "all", false) ? SIZE_MAX : 1,

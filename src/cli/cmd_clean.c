@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/run_name.h"
 #include "cli/run_request.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -25,7 +26,8 @@ static const struct option options[] = {
 };
 
 static const struct positional positionals[] = {
-    { "DIR", "a run directory (default: all runs below ~/.local/state/cinch/runs)",
+    { "RUN",
+      "a run: path, last, or part of an id (default: all runs below ~/.local/state/cinch/runs)",
       .optional = true, .repeat = true, .complete = COMPLETE_DIRECTORY },
     { 0 },
 };
@@ -143,7 +145,9 @@ static int run_clean(struct cli *cli, const struct options *opt, struct err *e)
     };
     int r = 0;
     for (size_t i = 0; r == 0 && i < options_arg_count(opt); i++) {
-        r = clean_one(&c, options_arg(opt, i), e);
+        const char *path;
+        r = run_name_find(cli, options_arg(opt, i), &path, e);
+        r = r < 0 ? r : clean_one(&c, path, e);
     }
     if (r == 0 && options_arg_count(opt) == 0) {
         r = clean_all(&c, e);
@@ -154,7 +158,7 @@ static int run_clean(struct cli *cli, const struct options *opt, struct err *e)
     return r;
 }
 
-static const char *const usage[] = { "[--dry-run] [--records] [--older-than TIME] [DIR...]", NULL };
+static const char *const usage[] = { "[--dry-run] [--records] [--older-than TIME] [RUN...]", NULL };
 
 static const char *const description[] = {
     "A run that failed or was stopped keeps its workspace, so that you can inspect it or resume "

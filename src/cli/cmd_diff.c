@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/run_name.h"
 #include "cli/text.h"
 #include "cli/transcript_format.h"
 #include "record/rundir.h"
@@ -26,7 +27,8 @@ static const struct option options[] = {
 };
 
 static const struct positional positionals[] = {
-    { "DIR", "the run directory", .complete = COMPLETE_DIRECTORY },
+    { "RUN", "a run: path, last (default), or part of an id", .optional = true,
+      .complete = COMPLETE_DIRECTORY },
     { 0 },
 };
 
@@ -76,7 +78,9 @@ static int run_diff(struct cli *cli, const struct options *opt, struct err *e)
     CLEANUP(rundir) struct rundir d = RUNDIR_INIT;
     CLEANUP(buf) struct buf patch = BUF_INIT(PATCH_MAX);
     CLEANUP(buf) struct buf out = BUF_INIT(SIZE_MAX);
-    int r = rundir_open(&d, options_arg(opt, 0), e);
+    const char *path;
+    int r = run_name_find(cli, options_arg(opt, 0), &path, e);
+    r = r < 0 ? r : rundir_open(&d, path, e);
     if (r < 0 && r != -ERR_EXISTS) { /* a run that goes on may be looked at */
         return r;
     }

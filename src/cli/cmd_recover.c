@@ -3,6 +3,7 @@
  * cinch recover: closes the records of runs whose cinch died.
  */
 #include "cli/command.h"
+#include "cli/run_name.h"
 #include "cli/text.h"
 #include "run/recover_run.h"
 
@@ -11,12 +12,14 @@ static int run_recover_command(struct cli *cli, const struct options *opt, struc
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
     for (size_t i = 0; i < options_arg_count(opt); i++) {
         enum reason reason;
-        int r = run_recover(options_arg(opt, i), &reason, e);
+        const char *path;
+        int r = run_name_find(cli, options_arg(opt, i), &path, e);
+        r = r < 0 ? r : run_recover(path, &reason, e);
         if (r < 0) {
             cli_print(cli, &out);
             return r;
         }
-        text_clean(&out, str_of(options_arg(opt, i)), TEXT_LINE);
+        text_clean(&out, str_of(path), TEXT_LINE);
         if (reason == REASON_NONE) {
             buf_adds(&out, ": complete, nothing to do\n");
         } else {
@@ -29,7 +32,7 @@ static int run_recover_command(struct cli *cli, const struct options *opt, struc
     return 0;
 }
 
-static const char *const usage[] = { "DIR...", NULL };
+static const char *const usage[] = { "RUN...", NULL };
 
 static const char *const description[] = {
     "If cinch is killed during a run, the record stays open. This command closes it: it keeps "
@@ -41,7 +44,8 @@ static const char *const description[] = {
 };
 
 static const struct positional positionals[] = {
-    { "DIR", "a run directory", .repeat = true, .complete = COMPLETE_DIRECTORY },
+    { "RUN", "a run: path, last, or part of an id", .repeat = true,
+      .complete = COMPLETE_DIRECTORY },
     { 0 },
 };
 

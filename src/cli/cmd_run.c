@@ -9,11 +9,15 @@
 #include "base/json.h"
 #include "cli/apply_record.h"
 #include "cli/command.h"
+#include "cli/digest.h"
 #include "cli/progress.h"
+#include "cli/run_name.h"
 #include "cli/run_request.h"
 #include "cli/text.h"
 #include "proc/orphans.h"
 #include "run/run.h"
+
+enum { ANSWER_LINES = 4 }; /* of --answer short */
 
 struct watching {
     struct progress progress;
@@ -51,9 +55,29 @@ static void on_warning(void *owner, const char *text)
     progress_message(&w->progress, line.ptr);
 }
 
-static void print_json(struct cli *cli, const struct run_summary *sum)
+static struct json *usage_json(const struct digest *d, struct arena *a)
 {
-    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    static const char *const keys[] = { "api_calls", "tokens_input", "tokens_output", "cost_usd" };
+    struct json *o = json_object(a);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        json_setc(a, o, keys[i], json_copy(a, json_get(d->metrics, keys[i])));
+    }
+    json_setc(a, o, "cost_source",
+              json_copy(a, json_get(json_get(d->metrics, "ext"), "cost_source")));
+    return o;
+}
+
+static struct json *changes_json(const struct digest *d, struct arena *a)
+{
+    struct json *o = json_object(a);
+    json_setc(a, o, "files", json_integer(a, (int64_t)d->changes.count));
+    json_setc(a, o, "added", json_integer(a, d->changes.added));
+    json_setc(a, o, "removed", json_integer(a, d->changes.removed));
+    return d->has_changes ? o : json_null(a);
+}
+
+static void print_json(struct cli *cli, const struct run_summary *sum, const struct digest *d)
+{
     struct arena *a = cli->arena;
     struct json *o = json_object(a);
     json_setc(a, o, "run_id", json_cstr(a, sum->run_id));
@@ -64,8 +88,11 @@ static void print_json(struct cli *cli, const struct run_summary *sum)
     json_setc(a, o, "error", json_cstr(a, sum->message[0] == '\0' ? NULL : sum->message));
     json_setc(a, o, "exit_status", json_integer(a, sum->exit_status));
     json_setc(a, o, "duration_seconds", json_number(a, (double)sum->took / 1e9));
-    (void)!json_write(o, JSON_PRETTY, &out, NULL);
-    cli_print(cli, &out);
+    json_setc(a, o, "text", json_copy(a, json_get(d->result, "text")));
+    json_setc(a, o, "changes", changes_json(d, a));
+    json_setc(a, o, "usage", usage_json(d, a));
+    json_setc(a, o, "warnings", json_copy(a, json_get(d->manifest, "warnings")));
+    cli_print_json(cli, o);
 }
 
 /* "success in 2.1s", "failed after 0.1s: MESSAGE (reason: auth)", "interrupted after 3.0s". */
@@ -87,15 +114,48 @@ static void add_verdict(struct cli *cli, const struct run_summary *sum, struct b
     }
 }
 
-static void print_text(struct cli *cli, const struct run_summary *sum)
+/* What a person is likely to type now. `given` is the output directory as it was typed, or NULL. */
+static void add_next(struct cli *cli, const struct run_summary *sum, const struct digest *d,
+                     const char *given, struct buf *out)
 {
-    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
-    add_verdict(cli, sum, &out);
-    if (sum->output_dir[0] != '\0') {
-        buf_adds(&out, "\nrecord: ");
-        text_clean(&out, str_of(sum->output_dir), TEXT_LINE);
+    const char *name = given != NULL ? given : run_name_for(cli, sum->output_dir);
+    style_add(out, cli->out.color, STYLE_DIM, "next:");
+    buf_adds(out, " cinch ");
+    if (sum->reason != REASON_SUCCESS) {
+        buf_adds(out, "show ");
+        text_clean(out, str_of(name), TEXT_LINE);
+        buf_adds(out, ", cinch transcript ");
+    } else if (d->changes.count > 0) {
+        buf_adds(out, "diff ");
+        text_clean(out, str_of(name), TEXT_LINE);
+        buf_adds(out, ", cinch apply ");
+    } else {
+        buf_adds(out, "show ");
     }
+    text_clean(out, str_of(name), TEXT_LINE);
+    buf_adds(out, "\n");
+}
+
+static void print_text(struct cli *cli, const struct options *opt, const struct run_summary *sum,
+                       const struct digest *d)
+{
+    bool full = strcmp(options_string(opt, "answer", "short"), "full") == 0;
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    struct digest_style style = {
+        .width = terminal_text_width(&cli->out),
+        .color = cli->out.color,
+        .lines = full ? SIZE_MAX : ANSWER_LINES,
+    };
+    add_verdict(cli, sum, &out);
     buf_adds(&out, "\n");
+    if (sum->output_dir[0] != '\0') {
+        digest_closing(d, style, cli->arena, &out);
+        style_add(&out, cli->out.color, STYLE_DIM, "record:");
+        buf_adds(&out, " ");
+        text_clean(&out, str_of(sum->output_dir), TEXT_LINE);
+        buf_adds(&out, "\n");
+        add_next(cli, sum, d, options_string(opt, "output", NULL), &out);
+    }
     cli_print(cli, &out);
 }
 
@@ -104,6 +164,26 @@ static void print_quiet(struct cli *cli, const struct run_summary *sum)
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
     buf_addf(&out, "%s%s", sum->output_dir, sum->output_dir[0] == '\0' ? "" : "\n");
     cli_print(cli, &out);
+}
+
+static void print_end(struct cli *cli, const struct options *opt, const struct run_summary *sum)
+{
+    CLEANUP(digest) struct digest d = { .dir_fd = -1 };
+    if (sum->output_dir[0] != '\0') {
+        (void)!digest_read(&d, sum->output_dir, cli->arena,
+                           NULL); /* what is missing is not shown */
+    }
+    switch (cli->format) {
+    case CLI_JSON:
+        print_json(cli, sum, &d);
+        break;
+    case CLI_QUIET:
+        print_quiet(cli, sum);
+        break;
+    case CLI_TEXT:
+        print_text(cli, opt, sum, &d);
+        break;
+    }
 }
 
 static int run_run(struct cli *cli, const struct options *opt, struct err *e)
@@ -133,17 +213,7 @@ static int run_run(struct cli *cli, const struct options *opt, struct err *e)
         return r;
     }
     cli->has_verdict = true;
-    switch (cli->format) {
-    case CLI_JSON:
-        print_json(cli, &sum);
-        break;
-    case CLI_QUIET:
-        print_quiet(cli, &sum);
-        break;
-    case CLI_TEXT:
-        print_text(cli, &sum);
-        break;
-    }
+    print_end(cli, opt, &sum);
     if (sum.reason == REASON_SUCCESS && options_flag(opt, "apply", false)) {
         r = apply_record(cli, sum.output_dir, e);
     }

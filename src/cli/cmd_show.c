@@ -4,6 +4,7 @@
  */
 #include "cli/command.h"
 #include "cli/digest.h"
+#include "cli/run_name.h"
 
 enum { LINES_DEFAULT = 10 };
 
@@ -14,7 +15,8 @@ static const struct option options[] = {
 };
 
 static const struct positional positionals[] = {
-    { "DIR", "the run directory", .complete = COMPLETE_DIRECTORY },
+    { "RUN", "a run: path, last (default), or part of an id", .optional = true,
+      .complete = COMPLETE_DIRECTORY },
     { 0 },
 };
 
@@ -22,7 +24,9 @@ static int run_show(struct cli *cli, const struct options *opt, struct err *e)
 {
     CLEANUP(digest) struct digest d = { .dir_fd = -1 };
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
-    int r = digest_read(&d, options_arg(opt, 0), cli->arena, e);
+    const char *path;
+    int r = run_name_find(cli, options_arg(opt, 0), &path, e);
+    r = r < 0 ? r : digest_read(&d, path, cli->arena, e);
     if (r < 0) {
         return r;
     }
@@ -62,7 +66,7 @@ static const struct command_example examples[] = {
 
 const struct command cmd_show = {
     .name = "show",
-    .summary = "summarise a run directory",
+    .summary = "summarise a run",
     .description = description,
     .examples = examples,
     .options = options,

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/run_name.h"
 #include "cli/text.h"
 #include "validate/validator.h"
 
@@ -34,8 +35,9 @@ static const struct option options[] = {
 };
 
 static const struct positional positionals[] = {
-    { "ACTION", "check or show", .complete = COMPLETE_WORDS, .words = actions },
-    { "PATH", "a run directory, or a transcript.jsonl", .complete = COMPLETE_FILE },
+    { "ACTION", "check or show (default)", .complete = COMPLETE_WORDS, .words = actions },
+    { "RUN", "a run (path, last, or part of an id), or a transcript.jsonl", .optional = true,
+      .complete = COMPLETE_FILE },
     { 0 },
 };
 
@@ -145,10 +147,9 @@ static int check_expectations(const struct validator_opts *what, struct err *e)
     return 0;
 }
 
-static int check(struct cli *cli, const struct options *opt, struct err *e)
+static int check(struct cli *cli, const struct options *opt, const char *path, struct err *e)
 {
     CLEANUP(validator) struct validator *o = NULL;
-    const char *path = options_arg(opt, 1);
     struct validator_opts what = {
         .adapter = options_string(opt, "adapter", NULL),
         .tool = options_string(opt, "tool", NULL),
@@ -194,14 +195,14 @@ static void show_entry(void *arg, size_t line, const struct json *fields)
     cli_print(s->cli, &clean);
 }
 
-static int show(struct cli *cli, const struct options *opt, struct err *e)
+static int show(struct cli *cli, const char *path, struct err *e)
 {
     CLEANUP(validator) struct validator *o = NULL;
     struct showing s = { .cli = cli, .list = json_array(cli->arena) };
     struct validator_opts what = { .checks = 1u << VALIDATOR_ENVELOPE,
                                    .entry = show_entry,
                                    .arg = &s };
-    int r = validator_look(options_arg(opt, 1), &what, &o, e);
+    int r = validator_look(path, &what, &o, e);
     if (r == 0 && cli->format == CLI_JSON) {
         struct json *out = summary_json(cli->arena, &validator_report(o)->summary);
         json_setc(cli->arena, out, "entries", s.list);
@@ -210,17 +211,36 @@ static int show(struct cli *cli, const struct options *opt, struct err *e)
     return r;
 }
 
+/* A transcript may also be a file of its own, with any name. */
+static int find_transcript(struct cli *cli, const char *name, const char **ret_path, struct err *e)
+{
+    if (name != NULL && file_exists(AT_FDCWD, name) && !file_is_dir(AT_FDCWD, name)) {
+        *ret_path = name;
+        return 0;
+    }
+    return run_name_find(cli, name, ret_path, e);
+}
+
 static int run_transcript(struct cli *cli, const struct options *opt, struct err *e)
 {
     const char *action = options_arg(opt, 0);
-    if (strcmp(action, "check") == 0) {
-        return check(cli, opt, e);
+    const char *name = options_arg(opt, 1);
+    const char *path;
+    bool checks = strcmp(action, "check") == 0;
+    if (!checks && strcmp(action, "show") != 0) {
+        if (name != NULL) {
+            return ERR(e, ERR_USAGE, "unknown action '%.80s'; use check or show", action);
+        }
+        name = action;
     }
-    if (strcmp(action, "show") == 0) {
-        return show(cli, opt, e);
+    int r = find_transcript(cli, name, &path, e);
+    if (r < 0) {
+        return r;
     }
-    return ERR(e, ERR_USAGE, "unknown action '%.80s'; use check or show", action);
+    return checks ? check(cli, opt, path, e) : show(cli, path, e);
 }
+
+static const char *const usage[] = { "[show] RUN", "check [--only NAME] RUN", NULL };
 
 static const char *const description[] = {
     "The transcript of a run contains messages, tool calls and results, in one format for all "
@@ -241,7 +261,7 @@ static const struct command_example examples[] = {
     { "cinch transcript check out", "run all checks on the transcript of a run" },
     { "cinch transcript check --only sequence --only bracketing transcript.jsonl",
       "run only some checks" },
-    { "cinch transcript show out | less", "read the transcript" },
+    { "cinch transcript last | less", "read the transcript of the newest run" },
     { 0 },
 };
 
@@ -249,6 +269,7 @@ const struct command cmd_transcript = {
     .name = "transcript",
     .summary = "validate or read the transcript of a run",
     .minor = true,
+    .usage = usage,
     .description = description,
     .examples = examples,
     .options = options,

@@ -28,6 +28,7 @@
 #define COMMAND_LIST(X) \
     X(run)              \
     X(demo)             \
+    X(runs)             \
     X(show)             \
     X(transcript)       \
     X(diff)             \
@@ -37,6 +38,7 @@
     X(schema)           \
     X(recover)          \
     X(clean)            \
+    X(rm)               \
     X(cassette)         \
     X(gateway)          \
     X(mcp)              \

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "cli/text.h"
 #include "record/rundir.h"
 #include "record/state.h"
 
@@ -21,6 +22,8 @@
 #define FILE_MAX ((size_t)32 << 20)
 /* The last lines are looked for in that much of stdout.log. */
 #define TAIL_MAX ((size_t)16 << 10)
+/* A patch beyond this is not counted. */
+#define PATCH_MAX ((size_t)64 << 20)
 
 static const char *const words[] = {
     [DIGEST_RUNNING] = "running",   [DIGEST_SUCCEEDED] = "succeeded", [DIGEST_FAILED] = "failed",
@@ -177,6 +180,68 @@ static void find_tail(struct digest *d, struct arena *a)
     struct str text = str_trim(json_str(json_get(d->result, "text"), STR_EMPTY));
     d->tail_is_answer = text.len > 0;
     d->tail = d->tail_is_answer ? text : str_trim(read_tail(d, "stdout.log", a));
+    d->err_tail = str_trim(read_tail(d, "stderr.log", a));
+}
+
+/* --- the work --- */
+
+static void count_changes(struct digest *d, struct arena *a)
+{
+    const char *why;
+    CLEANUP(fd) int fd = open_regular(d, "diff.patch", &why);
+    CLEANUP(buf) struct buf text = BUF_INIT(PATCH_MAX);
+    if (fd >= 0 && read_all(fd, &text, NULL) == 0) {
+        patch_stat(a, arena_str(a, buf_str(&text)), &d->changes);
+        d->has_changes = true;
+    }
+}
+
+struct str digest_task(const struct digest *d)
+{
+    struct str name = json_str(json_get(d->task, "name"), STR_EMPTY);
+    const struct json *prompt = json_get(d->task, "prompt");
+    struct str text = str_trim(json_str(json_get(prompt, "text"), STR_EMPTY));
+    struct str file = json_str(json_get(prompt, "file"), STR_EMPTY);
+    if (name.len > 0 && !str_eqc(name, "task")) {
+        return name;
+    }
+    return text.len > 0 ? str_split(&text, '\n') : path_base(file);
+}
+
+const char *digest_changes(const struct digest *d, struct arena *a)
+{
+    const struct patch_stat *c = &d->changes;
+    char added[TEXT_SHORT];
+    char removed[TEXT_SHORT];
+    if (!d->has_changes || c->count == 0) {
+        return "";
+    }
+    return arena_printf(a, "%zu file%s, +%s -%s", c->count, c->count == 1 ? "" : "s",
+                        text_count(c->added, added), text_count(c->removed, removed));
+}
+
+const char *digest_usage(const struct digest *d, struct arena *a)
+{
+    const struct json *ext = json_get(d->metrics, "ext");
+    int64_t calls = json_int(json_get(d->metrics, "api_calls"), 0);
+    int64_t input = json_int(json_get(d->metrics, "tokens_input"), 0);
+    int64_t output = json_int(json_get(d->metrics, "tokens_output"), 0);
+    double usd = json_real(json_get(d->metrics, "cost_usd"), 0);
+    char number[3][TEXT_SHORT];
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    if (calls > 0) {
+        buf_addf(&out, "%s call%s", text_count(calls, number[0]), calls == 1 ? "" : "s");
+    }
+    if (input > 0 || output > 0) {
+        buf_addf(&out, "%s%s tokens in, %s out", out.len > 0 ? ", " : "",
+                 text_count(input, number[1]), text_count(output, number[2]));
+    }
+    if (usd > 0) {
+        bool simulated = str_eqc(json_str(json_get(ext, "cost_source"), STR_EMPTY), "simulated");
+        buf_addf(&out, "%s%s%s", out.len > 0 ? ", " : "", text_cost(usd, number[0]),
+                 simulated ? " (simulated)" : "");
+    }
+    return arena_dup(a, buf_str(&out));
 }
 
 /* --- --- */
@@ -223,6 +288,9 @@ int digest_read(struct digest *d, const char *path, struct arena *a, struct err 
     }
     judge(d, a);
     find_tail(d, a);
+    d->task = load(d, "task.json", a, false);
+    d->workspace = load(d, "evidence/workspace.json", a, false);
+    count_changes(d, a);
     return 0;
 }
 

@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "record/patch_stat.h"
 #include "record/reason.h"
 
 enum digest_status {
@@ -49,14 +50,25 @@ struct digest {
     int64_t out_bytes, err_bytes; /* sizes of stdout.log and stderr.log; -1: no such file */
     struct str tail;              /* end of the final text, or of stdout.log */
     bool tail_is_answer;
-    int64_t now; /* wall clock when it was read */
-    int dir_fd;  /* -1 after digest_done() */
+    struct str err_tail;          /* end of stderr.log */
+    const struct json *task;      /* task.json; NULL: missing or damaged */
+    const struct json *workspace; /* evidence/workspace.json; likewise */
+    struct patch_stat changes;    /* of diff.patch */
+    bool has_changes;             /* diff.patch was read */
+    int64_t now;                  /* wall clock when it was read */
+    int dir_fd;                   /* -1 after digest_done() */
 };
 
 int digest_read(struct digest *d, const char *path, struct arena *a, struct err *e) MUST_USE;
 void digest_done(struct digest *d);
 
 const char *digest_status_word(enum digest_status s);
+/* The name of the task, or the first line of its prompt; empty when neither is known. */
+struct str digest_task(const struct digest *d);
+/* "3 files, +24 -3"; empty when nothing changed or it is not known. */
+const char *digest_changes(const struct digest *d, struct arena *a);
+/* "12 calls, 51,204 tokens in, 1,204 out, $0.26 (simulated)"; empty without model calls. */
+const char *digest_usage(const struct digest *d, struct arena *a);
 
 struct digest_style {
     size_t width;
@@ -66,6 +78,10 @@ struct digest_style {
 
 void digest_text(const struct digest *d, struct digest_style style, struct arena *a,
                  struct buf *out);
+/* What `cinch run` prints under its verdict: answer, changes, usage, and for a run that failed the
+ * end of its output. */
+void digest_closing(const struct digest *d, struct digest_style style, struct arena *a,
+                    struct buf *out);
 struct json *digest_json(const struct digest *d, struct arena *a);
 
 static inline void cleanup_digest(struct digest *d)

@@ -361,3 +361,91 @@ void digest_text(const struct digest *d, struct digest_style style, struct arena
     add_problems(d, &style, a, out);
     add_tail(d, &style, out);
 }
+
+/* --- the end of `cinch run` --- */
+
+enum { CLOSING_FILES = 3, CLOSING_OUTPUT = 4 };
+
+static void add_heading(struct buf *out, const struct digest_style *style, const char *title)
+{
+    style_add(out, style->color, STYLE_DIM, title);
+    buf_adds(out, " ");
+}
+
+static void add_last_lines(const struct digest_style *style, struct str text, size_t lines,
+                           struct buf *out)
+{
+    size_t from = text.len;
+    size_t found = 0;
+    while (from > 0 && (text.ptr[from - 1] != '\n' || ++found < lines)) {
+        from--;
+    }
+    struct str rest = str_slice(text, from, text.len);
+    while (rest.ptr != NULL && rest.len > 0) {
+        CLEANUP(buf) struct buf line = BUF_INIT(BUF_TEXT);
+        text_clean(&line, str_split(&rest, '\n'), TEXT_BLOCK);
+        text_repeat(out, " ", INDENT);
+        text_cut(out, buf_str(&line), style->width - INDENT);
+        buf_adds(out, "\n");
+    }
+}
+
+static void add_change_line(const struct digest *d, const struct digest_style *style,
+                            struct arena *a, struct buf *out)
+{
+    CLEANUP(buf) struct buf line = BUF_INIT(BUF_TEXT);
+    const struct patch_stat *c = &d->changes;
+    buf_addf(&line, "%s:", digest_changes(d, a));
+    for (size_t i = 0; i < c->count && i < CLOSING_FILES; i++) {
+        buf_adds(&line, i == 0 ? " " : ", ");
+        text_clean(&line, c->files[i].path, TEXT_LINE);
+    }
+    if (c->count > CLOSING_FILES) {
+        buf_addf(&line, " and %zu more", c->count - CLOSING_FILES);
+    }
+    add_heading(out, style, "changes:");
+    text_cut(out, buf_str(&line), style->width - strlen("changes: "));
+    buf_adds(out, "\n");
+}
+
+/* The error of a program that failed quotes its output; a short output need not be shown again. */
+static bool says_all(const struct digest *d, struct str output)
+{
+    struct str error = json_str(json_get(d->manifest, "error"), STR_EMPTY);
+    while (output.len > 0) {
+        struct str line = str_trim(str_split(&output, '\n'));
+        if (line.len > 0 && str_find(error, line) == error.len) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void digest_closing(const struct digest *d, struct digest_style style, struct arena *a,
+                    struct buf *out)
+{
+    const char *usage = digest_usage(d, a);
+    size_t left_out = json_len(json_get(d->workspace, "left_out"));
+    if (d->tail_is_answer || d->status == DIGEST_SUCCEEDED) {
+        add_last_lines(&style, d->tail, style.lines, out);
+    } else if (d->err_tail.len > 0 && !says_all(d, d->err_tail)) {
+        style_add(out, style.color, STYLE_DIM, "stderr:");
+        buf_adds(out, "\n");
+        add_last_lines(&style, d->err_tail, CLOSING_OUTPUT, out);
+    } else if (d->err_tail.len == 0 && d->tail.len > 0 && !says_all(d, d->tail)) {
+        style_add(out, style.color, STYLE_DIM, "stdout:");
+        buf_adds(out, "\n");
+        add_last_lines(&style, d->tail, CLOSING_OUTPUT, out);
+    }
+    if (d->changes.count > 0) {
+        add_change_line(d, &style, a, out);
+    }
+    if (left_out > 0) {
+        add_heading(out, &style, "left out of the patch:");
+        buf_addf(out, "%zu file%s (cinch diff --files)\n", left_out, left_out == 1 ? "" : "s");
+    }
+    if (usage[0] != '\0') {
+        add_heading(out, &style, "model:");
+        buf_addf(out, "%s\n", usage);
+    }
+}

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "config/task_format.h"
 #include "data/yaml.h"
+#include "record/run_store.h"
 
 /* A prompt typed into a pipe; a larger one belongs into a file. */
 enum { STDIN_MAX = 16 << 20 };
@@ -72,11 +73,15 @@ static const struct {
         .help = "pass a variable to the agent, or set one" } },
 };
 
+static const char *const answer_words[] = { "short", "full", NULL };
+
 static const struct option run_options[] = {
     { "force", 0, OPTION_FLAG, .old_letter = 'f', .section = "Record",
       .help = "archive the existing content of the output directory first" },
     { "keep-home", 0, OPTION_FLAG, .help = "keep the agent's private HOME after the run" },
     { "apply", 0, OPTION_FLAG, .help = "apply the changes to the workspace if the run succeeds" },
+    { "answer", 0, OPTION_ENUM, .section = "Terminal", .words = answer_words,
+      .help = "print the end of the final answer, or all of it" },
     { 0 },
 };
 
@@ -338,6 +343,18 @@ static int put_values(struct arena *a, struct json *tree, const struct options *
         }
     }
     return 0;
+}
+
+/* A run is named on the command line as in every other command. */
+static int put_resume(struct arena *a, struct json *tree, const struct options *opt, struct err *e)
+{
+    const char *name = options_string(opt, "resume", NULL);
+    const char *path = NULL;
+    int r = name == NULL ? 0 : run_store_find(a, request_runs_dir(a), name, &path, e);
+    if (r == 0 && path != NULL) {
+        setting_put(a, tree, "session.resume", json_cstr(a, path));
+    }
+    return r;
 }
 
 static void put_env(struct arena *a, struct json *tree, const struct options *opt)
@@ -609,6 +626,7 @@ int request_read(struct arena *a, const struct options *opt, const char *task,
     r = r < 0 ? r : put_context(a, tree, opt, e);
     r = r < 0 ? r : put_agent(a, tree, opt, e);
     r = r < 0 ? r : put_values(a, tree, opt, e);
+    r = r < 0 ? r : put_resume(a, tree, opt, e);
     for (const char *const *p = options_list(opt, "set"); r == 0 && *p != NULL; p++) {
         r = put_setting(a, tree, *p, e);
     }

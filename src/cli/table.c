@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "cli/text.h"
 
-enum { GAP = 2, LAST_MIN = 20 };
+enum { GAP = 2, LAST_MIN = 20, CUT_MIN = 8 };
 
 struct table_line {
     struct table_line *next;
@@ -85,6 +85,10 @@ struct layout {
 static void write_cell(const struct table *t, const struct layout *l, size_t column,
                        struct str text, size_t *at, struct buf *out)
 {
+    if (column == l->last && t->cut_last) {
+        text_cut(out, text, l->width < *at + CUT_MIN ? CUT_MIN : l->width - *at);
+        return;
+    }
     if (column == l->last) {
         size_t width = l->width < *at + LAST_MIN ? *at + LAST_MIN : l->width;
         text_wrap(out, text, (struct text_shape) { *at, *at, width });

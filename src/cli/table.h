@@ -29,7 +29,8 @@ enum { TABLE_COLUMNS = 8 };
 struct table {
     struct arena *arena; /* cells live here */
     size_t indent;
-    bool head; /* write the titles */
+    bool head;     /* write the titles */
+    bool cut_last; /* one line per row: the last column is cut, not wrapped */
     struct {
         const char *title; /* NULL ends the columns */
         size_t max;        /* cut at this width; 0: whole */

@@ -265,8 +265,8 @@ const struct setting settings_table[] = {
     { "session.slices", SHAPE_LIST, .inner = slice_shape, .help = "named lists that tools change" },
     { "session.reducers", SHAPE_LIST, .inner = reducer_shape, .help = "how events change slices" },
     { "session.restore", SHAPE_PATH, .help = "snapshot to load first: session/after.jsonl of another run" },
-    { "session.resume", SHAPE_PATH, .help = "continue the conversation of the run recorded in DIR",
-      .option = { "resume", .value = "DIR", .complete = COMPLETE_DIRECTORIES } },
+    { "session.resume", SHAPE_PATH, .help = "continue the conversation of this run: a path, last, or part of an id",
+      .option = { "resume", .value = "RUN", .complete = COMPLETE_DIRECTORIES } },
 
     { "version", SHAPE_INT, PROJECT, .help = "version of the task format: 1" },
     { "name", SHAPE_STRING, .field = FIELD(name), .fallback = "task", PROJECT, .help = "set the name of the task in the record",

@@ -51,7 +51,7 @@ class Show(harness.Case):
     def test_no_run_directory(self):
         self.assert_failed(self.cinch("show", self.workspace), 66, "is not a run directory")
         self.assert_failed(self.cinch("show", self.path("nothing")), 66, "No such file")
-        self.assert_failed(self.cinch("show"), 64, "DIR is missing")
+        self.assert_failed(self.cinch("show"), 66, "run store is empty")
 
 
 class Adapters(harness.Case):

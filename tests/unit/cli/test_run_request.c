@@ -59,11 +59,12 @@ static const char *example(const struct setting *s)
     case SHAPE_ANY_OBJECT:
     case SHAPE_MAP:
         return "a=b";
+    case SHAPE_PATH:
+        return "./x";
     case SHAPE_END:
     case SHAPE_STRING:
     case SHAPE_BOOL:
     case SHAPE_STRINGS:
-    case SHAPE_PATH:
     case SHAPE_PATHS:
     case SHAPE_COMMAND:
     case SHAPE_TEXTS:
