@@ -45,6 +45,7 @@ static const struct shape project_shape[] = {
     { "skills", SHAPE_STRINGS },
     { "hide", SHAPE_STRINGS },
     { "hide_whole_run", SHAPE_STRINGS },
+    { "settle", SHAPE_STRINGS },
     { "home_locked", SHAPE_STRINGS },
     { 0 },
 };
@@ -626,6 +627,7 @@ static int read_project(struct profile *p, const char *file, struct err *e)
         .skills = json_get(c, "skills"),
         .hide = json_get(c, "hide"),
         .hide_whole_run = json_get(c, "hide_whole_run"),
+        .settle = json_get(c, "settle"),
         .home_locked = json_get(c, "home_locked"),
     };
     int r = check_section(p, "project_config.files", p->project.files, file, e);
@@ -637,6 +639,7 @@ static int read_project(struct profile *p, const char *file, struct err *e)
     r = r < 0 ? r : check_below(p->project.skills, "skills", file, e);
     r = r < 0 ? r : check_below(p->project.hide, "hide", file, e);
     r = r < 0 ? r : check_below(p->project.hide_whole_run, "hide_whole_run", file, e);
+    r = r < 0 ? r : check_below(p->project.settle, "settle", file, e);
     r = r < 0 ? r : check_below(p->project.home_locked, "home_locked", file, e);
     return r < 0 ? r : check_instructions(p, file, e);
 }

@@ -189,6 +189,9 @@ struct profile_project {
      * until it asks a model for the first time, when it has read its configuration; or not at
      * all. */
     struct json *hide, *hide_whole_run;
+    /* Directories of the workspace that it still reads after its first request to a model: where
+     * one exists, that request waits until the harness is at rest. */
+    struct json *settle;
     /* Directories below the home that it runs programs from: empty and read-only where policies
      * decide about its calls. */
     struct json *home_locked;

@@ -251,12 +251,25 @@ static void answer_verdict(struct account *acc, const struct exchange_view *x,
     }
 }
 
+static bool is_held(const struct account *acc, const struct exchange_view *x,
+                    struct filter_answer *ret)
+{
+    const struct account_port *port = &acc->opts.port;
+    nsec delay = port->hold == NULL ? 0 : port->hold(port->arg, x);
+    if (delay > 0) {
+        ret->verdict = FILTER_WAIT;
+        ret->delay = delay;
+    }
+    return delay > 0;
+}
+
 static void on_request(void *arg, const struct exchange_view *x, void **slot,
                        struct filter_answer *ret)
 {
     struct account *acc = arg;
     struct reservation r = { 0 };
-    if (!account_is_call(x) || *slot != NULL || refuse_unmeterable(acc, x, ret)) {
+    if (!account_is_call(x) || *slot != NULL || is_held(acc, x, ret) ||
+        refuse_unmeterable(acc, x, ret)) {
         return;
     }
     enum budget_verdict verdict = reserve(acc, x, &r);

@@ -81,6 +81,8 @@ struct account_port {
                        const struct meter_reserved *reserved);
     /* The call is over, after on_call. */
     void (*on_over)(void *arg, const struct exchange_view *x);
+    /* Before a call is admitted: asked again after the time that it returns, 0: it may go on. */
+    nsec (*hold)(void *arg, const struct exchange_view *x);
 };
 
 struct account_opts {

@@ -82,6 +82,46 @@ static void on_over(void *arg, const struct exchange_view *x)
     open_calls_remove(&run->gateway->open, (int64_t)x->id);
 }
 
+/* Does the workspace have what the harness still reads after its first request? With a ref only
+ * git knows. */
+static bool has_late_files(const struct run *run)
+{
+    const struct json *names = run->settings.profile->project.settle;
+    bool found = run->settings.view.ref != NULL;
+    for (size_t i = 0; i < json_len(names) && !found; i++) {
+        found = file_exists(AT_FDCWD, arena_printf(run->arena, "%s/%s", run->settings.workspace,
+                                                   json_cstring(json_item(names, i), "")));
+    }
+    return found && json_len(names) > 0 && !run->settings.trust_project;
+}
+
+/* A response makes the agent write files. A harness that is still reading its configuration would
+ * obey them, so the first request goes on when the harness has stopped working. */
+static nsec hold(void *arg, const struct exchange_view *x)
+{
+    enum { LOOKS = 4 };
+    const nsec period = 100 * NSEC_PER_MS;
+    const nsec most = 20 * NSEC_PER_SEC;
+    struct run *run = arg;
+    struct run_gateway *g = run->gateway;
+    nsec now = clock_now();
+    if (g->settling.since == 0) {
+        g->settling.since = now;
+        g->settling.over = run->exec.proc == NULL || !has_late_files(run);
+    }
+    g->settling.over = g->settling.over || run->exec.proc == NULL || now - g->settling.since > most;
+    if (g->settling.over) {
+        return 0;
+    }
+    nsec cpu = proc_cpu(run->exec.proc);
+    bool worked = cpu == 0 || cpu != g->settling.cpu;
+    g->settling.unworked = worked ? 0 : g->settling.unworked + 1;
+    g->settling.cpu = cpu;
+    g->settling.over = g->settling.unworked >= LOOKS;
+    proc_refresh_cpu(run->exec.proc);
+    return g->settling.over ? 0 : period;
+}
+
 /* A harness that understands the refusal ends by itself, and may still say something sensible; one
  * that does not has the grace period. */
 static void on_refused(void *arg, const struct exchange_view *x,
@@ -158,6 +198,7 @@ struct account_port gateway_account_port(struct run *run)
 {
     return (struct account_port) { .on_sending = on_sending,
                                    .on_over = on_over,
+                                   .hold = hold,
                                    .on_call = on_call,
                                    .on_refused = on_refused,
                                    .on_throttled = on_throttled,

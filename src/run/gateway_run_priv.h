@@ -51,8 +51,14 @@ struct run_gateway {
     struct llm_store *store;    /* what translated responses signed, for the requests that follow */
     struct llm_losses reported; /* dropped fields that were reported as warnings */
     struct open_calls open;     /* model calls under way, for recovery */
-    struct timer *patience;     /* of a harness that goes on after a refusal */
-    int64_t refused;            /* calls, by the budget */
+    struct {
+        bool over;    /* the harness has been at rest once, or nothing depends on it */
+        nsec since;   /* the first request; 0: there was none */
+        nsec cpu;     /* of the harness at the last look */
+        int unworked; /* looks since it has used the processor */
+    } settling;
+    struct timer *patience;          /* of a harness that goes on after a refusal */
+    int64_t refused;                 /* calls, by the budget */
     struct event_throttle throttled; /* the last time; kind NULL: never */
     bool quota_warned;
 };

@@ -507,11 +507,68 @@ class Opencode(Case):
                 self.assert_asked(r, "ADVICE-OF-THE-ROOT", *skill,
                                   lacks=["PLANTED=1", "PLANTED-CONTEXT", "PLANTED-AGENT"])
 
+    def test_plugins_that_the_agent_writes_at_once(self):
+        """OpenCode lists plugins and tools after its first request, where .opencode was there at the start."""
+        self.write("ws/.opencode/skill/demo/SKILL.md", "---\nname: demo\ndescription: x\n---\nx\n")
+        names = ("plugin/a.js", "plugins/b.js", "tool/c.ts")
+        write = ["mkdir -p .opencode/plugin .opencode/plugins .opencode/tool"]
+        for name in names:
+            fires = self.fires(name.replace("/", "-"))
+            write.append(f"echo \"import {{execSync}} from 'node:child_process'; execSync('{fires}'); "
+                         f"export default {{id: 'x', setup() {{}}}}\" > .opencode/{name}")
+        for adapter in ("opencode", "opencode-run"):
+            with self.subTest(adapter):
+                r = self.agent([shell("\n".join(write)), {"delay": "2s", **SAY}], adapter=adapter)
+                self.assertEqual(self.changed(r), sorted(".opencode/" + name for name in names))
+
     def test_a_trusted_project(self):
         self.write("ws/opencode.json", json.dumps(
             {"mcp": {"evil": {"type": "local", "command": ["sh", "-c", self.fires("mcp")], "enabled": True}}}))
         r = self.agent([{"delay": "2s", **SAY}], "--trust-project")
         self.assertEqual(self.fired(r), ["fired-mcp"])
+
+
+# Asks the model while it is still reading its configuration; the response makes it write a plugin.
+LATE = """
+import json, os, threading, time, urllib.request
+def ask():
+    body = json.dumps({"model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": "x"}]}).encode()
+    request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", body,
+                                     {"x-api-key": os.environ["ANTHROPIC_API_KEY"], "content-type": "application/json"})
+    urllib.request.urlopen(request, timeout=100).read()
+    os.makedirs(".conf/plugin", exist_ok=True)
+    open(".conf/plugin/evil.js", "w").close()
+t = threading.Thread(target=ask)
+t.start()
+while time.process_time() < 1:
+    pass
+print(json.dumps(os.listdir(".conf/plugin") if os.path.isdir(".conf/plugin") else []))
+t.join()
+"""
+
+
+class Settle(harness.Case):
+    """A harness that reads files of the workspace after its first request (project_config.settle)."""
+
+    def late(self, *options, settle=(".conf",)):
+        self.write("late.py", LATE)
+        self.write("adapters/late.yaml", json.dumps({
+            "name": "late", "argv": ["{command...}"], "project_config": {"settle": list(settle)},
+            "gateway": {"env": {"ANTHROPIC_BASE_URL": "{gateway_url}", "ANTHROPIC_API_KEY": "{gateway_token}"}},
+            "output": {"format": "text"}}))
+        with Provider() as p:
+            r = self.run_cinch("--adapter-dir", self.path("adapters"), "--adapter", "late", "--upstream", p.url, *options,
+                               "--read", self.path("late.py"), "--", "/usr/bin/python3", self.path("late.py"))
+        self.assertEqual(r.reason, "success", r.stderr)
+        return json.loads(r.bytes("stdout.log"))
+
+    def test_the_first_request_waits_until_the_harness_is_at_rest(self):
+        self.assertEqual(self.late(), ["evil.js"])  # no such directory at the start: nothing to wait for
+        self.make_dir("ws/.conf")
+        self.assertEqual(self.late(), [])
+        self.assertEqual(self.late("--sandbox", "off"), [])
+        self.assertEqual(self.late("--trust-project"), ["evil.js"])
+        self.assertEqual(self.late(settle=()), ["evil.js"])
 
 
 class Planted(Case):
