@@ -47,9 +47,9 @@ bool file_is_dir(int dirfd, const char *path);
 int file_dir_is_empty(int dirfd, const char *path, bool *ret, struct err *e) MUST_USE;
 /* Removes a tree below dirfd without following symbolic links; a missing path is fine. */
 int file_remove_tree(int dirfd, const char *path, struct err *e) MUST_USE;
-/* Takes setuid and setgid bits from everything in a tree below dirfd, without following symbolic
- * links; a missing path is fine. Nobody else may work in the tree. What cannot be changed is left,
- * and the first such failure is returned in the end. */
+/* Takes setuid and setgid bits and file capabilities from everything in a tree below dirfd, without
+ * following symbolic links; a missing path is fine. Nobody else may work in the tree. What cannot
+ * be changed is left, and the first such failure is returned in the end. */
 int file_drop_setid(int dirfd, const char *path, struct err *e) MUST_USE;
 
 /* Whether files of `uid` may decide what this process does: those of its own user, and for root

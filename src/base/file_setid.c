@@ -6,9 +6,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -55,6 +58,21 @@ static void drop_level(struct walk *w)
     free(l);
 }
 
+/* Capabilities of a file are as good as a setuid bit. Only a privileged agent can set them. */
+static void drop_capabilities(struct walk *w, int at, const char *name)
+{
+    static const char key[] = "security.capability";
+    char path[PATH_MAX];
+    char dir[32];
+    (void)snprintf(dir, sizeof dir, at == AT_FDCWD ? "." : "/proc/self/fd/%d", at);
+    int n = name[0] == '/' ? snprintf(path, sizeof path, "%s", name)
+                           : snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (n > 0 && (size_t)n < sizeof path && lgetxattr(path, key, NULL, 0) > 0 &&
+        lremovexattr(path, key) < 0) {
+        note_failure(w, "take the capabilities from", name);
+    }
+}
+
 /* One entry of the directory `at`; directories are noted for later. */
 static void visit(struct walk *w, int at, const char *name, struct pending **ret)
 {
@@ -67,6 +85,9 @@ static void visit(struct walk *w, int at, const char *name, struct pending **ret
     if (!S_ISLNK(st.st_mode) && (st.st_mode & SETID) != 0 &&
         fchmodat(at, name, st.st_mode & 07777 & ~SETID, AT_SYMLINK_NOFOLLOW) < 0) {
         note_failure(w, "take the setuid and setgid bits from", name);
+    }
+    if (S_ISREG(st.st_mode)) {
+        drop_capabilities(w, at, name);
     }
     if (dir) {
         size_t len = strlen(name);

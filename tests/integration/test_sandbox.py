@@ -508,6 +508,25 @@ class SetId(Box):
             r = self.sh(f"echo x > $CINCH_ARTIFACTS_DIR/f2000; chmod 2755 $CINCH_ARTIFACTS_DIR/f2000; {look}", *options)
             self.assertEqual(self.out(r), "0\n", options)
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root can give capabilities to a file")
+    def test_no_file_capability_is_left(self):
+        """As good as a setuid bit: inside the sandbox nobody can set them, without one they are taken away."""
+        if self.uid != 0:
+            self.skipTest("this user can give none")
+        give = ("import os, struct\nfor p in ('f', os.environ['CINCH_ARTIFACTS_DIR'] + '/f'):\n    open(p, 'w').close()\n"
+                "    try:\n        os.setxattr(p, 'security.capability', struct.pack('<5I', 0x2000001, 1, 0, 1, 0))\n"
+                "        print('given')\n    except OSError:\n        print('refused')\n")
+        script = self.put("give.py", give)
+        task = self.put("task.yaml", json.dumps({"prompt": "x", "workspace": {"keep": "keep"}}))
+        for options, said in (((), "refused"), (IN_PLACE, "refused"), (("--sandbox", "off"), "given")):
+            r = self.run_box(["/usr/bin/python3", script], "--read", script, *options, task)
+            self.assertEqual((r.reason, self.out(r)), ("success", f"{said}\n{said}\n"), r.stderr)
+            for top in (r.output, self.workspace):
+                for base, _, files in os.walk(top):
+                    for name in files:
+                        path = os.path.join(base, name)
+                        self.assertNotIn("security.capability", os.listxattr(path, follow_symlinks=False), path)
+
     def test_after_a_kill(self):
         """Whoever is killed cannot clean up: recovery does."""
         output = self.new_output()
