@@ -25,7 +25,7 @@ int agent_files_root(struct run *run)
         return inside;
     }
     if (run->files_fd <= 0) {
-        int fd = open(run->settings.workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int fd = open(run->paths.view, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         run->files_fd = fd < 0 ? 0 : fd;
     }
     return run->files_fd > 0 ? run->files_fd : -1;
@@ -42,7 +42,7 @@ void agent_files_done(struct run *run)
 /* The path below the root: no ".." in it, nothing before it. */
 static int inner_path(const struct run *run, struct str path, char out[PATH_MAX], struct err *e)
 {
-    struct str root = str_of(run->settings.workspace);
+    struct str root = str_of(run->paths.view);
     if (path.len > 0 && path.ptr[0] == '/') {
         bool below = str_starts(path, root) && (path.len == root.len || path.ptr[root.len] == '/');
         if (!below) {
@@ -110,7 +110,7 @@ int agent_files_dir(struct run *run, struct str path, char ret[PATH_MAX], struct
         r = errno == EXDEV ? ERR(e, ERR_DENIED, "'%s' points outside of the workspace", inner)
                            : ERR_SYS_AS(e, ERR_INPUT, "open '%s'", inner);
     }
-    return r < 0 ? r : path_join(run->settings.workspace, inner, ret, PATH_MAX, e);
+    return r < 0 ? r : path_join(run->paths.view, inner, ret, PATH_MAX, e);
 }
 
 /* --- reading --- */

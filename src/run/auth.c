@@ -25,7 +25,7 @@ const char *auth_variable(const struct run *run, const char *name)
             return *p + len + 1;
         }
     }
-    return json_cstring(json_get(run->settings.api_keys, name), NULL);
+    return json_cstring(json_get(run->plan->settings.api_keys, name), NULL);
 }
 
 static const char *date_of(struct arena *a, int64_t seconds)
@@ -46,7 +46,7 @@ static void add_secret(void *arg, struct str value)
 {
     struct run *run = arg;
     if (value.len <= REDACT_VALUE_MAX) {
-        secrets_add(run->arena, &run->secrets, "LOGIN", value);
+        secrets_add(run->arena, &run->draft->secrets, "LOGIN", value);
     }
 }
 
@@ -64,13 +64,13 @@ static const char *path_of(struct run *run, const struct profile_login *l)
 
 static int check_expiry(struct run *run, const struct json *tree, struct err *e)
 {
-    const struct run_auth *auth = &run->auth;
+    const struct run_auth *auth = &run->plan->auth;
     int64_t when;
     const struct json *at =
         auth->login->expires == NULL ? NULL : json_pointer(tree, str_of(auth->login->expires));
     if (login_expires(run->arena, at, &when) && is_over(when)) {
         return ERR(e, ERR_SECRET, "the login in '%.200s' expired at %s: run `%s`", auth->path,
-                   date_of(run->arena, when), run->settings.profile->auth.login);
+                   date_of(run->arena, when), run->plan->settings.profile->auth.login);
     }
     return 0;
 }
@@ -96,9 +96,9 @@ static int try_login(struct run *run, const struct profile_login *l, struct err 
     if (l->cannot != NULL) {
         return ERR(e, ERR_UNSUPPORTED, "the login in '%.200s' cannot be used: %s", path, l->cannot);
     }
-    run->auth.login = l;
-    run->auth.path = path;
-    run->auth.content = arena_str(run->arena, buf_str(&text));
+    run->draft->auth.login = l;
+    run->draft->auth.path = path;
+    run->draft->auth.content = arena_str(run->arena, buf_str(&text));
     login_secrets(tree, add_secret, run);
     if (credential.len >= REDACT_VALUE_MIN) {
         add_secret(run, credential);
@@ -109,7 +109,7 @@ static int try_login(struct run *run, const struct profile_login *l, struct err 
 
 static int plan_host(struct run *run, struct err *e)
 {
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     if (p->auth.logins_len == 0) {
         return ERR(e, ERR_UNSUPPORTED,
                    "adapter '%s' has no login to use: try --auth gateway or --auth env", p->name);
@@ -129,7 +129,7 @@ static int plan_host(struct run *run, struct err *e)
 
 static int plan_env(struct run *run, struct err *e)
 {
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     CLEANUP(buf) struct buf names = BUF_INIT(BUF_TEXT);
     size_t found = 0;
     for (size_t i = 0; i < json_len(p->auth.env); i++) {
@@ -141,14 +141,14 @@ static int plan_env(struct run *run, struct err *e)
             continue;
         }
         found++;
-        secrets_give(run->arena, &run->secrets, name, str_of(value));
+        secrets_give(run->arena, &run->draft->secrets, name, str_of(value));
         if (login_expires(run->arena, json_cstr(run->arena, value), &when) && is_over(when)) {
             return ERR(e, ERR_SECRET,
                        "the token in %s expired at %s: set it again with 'export %s=…'", name,
                        date_of(run->arena, when), name);
         }
     }
-    if (found > 0 || json_len(run->settings.secret_names) > 0) {
+    if (found > 0 || json_len(run->plan->settings.secret_names) > 0) {
         return 0; /* whether those are there is asked elsewhere */
     }
     if (names.len == 0) {
@@ -165,15 +165,15 @@ static int plan_env(struct run *run, struct err *e)
 
 void auth_plan(struct run *run)
 {
-    const struct profile *p = run->settings.profile;
-    struct err *e = &run->auth.error;
-    if (p == NULL || run->settings.auth == AUTH_GATEWAY) {
+    const struct profile *p = run->plan->settings.profile;
+    struct err *e = &run->draft->auth.error;
+    if (p == NULL || run->plan->settings.auth == AUTH_GATEWAY) {
         return;
     }
     if (driver_is_internal(p)) {
         (void)!ERR(e, ERR_UNSUPPORTED,
                    "adapter '%s' starts no program: its credential is the gateway's", p->name);
-    } else if (run->settings.auth == AUTH_HOST) {
+    } else if (run->plan->settings.auth == AUTH_HOST) {
         (void)!plan_host(run, e);
     } else {
         (void)!plan_env(run, e);
@@ -182,8 +182,8 @@ void auth_plan(struct run *run)
 
 int auth_admit(const struct run *run, struct err *e)
 {
-    if (run->auth.error.code != ERR_OK) {
-        *e = run->auth.error;
+    if (run->plan->auth.error.code != ERR_OK) {
+        *e = run->plan->auth.error;
         return -(int)e->code;
     }
     return 0;
@@ -191,38 +191,38 @@ int auth_admit(const struct run *run, struct err *e)
 
 int auth_install(struct run *run, struct err *e)
 {
-    if (run->auth.login == NULL || run->settings.home != HOME_PRIVATE) {
+    if (run->plan->auth.login == NULL || run->plan->settings.home != HOME_PRIVATE) {
         return 0;
     }
-    int r = home_write(run, run->auth.login->file, run->auth.content, e);
+    int r = home_write(run, run->plan->auth.login->file, run->plan->auth.content, e);
     return r < 0 ? err_wrap(e, "login") : 0;
 }
 
 void auth_inspect(struct run *run)
 {
     CLEANUP(buf) struct buf now = BUF_INIT(LOGIN_MAX);
-    const struct profile_login *l = run->auth.login;
-    if (l == NULL || run->settings.home != HOME_PRIVATE || run->paths.home == NULL) {
+    const struct profile_login *l = run->plan->auth.login;
+    if (l == NULL || run->plan->settings.home != HOME_PRIVATE || run->paths.home == NULL) {
         return;
     }
     const char *path = arena_printf(run->arena, "home/%s", l->file);
     CLEANUP(fd) int fd = file_open_below(run->record.dir.dir_fd, str_of(path));
     if (fd < 0 || file_read_fd(fd, l->file, LOGIN_MAX, &now, NULL) < 0 ||
-        str_eq(buf_str(&now), run->auth.content)) {
+        str_eq(buf_str(&now), run->plan->auth.content)) {
         return;
     }
     run_warn(
         run,
         "the harness has renewed its login in this run's copy, which is not kept: should yours "
         "not be accepted any more, run `%s`",
-        run->settings.profile->auth.login);
+        run->plan->settings.profile->auth.login);
 }
 
 const char *auth_advice(const struct run *run)
 {
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     const char *key = gateway_key(run);
-    switch (run->settings.auth) {
+    switch (run->plan->settings.auth) {
     case AUTH_HOST:
         return arena_printf(run->arena, "run `%s`", p->auth.login);
     case AUTH_ENV:
@@ -240,14 +240,15 @@ void auth_judge(struct run *run)
 {
     enum { WORDS_MAX = 16 << 10 };
     CLEANUP(buf) struct buf last = BUF_INIT(WORDS_MAX);
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     if (run->cause.reason != REASON_FAILURE || p == NULL || json_len(p->auth.refused) == 0) {
         return;
     }
     last_output_read(run, "stderr.log", &last);
     for (size_t i = 0; i < json_len(p->auth.refused); i++) {
         struct str words = json_str(json_item(p->auth.refused, i), STR_EMPTY);
-        const struct str said[] = { run->report.error, run->report.text, buf_str(&last) };
+        const struct str said[] = { run->outcome.report.error, run->outcome.report.text,
+                                    buf_str(&last) };
         for (size_t j = 0; j < ARRAY_LEN(said); j++) {
             if (words.len > 0 && str_find(said[j], words) < said[j].len) {
                 run_fail(run, REASON_AUTH, "the agent is not logged in (it printed '%.*s'): %s",

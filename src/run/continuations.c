@@ -7,6 +7,7 @@
 #include "guard/completion_check.h"
 #include "io/loop.h"
 #include "run/deliverables.h"
+#include "run/execute_priv.h"
 #include "run/run_tools_priv.h"
 
 /* A prompt of so many levels is one that nobody reads. */
@@ -55,13 +56,13 @@ static void review_answer(struct run *run, const struct agent_report *report)
         tell(run, "structured_output.repair", one_line(run, why));
         tell_continuation(run, text);
     }
-    execute_verdict(&run->exec.machine, text);
+    execute_verdict(&run->execute->machine, text);
 }
 
 static void on_verdict(void *arg, const struct completion_verdict *v)
 {
     struct run *run = arg;
-    struct execute_machine *m = &run->exec.machine;
+    struct execute_machine *m = &run->execute->machine;
     struct completion *c = run->tools->completion;
     run->tools->checking = NULL;
     if (v->complete || run->cause.reason != REASON_NONE) {
@@ -104,7 +105,7 @@ void continuation_review(struct run *run, const struct agent_report *report)
         return;
     }
     if (!wanted) {
-        execute_verdict(&run->exec.machine, STR_EMPTY);
+        execute_verdict(&run->execute->machine, STR_EMPTY);
         return;
     }
     if (tools_admit_call(run, &left, &why) < 0) {
@@ -112,7 +113,7 @@ void continuation_review(struct run *run, const struct agent_report *report)
              why.code == ERR_BUDGET ? "task_completion.budget_exhausted"
                                     : "task_completion.deadline_exhausted",
              str_of(why.msg));
-        execute_verdict(&run->exec.machine, STR_EMPTY);
+        execute_verdict(&run->execute->machine, STR_EMPTY);
         return;
     }
     t->reviewed = *report;
@@ -127,7 +128,7 @@ void continuation_review(struct run *run, const struct agent_report *report)
 static void on_cut(void *arg)
 {
     struct run *run = arg;
-    execute_verdict(&run->exec.machine, STR_EMPTY);
+    execute_verdict(&run->execute->machine, STR_EMPTY);
 }
 
 void continuation_stop(struct run *run)
@@ -161,8 +162,8 @@ void continuation_add_usage(struct agent_usage *sum, const struct agent_usage *u
 static void keep_conversation(struct run *run)
 {
     struct agent_report report = { 0 };
-    run->driver->end(run->session, &report);
-    if (report.session_id.len > 0 && expand_uses(run->settings.profile, "{resume}")) {
+    run->plan->driver->end(run->session, &report);
+    if (report.session_id.len > 0 && expand_uses(run->plan->settings.profile, "{resume}")) {
         run->exec.resume = arena_str(run->arena, report.session_id);
     }
 }
@@ -171,13 +172,13 @@ static void keep_conversation(struct run *run)
 static int prompt_of_restart(struct run *run, struct str *ret)
 {
     struct err e;
-    run->exec.restart = false;
-    if (run->exec.restarts == RESTARTS_MAX) {
+    run->execute->restart = false;
+    if (run->execute->restarts == RESTARTS_MAX) {
         run_fail(run, REASON_FAILURE, "the agent was restarted %d times because it opened sections",
                  RESTARTS_MAX);
         return -ERR_LIMIT;
     }
-    run->exec.restarts++;
+    run->execute->restarts++;
     keep_conversation(run);
     int r = context_render(run, ret, &e);
     if (r < 0) {
@@ -186,7 +187,7 @@ static int prompt_of_restart(struct run *run, struct str *ret)
     }
     tell(run, "prompt.restarted", STR("sections were opened"));
     tell_continuation(run, *ret);
-    run->exec.goal = *ret;
+    run->execute->goal = *ret;
     return 0;
 }
 
@@ -196,9 +197,10 @@ int continuation_prompt(struct run *run, struct str text, struct str *ret)
         return prompt_of_restart(run, ret);
     }
     /* Without a handle to the conversation the agent must be told again what it was about. */
-    *ret = run->exec.resume.len > 0 ? text
-                                    : str_of(arena_printf(run->arena, "%.*s\n\n%.*s",
-                                                          STR_ARG(run->exec.goal), STR_ARG(text)));
+    *ret = run->exec.resume.len > 0
+               ? text
+               : str_of(arena_printf(run->arena, "%.*s\n\n%.*s", STR_ARG(run->execute->goal),
+                                     STR_ARG(text)));
     return 0;
 }
 
@@ -206,11 +208,11 @@ enum execute_after continuation_after_exit(struct run *run)
 {
     const struct engine_exit *exit = &run->exec.exit;
     bool ended_well = exit->end == ENGINE_EXITED && exit->value == 0;
-    bool one_turn = run->driver->begin == NULL && run->driver->plan != NULL;
-    if (run->exec.goal.ptr == NULL) {
-        run->exec.goal = run->prompt;
+    bool one_turn = run->plan->driver->begin == NULL && run->plan->driver->plan != NULL;
+    if (run->execute->goal.ptr == NULL) {
+        run->execute->goal = run->prompt;
     }
-    if (run->exec.restart && run->exec.launched && run->cause.reason == REASON_NONE) {
+    if (run->execute->restart && run->exec.launched && run->cause.reason == REASON_NONE) {
         return EXECUTE_AFTER_RESTART;
     }
     if (!run->exec.launched || !ended_well || !one_turn) {

@@ -100,7 +100,7 @@ static void collect_one(struct run *run, int artifacts_fd, struct str path)
 
 static void copy_artifacts(struct run *run)
 {
-    const struct json *list = run->settings.artifacts;
+    const struct json *list = run->plan->settings.artifacts;
     if (json_len(list) == 0 || run->workspace == NULL) {
         return;
     }
@@ -173,7 +173,7 @@ static bool is_there(const struct run *run, struct str path)
 
 void deliverables_gate(struct run *run)
 {
-    const struct json *list = run->settings.artifacts;
+    const struct json *list = run->plan->settings.artifacts;
     const char *question = deliverables_question(run);
     if (question != NULL) {
         run_fail(run, REASON_NEEDS_HUMAN, "%s", question);
@@ -191,7 +191,7 @@ void deliverables_gate(struct run *run)
 
 const char *const *deliverables_checks(struct run *run)
 {
-    const struct json *list = run->settings.artifacts;
+    const struct json *list = run->plan->settings.artifacts;
     const char **lines = arena_array(run->arena, json_len(list) + 2, sizeof *lines);
     size_t n = 0;
     for (size_t i = 0; i < json_len(list); i++) {
@@ -201,7 +201,7 @@ const char *const *deliverables_checks(struct run *run)
                                   required ? "required" : "optional", STR_ARG(path_of(run, item)),
                                   is_there(run, path_of(run, item)) ? "present" : "missing");
     }
-    if (json_len(run->settings.completion) > 0 && run->exec.launched) {
+    if (json_len(run->plan->settings.completion) > 0 && run->exec.launched) {
         lines[n++] = arena_printf(run->arena, "completion checks: %s, %lld continuations",
                                   run->cause.reason == REASON_NONE ? "passed" : "not passed",
                                   (long long)run->exec.round);

@@ -119,13 +119,13 @@ static void plan_walk(struct run_disk *d, uint64_t used, uint64_t free_now)
 static bool is_copy(const struct run *run)
 {
     return run->workspace != NULL && workspace_dir(run->workspace) != NULL &&
-           run->settings.view.mode != WORKSPACE_IN_PLACE;
+           run->plan->settings.view.mode != WORKSPACE_IN_PLACE;
 }
 
 void disk_begin(struct run *run)
 {
     struct run_disk *d = &run->disk;
-    uint64_t wanted = (uint64_t)run->settings.sandbox.disk;
+    uint64_t wanted = (uint64_t)run->plan->settings.sandbox.disk;
     *d = (struct run_disk) { 0 };
     if (!free_space(run, &d->free_start)) {
         if (wanted > 0) {
@@ -136,7 +136,7 @@ void disk_begin(struct run *run)
         }
         return;
     }
-    if (wanted > 0 && run->settings.view.mode == WORKSPACE_IN_PLACE) {
+    if (wanted > 0 && run->plan->settings.view.mode == WORKSPACE_IN_PLACE) {
         run_warn(run,
                  "sandbox.disk does not limit what the agent writes to the workspace, which it "
                  "changes in place");
@@ -219,8 +219,8 @@ void disk_look(struct run *run)
 static bool workspace_is_full(const struct run *run)
 {
     struct statvfs fs;
-    return run->settings.view.mode == WORKSPACE_IN_PLACE && run->settings.workspace != NULL &&
-           statvfs(run->settings.workspace, &fs) == 0 && fs.f_blocks > 0 &&
+    return run->plan->settings.view.mode == WORKSPACE_IN_PLACE && run->paths.view != NULL &&
+           statvfs(run->paths.view, &fs) == 0 && fs.f_blocks > 0 &&
            (uint64_t)fs.f_bavail * fs.f_frsize < FULL_BELOW;
 }
 
@@ -232,7 +232,7 @@ void disk_judge(struct run *run)
         run->disk.full || lost == ENOSPC || lost == EDQUOT || says_full(str_of(run->cause.message));
     if (!full && workspace_is_full(run)) {
         full = true;
-        where = run->settings.workspace;
+        where = run->paths.view;
     }
     if (full) {
         run_blame(run, REASON_DISK, "the disk of '%s' is full", where);

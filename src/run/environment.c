@@ -125,7 +125,7 @@ static const char *tristate_word(enum tristate t)
 static void add_contract(struct building *b, const struct environment_input *in)
 {
     const struct settings *s = in->settings;
-    nsec seconds = (s->timeout + NSEC_PER_SEC - 1) / NSEC_PER_SEC;
+    nsec seconds = (in->timeout + NSEC_PER_SEC - 1) / NSEC_PER_SEC;
     int64_t number = s->run_number == 0 ? 1 : s->run_number;
     putc_if(b, "MODEL", s->model, "contract");
     putc_if(b, "TIER", s->tier, "contract");

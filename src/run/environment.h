@@ -14,6 +14,7 @@
 
 struct environment_input {
     const struct settings *settings;
+    nsec timeout; /* total time of the run */
     const struct secrets *secrets;
     const char *const *caller;
     const struct json *adapter_env; /* names to values */

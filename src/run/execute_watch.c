@@ -7,7 +7,7 @@
  */
 #include "io/timer.h"
 #include "proc/proc.h"
-#include "run/run_priv.h"
+#include "run/execute_priv.h"
 
 #define HEARTBEAT     (100 * NSEC_PER_MS)
 #define BEAT_OF_STATE (5 * NSEC_PER_SEC)
@@ -29,14 +29,14 @@ void execute_note_timeout(struct run *run, enum timeout_kind kind, nsec limit)
 static void deadline_passed(struct run *run, enum timeout_kind kind, nsec limit)
 {
     execute_note_timeout(run, kind, limit);
-    execute_stop(&run->exec.machine, "deadline");
+    execute_stop(&run->execute->machine, "deadline");
 }
 
 static void on_first_output(void *arg)
 {
     struct run *run = arg;
     if (run->exec.first_output_at == 0) {
-        deadline_passed(run, TIMEOUT_FIRST_OUTPUT, run->settings.first_output);
+        deadline_passed(run, TIMEOUT_FIRST_OUTPUT, run->plan->settings.first_output);
     }
 }
 
@@ -45,29 +45,28 @@ static void on_first_output(void *arg)
 static void on_idle(void *arg)
 {
     struct run *run = arg;
-    struct execution *x = &run->exec;
-    nsec due = x->last_life + run->settings.idle;
+    nsec due = run->execute->last_life + run->plan->settings.idle;
     if (clock_now() < due) {
-        timer_arm(x->idle, due);
+        timer_arm(run->execute->idle, due);
         return;
     }
-    if (x->proc == NULL) {
-        deadline_passed(run, TIMEOUT_IDLE, run->settings.idle);
+    if (run->execute->proc == NULL) {
+        deadline_passed(run, TIMEOUT_IDLE, run->plan->settings.idle);
         return;
     }
-    x->asked_cpu = true;
-    proc_refresh_cpu(x->proc);
+    run->execute->asked_cpu = true;
+    proc_refresh_cpu(run->execute->proc);
 }
 
 /* Without a control group; see memory.h. What is beyond the bound gets no grace. */
 static void check_memory(struct run *run)
 {
     char text[RUN_MESSAGE_MAX];
-    if (run->exec.proc != NULL && run->cause.reason == REASON_NONE &&
-        memory_exceeded(run, proc_memory(run->exec.proc), text, sizeof text)) {
+    if (run->execute->proc != NULL && run->cause.reason == REASON_NONE &&
+        memory_exceeded(run, proc_memory(run->execute->proc), text, sizeof text)) {
         run_fail(run, REASON_FAILURE, "%s", text);
-        execute_stop(&run->exec.machine, "memory");
-        execute_kill(&run->exec.machine);
+        execute_stop(&run->execute->machine, "memory");
+        execute_kill(&run->execute->machine);
     }
 }
 
@@ -76,26 +75,26 @@ void execute_watch_cpu(void *arg, nsec cpu)
     struct run *run = arg;
     struct execution *x = &run->exec;
     check_memory(run);
-    if (x->asked_life) {
-        if (cpu - x->seen_cpu > LOOK / WORK_SHARE) {
+    if (run->execute->asked_life) {
+        if (cpu - run->execute->seen_cpu > LOOK / WORK_SHARE) {
             run_beat(run); /* no reason to wait longer for output: that has its own period */
         }
-        x->seen_cpu = cpu;
-        x->asked_life = false;
+        run->execute->seen_cpu = cpu;
+        run->execute->asked_life = false;
     }
-    if (!x->asked_cpu || x->ended != 0 || run->cause.reason != REASON_NONE) {
+    if (!run->execute->asked_cpu || x->ended != 0 || run->cause.reason != REASON_NONE) {
         return;
     }
-    bool worked = cpu - x->last_cpu > run->settings.idle / WORK_SHARE;
-    x->last_cpu = cpu;
-    x->asked_cpu = false;
+    bool worked = cpu - run->execute->last_cpu > run->plan->settings.idle / WORK_SHARE;
+    run->execute->last_cpu = cpu;
+    run->execute->asked_cpu = false;
     if (worked) {
-        x->last_life = clock_now();
+        run->execute->last_life = clock_now();
     }
-    if (clock_now() < x->last_life + run->settings.idle) {
-        timer_arm(x->idle, x->last_life + run->settings.idle);
+    if (clock_now() < run->execute->last_life + run->plan->settings.idle) {
+        timer_arm(run->execute->idle, run->execute->last_life + run->plan->settings.idle);
     } else {
-        deadline_passed(run, TIMEOUT_IDLE, run->settings.idle);
+        deadline_passed(run, TIMEOUT_IDLE, run->plan->settings.idle);
     }
 }
 
@@ -105,9 +104,9 @@ static void look_for_life(struct run *run)
 {
     if (tools_busy(run)) {
         run_alive(run);
-    } else if (run->exec.proc != NULL) {
-        run->exec.asked_life = true;
-        proc_refresh_cpu(run->exec.proc);
+    } else if (run->execute->proc != NULL) {
+        run->execute->asked_life = true;
+        proc_refresh_cpu(run->execute->proc);
     }
 }
 
@@ -116,7 +115,7 @@ static void check_disk(struct run *run)
     char text[RUN_MESSAGE_MAX];
     if (run->cause.reason == REASON_NONE && disk_exceeded(run, text, sizeof text)) {
         run_fail(run, REASON_DISK, "%s", text);
-        execute_stop(&run->exec.machine, "disk");
+        execute_stop(&run->execute->machine, "disk");
     }
 }
 
@@ -124,19 +123,19 @@ static void on_heartbeat(void *arg)
 {
     struct run *run = arg;
     nsec now = clock_now();
-    if (now - run->exec.last_look >= LOOK) {
-        run->exec.last_look = now;
+    timer_arm(run->execute->heartbeat, now + HEARTBEAT); /* what follows may end the watch */
+    if (now - run->execute->last_look >= LOOK) {
+        run->execute->last_look = now;
         look_for_life(run);
         check_disk(run);
-    } else if (run->memory.polled && run->exec.proc != NULL) {
-        proc_refresh_cpu(run->exec.proc);
+    } else if (run->memory.polled && run->execute->proc != NULL) {
+        proc_refresh_cpu(run->execute->proc);
     }
-    if (now - run->exec.last_beat >= BEAT_OF_STATE) {
+    if (now - run->execute->last_beat >= BEAT_OF_STATE) {
         record_beat(&run->record);
-        run->exec.last_beat = now;
+        run->execute->last_beat = now;
     }
     run_show(run);
-    timer_arm(run->exec.heartbeat, now + HEARTBEAT);
     const struct run_watcher *w = &run->opts->watcher;
     if (w->cancel != NULL && run->cause.reason == REASON_NONE && w->cancel(w->owner)) {
         run_cancel(run);
@@ -145,42 +144,46 @@ static void on_heartbeat(void *arg)
 
 int execute_watch_open(struct run *run, struct err *e)
 {
-    struct execution *x = &run->exec;
-    int r = timer_new(run->loop, on_first_output, run, &x->first_output, e);
-    r = r < 0 ? r : timer_new(run->loop, on_idle, run, &x->idle, e);
-    return r < 0 ? r : timer_new(run->loop, on_heartbeat, run, &x->heartbeat, e);
+    int r = timer_new(run->loop, on_first_output, run, &run->execute->first_output, e);
+    r = r < 0 ? r : timer_new(run->loop, on_idle, run, &run->execute->idle, e);
+    return r < 0 ? r : timer_new(run->loop, on_heartbeat, run, &run->execute->heartbeat, e);
 }
 
 static void watch_agent(struct run *run)
 {
     struct execution *x = &run->exec;
-    const struct settings *s = &run->settings;
-    if (s->first_output > 0 && x->first_output_at == 0 && !timer_armed(x->first_output)) {
-        timer_arm(x->first_output, x->started + s->first_output);
+    const struct settings *s = &run->plan->settings;
+    if (s->first_output > 0 && x->first_output_at == 0 &&
+        !timer_armed(run->execute->first_output)) {
+        timer_arm(run->execute->first_output, x->started + s->first_output);
     }
-    if (s->idle > 0 && !timer_armed(x->idle) && !x->asked_cpu) {
-        timer_arm(x->idle, x->last_life + s->idle);
+    if (s->idle > 0 && !timer_armed(run->execute->idle) && !run->execute->asked_cpu) {
+        timer_arm(run->execute->idle, run->execute->last_life + s->idle);
     }
 }
 
 void execute_watch(struct run *run, enum execute_watch what)
 {
-    struct execution *x = &run->exec;
-    if (x->heartbeat == NULL) {
+    if (run->execute->heartbeat == NULL) {
         return; /* closed */
     }
     if (what == EXECUTE_WATCH_OFF) {
-        timer_cancel(x->heartbeat);
-    } else if (!timer_armed(x->heartbeat)) {
-        timer_arm(x->heartbeat, clock_now() + HEARTBEAT);
+        timer_cancel(run->execute->heartbeat);
+    } else if (!timer_armed(run->execute->heartbeat)) {
+        timer_arm(run->execute->heartbeat, clock_now() + HEARTBEAT);
     }
     if (what == EXECUTE_WATCH_AGENT) {
         watch_agent(run);
     } else {
-        timer_cancel(x->first_output);
-        timer_cancel(x->idle);
-        x->asked_cpu = false;
+        timer_cancel(run->execute->first_output);
+        timer_cancel(run->execute->idle);
+        run->execute->asked_cpu = false;
     }
+}
+
+void execute_alive(struct run *run)
+{
+    run->execute->last_life = clock_now();
 }
 
 void execute_watch_output(struct run *run)
@@ -188,17 +191,16 @@ void execute_watch_output(struct run *run)
     struct execution *x = &run->exec;
     run_alive(run);
     if (x->first_output_at == 0) {
-        x->first_output_at = x->last_life;
-        if (x->first_output != NULL) {
-            timer_cancel(x->first_output);
+        x->first_output_at = run->execute->last_life;
+        if (run->execute->first_output != NULL) {
+            timer_cancel(run->execute->first_output);
         }
     }
 }
 
 void execute_watch_close(struct run *run)
 {
-    struct execution *x = &run->exec;
-    x->first_output = timer_free(x->first_output);
-    x->idle = timer_free(x->idle);
-    x->heartbeat = timer_free(x->heartbeat);
+    run->execute->first_output = timer_free(run->execute->first_output);
+    run->execute->idle = timer_free(run->execute->idle);
+    run->execute->heartbeat = timer_free(run->execute->heartbeat);
 }

@@ -12,7 +12,7 @@ const char *gateway_url(const struct run *run)
     if (run->gateway == NULL) {
         return NULL;
     }
-    return run->settings.auth == AUTH_GATEWAY ? run->gateway->url : run->gateway->pass_url;
+    return run->plan->settings.auth == AUTH_GATEWAY ? run->gateway->url : run->gateway->pass_url;
 }
 
 const char *gateway_address(const struct run *run)
@@ -48,7 +48,7 @@ static struct json *without_token(const struct run *run, const struct json *tree
         struct json_member *m = &copy->object.members[i];
         struct str text = json_str(m->value, STR_EMPTY);
         bool shown = str_find(text, STR("{gateway_token}")) < text.len;
-        if (shown && run->settings.auth != AUTH_GATEWAY) {
+        if (shown && run->plan->settings.auth != AUTH_GATEWAY) {
             (void)json_remove(copy, m->key);
         } else {
             m->value = json_is(m->value, JSON_OBJECT) ? without_token(run, m->value) : m->value;
@@ -88,7 +88,7 @@ struct json *gateway_proxy_environment(struct run *run)
 int gateway_environment(struct run *run, const struct placeholders *vars, struct json *env,
                         struct err *e)
 {
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     if (run->gateway->url == NULL) {
         return 0;
     }
@@ -106,7 +106,7 @@ static int merge_over(struct run *run, const struct json *over, struct json **tr
         { .name = "gateway_url", .value = str_of(gateway_url(run)) },
         { .name = "gateway_token", .value = str_of(run->gateway->token) },
         { .name = "home", .value = str_of(run->paths.home) },
-        { .name = "model", .value = str_of(run->settings.model) },
+        { .name = "model", .value = str_of(run->plan->settings.model) },
     };
     return expand_over(run->arena, over, &(struct placeholders) { vars, ARRAY_LEN(vars) }, tree, e);
 }
@@ -114,8 +114,8 @@ static int merge_over(struct run *run, const struct json *over, struct json **tr
 int gateway_file(struct run *run, const char *name, const struct json *tree, struct json **ret,
                  struct err *e)
 {
-    const struct profile_login *login = run->auth.login;
-    const struct json *over = json_get(run->settings.profile->gateway.files, name);
+    const struct profile_login *login = run->plan->auth.login;
+    const struct json *over = json_get(run->plan->settings.profile->gateway.files, name);
     *ret = tree == NULL ? json_object(run->arena) : json_copy(run->arena, tree);
     if (run->gateway->url == NULL) {
         return 0;

@@ -47,7 +47,7 @@ static int find_credential(struct run *run, struct planned *p, struct err *e)
     p->credential = auth_variable(run, key);
     withhold(g, key);
     if (p->credential == NULL && p->target.key_required) {
-        bool other = run->settings.profile->auth.logins_len > 0;
+        bool other = run->plan->settings.profile->auth.logins_len > 0;
         return ERR(e, ERR_SECRET,
                    "the gateway needs the credential of '%s': export %s=… in the environment of "
                    "cinch%s",
@@ -59,7 +59,7 @@ static int find_credential(struct run *run, struct planned *p, struct err *e)
 /* What a login is good for, another format has no place for. */
 static int check_kept(const struct run *run, const struct planned *p, struct err *e)
 {
-    const char *word = run->settings.profile->gateway.format;
+    const char *word = run->plan->settings.profile->gateway.format;
     const struct routing_target *t = &p->target;
     enum llm_format f;
     if (word == NULL || t->any_format || !llm_format_parse(str_of(word), &f) || t->format == f ||
@@ -69,18 +69,19 @@ static int check_kept(const struct run *run, const struct planned *p, struct err
     return ERR(e, ERR_CONFIG,
                "the credential of adapter '%s' is of no use for '%s', which speaks another format: "
                "take --auth gateway",
-               run->settings.profile->name, t->name);
+               run->plan->settings.profile->name, t->name);
 }
 
 /* A harness that finds a key prefers it to its login, and to the run's token, which is all that it
  * shall hold: no key of the task, of --secret or of --env takes that place. */
 static void withhold_keys(struct run *run)
 {
-    const struct profile *p = run->settings.profile;
-    for (size_t i = 0; run->settings.auth != AUTH_ENV && i < json_len(p->auth.env); i++) {
+    const struct profile *p = run->plan->settings.profile;
+    for (size_t i = 0; run->plan->settings.auth != AUTH_ENV && i < json_len(p->auth.env); i++) {
         withhold(run->gateway, json_cstring(json_item(p->auth.env, i), ""));
     }
-    for (size_t i = 0; run->settings.auth == AUTH_GATEWAY && i < json_len(p->gateway.env); i++) {
+    for (size_t i = 0; run->plan->settings.auth == AUTH_GATEWAY && i < json_len(p->gateway.env);
+         i++) {
         const struct json_member *m = &p->gateway.env->object.members[i];
         struct str value = json_str(m->value, STR_EMPTY);
         if (str_find(value, STR("{gateway_token}")) < value.len) {
@@ -102,7 +103,7 @@ static int plan_route(struct run *run, const char *pattern, const char *model,
     if (r < 0) {
         return err_wrap(e, "gateway");
     }
-    p->kept = run->settings.auth != AUTH_GATEWAY && w->key == NULL;
+    p->kept = run->plan->settings.auth != AUTH_GATEWAY && w->key == NULL;
     g->len++;
     return p->kept ? check_kept(run, p, e) : find_credential(run, p, e);
 }
@@ -121,8 +122,8 @@ static bool covers_all(const struct run_gateway *g)
 /* What the settings name, then the upstream of the profile. */
 static int plan_routes(struct run *run, struct err *e)
 {
-    const struct route_settings s = route_settings_of(&run->settings.gateway);
-    const struct profile_gateway *p = &run->settings.profile->gateway;
+    const struct route_settings s = route_settings_of(&run->plan->settings.gateway);
+    const struct profile_gateway *p = &run->plan->settings.profile->gateway;
     struct route_entry *entries;
     size_t n;
     int r = route_entries(run->arena, &s, &entries, &n, e);
@@ -130,8 +131,8 @@ static int plan_routes(struct run *run, struct err *e)
         r = plan_route(run, entries[i].pattern, entries[i].model, &entries[i].words, e);
     }
     if (r == 0 && p->upstream != NULL && !covers_all(run->gateway)) {
-        const struct profile_login *login = run->auth.login;
-        bool kept = run->settings.auth != AUTH_GATEWAY;
+        const struct profile_login *login = run->plan->auth.login;
+        bool kept = run->plan->settings.auth != AUTH_GATEWAY;
         struct routing_words w = { p->upstream, p->format, kept ? NULL : p->key };
         w.upstream = login != NULL && login->upstream != NULL ? login->upstream : w.upstream;
         r = plan_route(run, "*", NULL, &w, e);
@@ -181,7 +182,7 @@ int gateway_look(struct arena *a, const struct settings *s, struct err *e)
 /* Tools are behind the same door, also where there is no model. */
 static bool may_offer_tools(const struct run *run)
 {
-    const struct settings *s = &run->settings;
+    const struct settings *s = &run->plan->settings;
     return json_len(s->tools) > 0 || json_get(s->prompt, "sections") != NULL ||
            s->output_schema != NULL || run->opts->hooks.n_tools > 0;
 }
@@ -190,18 +191,18 @@ static void make_tokens(struct run *run)
 {
     struct run_gateway *g = run->gateway;
     g->token = make_token(run->arena);
-    secrets_add(run->arena, &run->secrets, TOKEN_NAME, str_of(g->token));
-    if (run->settings.sandbox.hosts != NULL) {
+    secrets_add(run->arena, &run->draft->secrets, TOKEN_NAME, str_of(g->token));
+    if (run->plan->settings.sandbox.hosts != NULL) {
         g->proxy_token = make_token(run->arena);
-        secrets_add(run->arena, &run->secrets, "CINCH_PROXY_TOKEN", str_of(g->proxy_token));
+        secrets_add(run->arena, &run->draft->secrets, "CINCH_PROXY_TOKEN", str_of(g->proxy_token));
     }
 }
 
 const struct llm_sampling *gateway_sampling(struct run *run)
 {
-    const struct sampling *s = &run->settings.sampling;
+    const struct sampling *s = &run->plan->settings.sampling;
     struct llm_sampling *ret = &run->gateway->sampling;
-    if (run->settings.profile == NULL || driver_is_internal(run->settings.profile)) {
+    if (run->plan->settings.profile == NULL || driver_is_internal(run->plan->settings.profile)) {
         return NULL;
     }
     *ret = (struct llm_sampling) {
@@ -233,8 +234,8 @@ void gateway_plan(struct run *run)
 {
     struct run_gateway *g = run->gateway = ARENA_NEW(run->arena, struct run_gateway);
     g->open = (struct open_calls)OPEN_CALLS_INIT;
-    if (!settings_gateway(&run->settings) || run->settings.profile == NULL) {
-        if (run->settings.sandbox.hosts != NULL || may_offer_tools(run)) {
+    if (!settings_gateway(&run->plan->settings) || run->plan->settings.profile == NULL) {
+        if (run->plan->settings.sandbox.hosts != NULL || may_offer_tools(run)) {
             make_tokens(run);
         }
         return;
@@ -243,7 +244,7 @@ void gateway_plan(struct run *run)
     withhold_keys(run);
     for (size_t i = 0; i < g->len; i++) { /* also when another one is missing */
         if (g->routes[i].credential != NULL) {
-            secrets_add(run->arena, &run->secrets, g->routes[i].target.key,
+            secrets_add(run->arena, &run->draft->secrets, g->routes[i].target.key,
                         str_of(g->routes[i].credential));
         }
     }
@@ -256,7 +257,7 @@ void gateway_plan(struct run *run)
 static const char *planned_model(const struct run *run)
 {
     const struct run_gateway *g = run->gateway;
-    const char *model = run->settings.model;
+    const char *model = run->plan->settings.model;
     for (size_t i = 0; i < g->len; i++) {
         if (model == NULL ? strcmp(g->routes[i].pattern, "*") == 0
                           : fnmatch(g->routes[i].pattern, model, 0) == 0) {
@@ -273,10 +274,10 @@ static int check_price(const struct run *run, struct err *e)
     const char *model = planned_model(run);
     struct price_table *prices;
     struct price_match match;
-    if (run->settings.budget.usd <= 0 || run->gateway->len == 0 || model == NULL) {
+    if (run->plan->settings.budget.usd <= 0 || run->gateway->len == 0 || model == NULL) {
         return 0;
     }
-    int r = price_load(run->arena, run->settings.gateway.prices, &prices, e);
+    int r = price_load(run->arena, run->plan->settings.gateway.prices, &prices, e);
     if (r < 0 || price_find(prices, str_of(model), &match)) {
         return r;
     }
@@ -284,7 +285,7 @@ static int check_price(const struct run *run, struct err *e)
         e, ERR_CONFIG,
         "model '%.100s' has no price, so the limit of %g dollars cannot be enforced; add the "
         "model to a price table (gateway.prices), or limit tokens instead",
-        model, run->settings.budget.usd);
+        model, run->plan->settings.budget.usd);
 }
 
 int gateway_admit(const struct run *run, struct err *e)

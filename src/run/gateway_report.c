@@ -86,13 +86,13 @@ static void on_over(void *arg, const struct exchange_view *x)
  * git knows. */
 static bool has_late_files(const struct run *run)
 {
-    const struct json *names = run->settings.profile->project.settle;
-    bool found = run->settings.view.ref != NULL;
+    const struct json *names = run->plan->settings.profile->project.settle;
+    bool found = run->plan->settings.view.ref != NULL;
     for (size_t i = 0; i < json_len(names) && !found; i++) {
-        found = file_exists(AT_FDCWD, arena_printf(run->arena, "%s/%s", run->settings.workspace,
+        found = file_exists(AT_FDCWD, arena_printf(run->arena, "%s/%s", run->paths.view,
                                                    json_cstring(json_item(names, i), "")));
     }
-    return found && json_len(names) > 0 && !run->settings.trust_project;
+    return found && json_len(names) > 0 && !run->plan->settings.trust_project;
 }
 
 /* A response makes the agent write files. A harness that is still reading its configuration would
@@ -107,18 +107,19 @@ static nsec hold(void *arg, const struct exchange_view *x)
     nsec now = clock_now();
     if (g->settling.since == 0) {
         g->settling.since = now;
-        g->settling.over = run->exec.proc == NULL || !has_late_files(run);
+        g->settling.over = execute_proc(run) == NULL || !has_late_files(run);
     }
-    g->settling.over = g->settling.over || run->exec.proc == NULL || now - g->settling.since > most;
+    g->settling.over =
+        g->settling.over || execute_proc(run) == NULL || now - g->settling.since > most;
     if (g->settling.over) {
         return 0;
     }
-    nsec cpu = proc_cpu(run->exec.proc);
+    nsec cpu = proc_cpu(execute_proc(run));
     bool worked = cpu == 0 || cpu != g->settling.cpu;
     g->settling.unworked = worked ? 0 : g->settling.unworked + 1;
     g->settling.cpu = cpu;
     g->settling.over = g->settling.unworked >= LOOKS;
-    proc_refresh_cpu(run->exec.proc);
+    proc_refresh_cpu(execute_proc(run));
     return g->settling.over ? 0 : period;
 }
 
@@ -138,7 +139,7 @@ static void on_refused(void *arg, const struct exchange_view *x,
     run_fail(run, REASON_BUDGET, "a model call was refused to stay within the budget: %s",
              refused->text);
     if (!timer_armed(g->patience)) {
-        timer_arm(g->patience, clock_now() + run->settings.grace);
+        timer_arm(g->patience, clock_now() + run->plan->settings.grace);
     }
 }
 
@@ -170,7 +171,7 @@ static bool is_worth_telling(int status)
 static void fail_unsent(struct run *run, const struct gateway_event *ev)
 {
     const struct sampling_report *s = ev->view == NULL ? NULL : ev->view->sampling;
-    if (s != NULL && s->n_unsent > 0 && run->settings.tier_strict) {
+    if (s != NULL && s->n_unsent > 0 && run->plan->settings.tier_strict) {
         run_fail(run, REASON_BAD_TASK,
                  "'agent.sampling.%s' cannot be sent, and eval.strict demands it: %s", s->unsent[0],
                  s->why[0]);
@@ -215,7 +216,7 @@ struct gateway_port gateway_event_port(struct run *run)
 void gateway_load_store(struct run *run)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(2 * LLM_STORE_MAX);
-    const char *record = json_cstring(json_get(run->settings.session, "resume"), NULL);
+    const char *record = json_cstring(json_get(run->plan->settings.session, "resume"), NULL);
     struct json *v = NULL;
     struct err e;
     run->gateway->store = llm_store_new(0);
@@ -246,7 +247,7 @@ void gateway_save_store(struct run *run)
 
 static struct ledger_reported reported(const struct run *run)
 {
-    const struct agent_usage *u = &run->report.usage;
+    const struct agent_usage *u = &run->outcome.report.usage;
     return (struct ledger_reported) {
         .known = u->known || u->cost_known,
         .usage = u->known ? (struct llm_usage) { u->input, u->output, u->cache_read, u->cache_write,
@@ -362,7 +363,7 @@ static int64_t known(int64_t tokens)
 struct agent_usage run_usage(const struct run *run)
 {
     const struct run_gateway *g = run->gateway;
-    struct agent_usage u = run->report.usage;
+    struct agent_usage u = run->outcome.report.usage;
     const struct meter_sum *sum = g == NULL || g->assembly.account == NULL
                                       ? NULL
                                       : meter_sum(account_meter(g->assembly.account));

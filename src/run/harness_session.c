@@ -75,7 +75,7 @@ static int write_copy(const struct walk *w, const char *path, struct str text, s
 /* Some harnesses begin a file of the same name when they go on, and with it lose the old one. */
 static const char *new_name(const struct walk *w, struct arena *a, const char *path)
 {
-    const struct profile *p = w->run->settings.profile;
+    const struct profile *p = w->run->plan->settings.profile;
     struct str base = path_base(str_of(path));
     if (w->clean || w->replace || p->session_from == NULL ||
         !str_starts(base, str_of(p->session_from)) || str_starts(base, str_of(p->session_to))) {
@@ -93,7 +93,7 @@ static bool holds(struct str line, struct str words)
 
 static size_t count_lines(const struct walk *w, struct str text)
 {
-    struct str mark = str_of(w->run->settings.profile->session_written_as);
+    struct str mark = str_of(w->run->plan->settings.profile->session_written_as);
     size_t n = 0;
     while (text.len > 0) {
         struct str line = str_split(&text, '\n');
@@ -185,7 +185,7 @@ static int visit(struct walk *w, int dir, struct str pattern, const char *path, 
 
 static int visit_all(struct walk *w, int from, struct err *e)
 {
-    const struct json *patterns = w->run->settings.profile->session_files;
+    const struct json *patterns = w->run->plan->settings.profile->session_files;
     int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(patterns); i++) {
         r = visit(w, from, json_str(json_item(patterns, i), STR_EMPTY), "", e);
@@ -216,9 +216,9 @@ static int write_note(struct run *run, struct err *e)
 {
     struct arena *a = run->arena;
     struct json *note = json_object(a);
-    json_setc(a, note, "adapter", json_cstr(a, run->settings.profile->name));
-    json_setc(a, note, "session_id", json_string(a, run->report.session_id));
-    json_setc(a, note, "workspace", json_cstr(a, run->settings.workspace));
+    json_setc(a, note, "adapter", json_cstr(a, run->plan->settings.profile->name));
+    json_setc(a, note, "session_id", json_string(a, run->outcome.report.session_id));
+    json_setc(a, note, "workspace", json_cstr(a, run->paths.view));
     return record_write_json(&run->record, KEPT_NOTE, note, e);
 }
 
@@ -234,10 +234,10 @@ static int copy_to_record(struct run *run, int home, struct err *e)
 
 void harness_session_keep(struct run *run)
 {
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     struct err e = { 0 };
     if (run->paths.home == NULL || p == NULL || json_len(p->session_files) == 0 ||
-        run->settings.home != HOME_PRIVATE || run->report.session_id.len == 0) {
+        run->plan->settings.home != HOME_PRIVATE || run->outcome.report.session_id.len == 0) {
         return;
     }
     int record = run->record.dir.dir_fd;
@@ -264,14 +264,14 @@ int harness_session_write_back(struct run *run, int layer, int home, struct err 
 
 static const char *resumed_record(const struct run *run)
 {
-    return json_cstring(json_get(run->settings.session, "resume"), NULL);
+    return json_cstring(json_get(run->plan->settings.session, "resume"), NULL);
 }
 
 static bool can_go_on(const struct run *run)
 {
-    const struct profile *p = run->settings.profile;
-    bool told = run->driver->begin != NULL || expand_uses(p, "{resume}");
-    return told && (run->settings.home == HOME_SHARED || json_len(p->session_files) > 0);
+    const struct profile *p = run->plan->settings.profile;
+    bool told = run->plan->driver->begin != NULL || expand_uses(p, "{resume}");
+    return told && (run->plan->settings.home == HOME_SHARED || json_len(p->session_files) > 0);
 }
 
 /* Of a shared home nothing is kept: the record alone says which conversation it was. */
@@ -279,7 +279,7 @@ static const struct json *read_note(struct run *run, const char *path)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
     struct json *v = NULL;
-    bool shared = run->settings.home == HOME_SHARED;
+    bool shared = run->plan->settings.home == HOME_SHARED;
     const char *name = arena_printf(run->arena, "%s/%s", path, shared ? "result.json" : KEPT_NOTE);
     if (file_read(AT_FDCWD, name, BUF_TEXT, &text, NULL) < 0 ||
         json_parse(run->arena, buf_str(&text), NULL, &v, NULL) < 0) {
@@ -291,7 +291,7 @@ static const struct json *read_note(struct run *run, const char *path)
 int harness_session_admit(struct run *run, struct err *e)
 {
     const char *path = resumed_record(run);
-    const char *adapter = run->settings.profile->name;
+    const char *adapter = run->plan->settings.profile->name;
     if (path == NULL) {
         return 0;
     }
@@ -321,20 +321,20 @@ int harness_session_admit(struct run *run, struct err *e)
 static int check_place(struct run *run, const char *path, struct err *e)
 {
     struct str was = json_str(json_get(read_note(run, path), "workspace"), STR_EMPTY);
-    if (run->settings.profile->session_anywhere || str_eqc(was, run->settings.workspace)) {
+    if (run->plan->settings.profile->session_anywhere || str_eqc(was, run->paths.view)) {
         return 0;
     }
     return ERR(
         e, ERR_CONFIG,
         "session.resume: the conversation took place in '%.*s', this run works in '%s', and '%s' "
         "continues only in the same directory (in a sandbox it sees the workspace at its own path)",
-        STR_ARG(was), run->settings.workspace, run->settings.profile->name);
+        STR_ARG(was), run->paths.view, run->plan->settings.profile->name);
 }
 
 int harness_session_put(struct run *run, struct err *e)
 {
     const char *path = resumed_record(run);
-    if (path == NULL || run->settings.home != HOME_PRIVATE) {
+    if (path == NULL || run->plan->settings.home != HOME_PRIVATE) {
         return 0;
     }
     struct walk w = { .run = run };

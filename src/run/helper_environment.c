@@ -82,7 +82,7 @@ static void find_writable(struct making *m)
     /* Also what is shown read-only below these: a directory above it can be moved away. */
     static const char *const shared[] = { "/tmp", "/var/tmp", "/run", "/dev/shm" };
     const struct run *run = m->run;
-    add_directory(m, run->settings.workspace);
+    add_directory(m, run->paths.view);
     add_directory(m, workspace_source(run->workspace));
     add_directory(m, run->paths.home);
     add_directory(m, run->paths.artifacts);
@@ -110,7 +110,7 @@ static bool is_in_writable_place(const struct making *m, const char *path)
 static bool is_writable(const struct making *m, const char *path)
 {
     char real[PATH_MAX];
-    const char *home = m->run->settings.home == HOME_SHARED ? getenv("HOME") : NULL;
+    const char *home = m->run->plan->settings.home == HOME_SHARED ? getenv("HOME") : NULL;
     return path[0] != '/' || realpath(path, real) == NULL || is_in_writable_place(m, path) ||
            is_in_writable_place(m, real) || (home != NULL && path_is_below(home, path));
 }
@@ -151,7 +151,8 @@ static const char *filter_variable(struct making *m, const char *entry)
 static int outside_home(struct run *run, const char **ret, bool *ret_own, struct err *e)
 {
     const char *home = getenv("HOME");
-    if (run->settings.home == HOME_SHARED && sandbox_session_sandbox(run) != NULL && home != NULL) {
+    if (run->plan->settings.home == HOME_SHARED && sandbox_session_sandbox(run) != NULL &&
+        home != NULL) {
         *ret = home;
         *ret_own = false;
         return 0;

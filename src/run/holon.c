@@ -22,7 +22,7 @@ enum { KEPT_FILES = 1000, KEPT_DEPTH = 8, KEPT_FILE = 8 << 20 };
 
 static bool keeps_contract(const struct run *run)
 {
-    return run->driver != NULL && run->driver->files != NULL;
+    return run->plan->driver != NULL && run->plan->driver->files != NULL;
 }
 
 const char *holon_input_dir(struct run *run)
@@ -62,7 +62,7 @@ int holon_prepare(struct run *run, struct err *e)
 /* Where the files of `workspace.context` are: a directory, if there are any. */
 static const char *context_dir(struct run *run)
 {
-    const char *first = json_cstring(json_item(run->settings.view.context, 0), NULL);
+    const char *first = json_cstring(json_item(run->plan->settings.view.context, 0), NULL);
     if (keeps_contract(run)) {
         return arena_printf(run->arena, "%s/context", holon_input(run));
     }
@@ -117,7 +117,7 @@ static struct json *artifacts(struct run *run)
 {
     static const char *const usual[] = { "manifest.json", "diff.patch", "summary.md" };
     struct arena *a = run->arena;
-    const struct json *wanted = run->settings.artifacts;
+    const struct json *wanted = run->plan->settings.artifacts;
     struct json *list = json_array(a);
     for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
         if (i == 0 || !names(wanted, usual[i])) {
@@ -144,9 +144,9 @@ static struct json *wrap(struct arena *a, const char *key, struct json *value)
 static struct json *spec_of(struct run *run)
 {
     struct arena *a = run->arena;
-    const struct settings *s = &run->settings;
+    const struct settings *s = &run->plan->settings;
     struct json *o = json_object(a);
-    long long seconds = (long long)((s->timeout + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
+    long long seconds = (long long)((run->timeout + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
     json_setc(a, o, "version", json_cstr(a, "v1"));
     json_setc(a, o, "kind", json_cstr(a, "Holon"));
     json_setc(a, o, "metadata", wrap(a, "name", json_cstr(a, s->name != NULL ? s->name : "adhoc")));
@@ -167,7 +167,7 @@ static int write_input(struct run *run, const char *name, struct str text, struc
 /* Context files are shown where they are; here stand links to them. */
 static void link_context(struct run *run)
 {
-    const struct json *context = run->settings.view.context;
+    const struct json *context = run->plan->settings.view.context;
     for (size_t i = 0; i < json_len(context); i++) {
         const char *target = json_cstring(json_item(context, i), "/");
         struct str name = path_base(str_of(target));
@@ -185,7 +185,7 @@ int holon_write_input(struct run *run, struct err *e)
     if (!keeps_contract(run)) {
         return 0;
     }
-    const char *system = run->settings.tier_prompt;
+    const char *system = run->plan->settings.tier_prompt;
     int r = yaml_write(spec_of(run), &spec, e);
     r = r < 0 ? r : write_input(run, "spec.yaml", buf_str(&spec), e);
     r = r < 0 ? r : write_input(run, "prompts/user.md", run->prompt, e);
@@ -263,7 +263,7 @@ static void keep_all(struct keeping *k, int fd, const char *as, int depth)
 /* What the task wants by name counts as delivered when it is among the outputs. */
 static void keep_named(struct keeping *k, int output)
 {
-    const struct json *wanted = k->run->settings.artifacts;
+    const struct json *wanted = k->run->plan->settings.artifacts;
     for (size_t i = 0; i < json_len(wanted); i++) {
         const char *path = json_cstring(json_get(json_item(wanted, i), "path"), "");
         const char *as = arena_printf(k->run->arena, "artifacts/%s", path);
@@ -320,7 +320,7 @@ void holon_collect(struct run *run)
         if (file_exists(output, NEEDS_HUMAN_FILE)) {
             keep(&k, output, NEEDS_HUMAN_FILE, "artifacts/" NEEDS_HUMAN_FILE);
         }
-        if (!run->report.result_seen && is_empty(output) && is_silent(run)) {
+        if (!run->outcome.report.result_seen && is_empty(output) && is_silent(run)) {
             run_warn(run, "the adapter program exited with 0, but left no output, no event and no "
                           "file: it may not have done anything");
         }

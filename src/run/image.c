@@ -17,12 +17,12 @@
 
 bool image_wanted(const struct run *run)
 {
-    return run->settings.profile != NULL && run->settings.profile->image != NULL;
+    return run->plan->settings.profile != NULL && run->plan->settings.profile->image != NULL;
 }
 
 const char *image_workspace(const struct run *run)
 {
-    return image_wanted(run) ? IMAGE_WORKSPACE : run->settings.workspace;
+    return image_wanted(run) ? IMAGE_WORKSPACE : run->paths.view;
 }
 
 /* --- what it sees --- */
@@ -104,7 +104,7 @@ static void protect_git(struct run *run, struct mounts *m, bool write)
 static struct mounts mounts_of(struct run *run)
 {
     const struct sandbox_policy *p = &run->confine.policy;
-    bool write = run->settings.sandbox.mode != SANDBOX_READ_ONLY;
+    bool write = run->plan->settings.sandbox.mode != SANDBOX_READ_ONLY;
     struct mounts m = { .list = arena_array(run->arena, MOUNTS_MAX, sizeof *m.list) };
     add(&m, workspace_dir(run->workspace), IMAGE_WORKSPACE, write);
     protect_git(run, &m, write);
@@ -132,8 +132,8 @@ static const char *const *engine_environment(struct run *run)
         struct str rest = str_of(from[i]);
         struct str name = str_split(&rest, '=');
         bool secret = false;
-        for (size_t k = 0; k < run->secrets.len; k++) {
-            secret = secret || str_eqc(name, run->secrets.items[k].name);
+        for (size_t k = 0; k < run->plan->secrets.len; k++) {
+            secret = secret || str_eqc(name, run->plan->secrets.items[k].name);
         }
         if (!secret) {
             list[kept++] = from[i];
@@ -171,7 +171,7 @@ static void on_closed(void *arg)
 
 static int check(const struct run *run, struct err *e)
 {
-    if (json_len(run->settings.sandbox.deny) > 0) {
+    if (json_len(run->plan->settings.sandbox.deny) > 0) {
         return ERR(e, ERR_UNSUPPORTED,
                    "sandbox.deny cannot be kept by a container: name what it may see instead");
     }
@@ -197,7 +197,7 @@ int image_start(struct run *run, struct err *e)
     struct container_opts o = {
         .engine = run->paths.program,
         .envp = engine_environment(run),
-        .image = run->settings.profile->image,
+        .image = run->plan->settings.profile->image,
         .name = arena_printf(run->arena, "cinch-%s", run->record.state.run_id),
         .dir = arena_printf(run->arena, "%s/" IMAGE_DOOR, run->record.dir.path),
         .mounts = m.list,
@@ -231,7 +231,7 @@ const char *image_program(void)
 const struct json *image_entry(struct run *run)
 {
     const struct json *image = run->confine.image;
-    return image == NULL ? NULL : container_entry(run->arena, image, run->settings.args);
+    return image == NULL ? NULL : container_entry(run->arena, image, run->plan->settings.args);
 }
 
 /* --- record --- */
@@ -291,7 +291,8 @@ void image_report(struct run *run, struct summary *s)
         return;
     }
     struct json *o = json_copy(run->arena, image);
-    json_setc(run->arena, o, "reference", json_cstr(run->arena, run->settings.profile->image));
+    json_setc(run->arena, o, "reference",
+              json_cstr(run->arena, run->plan->settings.profile->image));
     json_setc(run->arena, o, "engine", json_cstr(run->arena, run->paths.program));
     s->sandbox.enforced = held(run);
     s->sandbox.lost = lost(run);

@@ -13,10 +13,10 @@
 #include "base/file.h"
 #include "proc/which.h"
 #include "record/redact.h"
+#include "run/execute_priv.h"
 #include "run/holon.h"
 #include "run/image.h"
 #include "run/project_config.h"
-#include "run/run_priv.h"
 
 /* execve() takes no single argument beyond 32 pages. */
 enum { ARGUMENT_MAX = 131071 };
@@ -35,7 +35,7 @@ static struct str number_text(struct run *run, double n)
 static struct str stop_text(struct run *run)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
-    const struct json *stop = run->settings.sampling.stop;
+    const struct json *stop = run->plan->settings.sampling.stop;
     if (json_len(stop) == 0 || json_write(stop, JSON_COMPACT, &out, NULL) < 0) {
         return (struct str) { 0 };
     }
@@ -72,7 +72,7 @@ static struct str when_unknown(const struct settings *s)
 /* Some harnesses make a repository where there is none. */
 static struct str when_repository(struct run *run)
 {
-    const char *dir = run->settings.workspace;
+    const char *dir = run->paths.view;
     return dir != NULL && file_exists(AT_FDCWD, arena_printf(run->arena, "%s/.git", dir))
                ? STR("true")
                : (struct str) { 0 };
@@ -80,9 +80,9 @@ static struct str when_repository(struct run *run)
 
 struct placeholders execute_vars(struct run *run)
 {
-    const struct settings *s = &run->settings;
+    const struct settings *s = &run->plan->settings;
     struct driver_mcp mcp = tools_mcp(run);
-    nsec seconds = (s->timeout + NSEC_PER_SEC - 1) / NSEC_PER_SEC;
+    nsec seconds = (run->timeout + NSEC_PER_SEC - 1) / NSEC_PER_SEC;
     const struct placeholder vars[] = {
         { .name = "prompt", .value = run->prompt },
         { .name = "prompt_file", .value = str_of(run->paths.prompt_file) },
@@ -183,11 +183,11 @@ static int put_prefix(struct run *run, struct err *e)
     size_t before = 0;
     size_t after = 0;
     run->paths.executable =
-        run->settings.profile->image == NULL ? run->paths.program : image_program();
+        run->plan->settings.profile->image == NULL ? run->paths.program : image_program();
     if (run->prefix == NULL || run->prefix[0] == NULL) {
         return 0;
     }
-    if (run->settings.profile->image != NULL) {
+    if (run->plan->settings.profile->image != NULL) {
         return ERR(e, ERR_UNSUPPORTED, "an image has to bring what a skill depends on");
     }
     while (run->prefix[before] != NULL) {
@@ -240,8 +240,8 @@ static int empty(const char *dir, struct err *e)
 static int fresh_files(struct run *run, struct err *e)
 {
     const char *dir = arena_printf(run->arena, "%s/" HOLON_OUTPUT, run->paths.home);
-    run->exec.files_taken = false;
-    if (run->driver->files == NULL) {
+    run->execute->files_taken = false;
+    if (run->plan->driver->files == NULL) {
         return 0;
     }
     return empty(dir, e);
@@ -259,20 +259,20 @@ static void take_file(struct run *run, int home, const char *name)
     if (file_read_fd(fd, name, text.max, &text, &e) < 0) {
         run_warn(run, "the adapter program left: %s", e.msg);
     } else {
-        run->driver->file(run->session, name, buf_str(&text));
+        run->plan->driver->file(run->session, name, buf_str(&text));
     }
     (void)close(fd);
 }
 
 void launch_take_files(struct run *run)
 {
-    if (run->driver->files == NULL || run->exec.files_taken || !run->exec.launched) {
+    if (run->plan->driver->files == NULL || run->execute->files_taken || !run->exec.launched) {
         return;
     }
     int home = open(run->paths.home, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    run->exec.files_taken = true;
-    for (size_t i = 0; home >= 0 && run->driver->files[i] != NULL; i++) {
-        take_file(run, home, run->driver->files[i]);
+    run->execute->files_taken = true;
+    for (size_t i = 0; home >= 0 && run->plan->driver->files[i] != NULL; i++) {
+        take_file(run, home, run->plan->driver->files[i]);
     }
     if (home >= 0) {
         (void)close(home);
@@ -282,8 +282,8 @@ void launch_take_files(struct run *run)
 int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
 {
     *spec = (struct launch_spec) {
-        .profile = run->settings.profile,
-        .delivery = run->settings.delivery,
+        .profile = run->plan->settings.profile,
+        .delivery = run->plan->settings.delivery,
         .prompt = run->prompt,
         .output_schema = run->definition.asked,
         .vars = execute_vars(run),
@@ -296,10 +296,10 @@ int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
         .home = run->paths.home,
         .workspace = image_workspace(run),
     };
-    if (run->driver->plan == NULL) {
+    if (run->plan->driver->plan == NULL) {
         return 0;
     }
-    int r = run->driver->plan(run->arena, spec, &run->launch, e);
+    int r = run->plan->driver->plan(run->arena, spec, &run->launch, e);
     if (r == 0) {
         r = fresh_files(run, e);
     }
@@ -336,17 +336,18 @@ int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
 int launch_environment(struct run *run, const struct json *adapter_env, struct environment *ret,
                        struct err *e)
 {
-    bool foreign = adapter_env != NULL && run->settings.profile->image != NULL;
+    bool foreign = adapter_env != NULL && run->plan->settings.profile->image != NULL;
     struct environment_input in = {
-        .settings = &run->settings,
-        .secrets = &run->secrets,
+        .settings = &run->plan->settings,
+        .timeout = run->timeout,
+        .secrets = &run->plan->secrets,
         .caller = run->opts->environ,
         .adapter_env = adapter_env,
         .withheld = gateway_withheld(run),
         .run_id = run->record.state.run_id,
-        .home = run->settings.home == HOME_PRIVATE && !foreign ? run->paths.home : NULL,
+        .home = run->plan->settings.home == HOME_PRIVATE && !foreign ? run->paths.home : NULL,
         .foreign = foreign,
-        .workspace = foreign ? image_workspace(run) : run->settings.workspace,
+        .workspace = foreign ? image_workspace(run) : run->paths.view,
         .prompt_file = run->paths.prompt_file,
         .output_dir = run->paths.dir,
         .config_file = run->paths.config_file,

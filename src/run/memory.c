@@ -28,7 +28,7 @@ void memory_begin(struct run *run)
     const struct sandbox *box = sandbox_session_sandbox(run);
     uint64_t bound = box == NULL ? 0 : sandbox_report(box)->memory;
     bool kept = bound > 0;
-    m->limit = kept ? (int64_t)bound : run->settings.sandbox.memory;
+    m->limit = kept ? (int64_t)bound : run->plan->settings.sandbox.memory;
     /* An image is bounded by its engine. */
     m->polled = !kept && m->limit > 0 && !image_wanted(run);
     if (m->polled && run->confine.policy.mode == SANDBOX_OFF) {

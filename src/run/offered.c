@@ -92,7 +92,7 @@ void offered_begin(struct run *run)
     o->tools = arena_array(run->arena, o->len + 1, sizeof *o->tools);
     o->requests = before == NULL ? 0 : before->requests;
     /* A driver without a program builds the requests itself. */
-    o->watched = run->gateway->assembly.account != NULL && run->driver->plan != NULL;
+    o->watched = run->gateway->assembly.account != NULL && run->plan->driver->plan != NULL;
     o->pending = true;
     for (size_t i = 0; i < o->len; i++) {
         const struct tool *tool = bridge_tool(t->bridge, i);
@@ -142,7 +142,7 @@ static enum offer offer_in(struct run *run, const struct llm_request *r, struct 
                            struct str name)
 {
     enum offer best = OFFER_HIDDEN;
-    const char *prefix = run->settings.profile->mcp.prefix;
+    const char *prefix = run->plan->settings.profile->mcp.prefix;
     for (size_t i = 0; i < r->n_tools && best < OFFER_DIRECT; i++) {
         best = is_named(&r->tools[i], name)   ? OFFER_DIRECT
                : leads_to(&r->tools[i], name) ? OFFER_DEFERRED
@@ -194,7 +194,7 @@ static void on_started(void *arg, const struct exchange_view *x, void **slot)
 
 bool offered_filter(struct run *run, struct filter *ret)
 {
-    if (run->tools == NULL || run->tools->bridge == NULL || run->driver->plan == NULL) {
+    if (run->tools == NULL || run->tools->bridge == NULL || run->plan->driver->plan == NULL) {
         return false;
     }
     *ret = (struct filter) { .name = "offered", .arg = run, .on_started = on_started };
@@ -246,7 +246,7 @@ void offered_judge(struct run *run)
         run_doubt(run, "the tools of the task were not offered to the model (%s): %s", hidden, why);
     }
     hidden = hidden_names(run, o, true);
-    if (hidden != NULL && run->definition.schema != NULL && run->answer.value == NULL) {
+    if (hidden != NULL && run->definition.schema != NULL && run->outcome.answer.value == NULL) {
         run_doubt(run, "the tools of cinch were not offered to the model (%s): %s", hidden, why);
     }
 }

@@ -44,9 +44,9 @@ static int check_prompt(const struct settings *s, const struct definition *d, st
 
 static int find_driver(struct run *run, struct err *e)
 {
-    const struct profile *p = run->settings.profile;
-    run->driver = driver_find(p->driver);
-    if (run->driver == NULL) {
+    const struct profile *p = run->plan->settings.profile;
+    run->draft->driver = driver_find(p->driver);
+    if (run->plan->driver == NULL) {
         return ERR(e, ERR_UNAVAILABLE, "adapter '%s' needs driver '%s', which this cinch lacks",
                    p->name, p->driver);
     }
@@ -56,7 +56,7 @@ static int find_driver(struct run *run, struct err *e)
 /* PATH as the child will have it. */
 static const char *child_path(const struct run *run)
 {
-    const char *set = json_cstring(json_get(run->settings.env_set, "PATH"), NULL);
+    const char *set = json_cstring(json_get(run->plan->settings.env_set, "PATH"), NULL);
     return set != NULL ? set : which_path(run->opts->environ);
 }
 
@@ -64,12 +64,13 @@ static const char *child_path(const struct run *run)
 /* The version that is installed, without starting the program. */
 static void note_version(struct run *run)
 {
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     if (p->image != NULL || json_len(p->binary) == 0) {
         return;
     }
-    run->program_version = version_installed(run->arena, run->paths.program, p->version_package);
-    const char *warning = version_warning(run->arena, p, run->program_version);
+    run->draft->program_version =
+        version_installed(run->arena, run->paths.program, p->version_package);
+    const char *warning = version_warning(run->arena, p, run->plan->program_version);
     if (warning != NULL) {
         run_warn(run, "%s", warning);
     }
@@ -77,18 +78,19 @@ static void note_version(struct run *run)
 
 static int find_program(struct run *run, struct err *e)
 {
-    const struct json *candidates = run->settings.profile->binary;
+    const struct json *candidates = run->plan->settings.profile->binary;
     char found[PATH_MAX];
-    if (run->driver->plan == NULL) {
+    if (run->plan->driver->plan == NULL) {
         return 0; /* it starts none */
     }
-    const char *engine = run->settings.profile->image == NULL ? NULL : run->settings.sandbox.engine;
+    const char *engine =
+        run->plan->settings.profile->image == NULL ? NULL : run->plan->settings.sandbox.engine;
     int r = -ERR_USAGE;
     if (engine != NULL) {
         r = which_find(engine, which_path(run->opts->environ), NULL, found, e);
     } else if (json_len(candidates) == 0) {
-        const char *name = json_cstring(json_item(run->settings.command, 0), "");
-        r = which_find(name, child_path(run), run->settings.workspace, found, e);
+        const char *name = json_cstring(json_item(run->plan->settings.command, 0), "");
+        r = which_find(name, child_path(run), run->paths.view, found, e);
     } else {
         for (size_t i = 0; r < 0 && i < json_len(candidates); i++) {
             const char *name = json_cstring(json_item(candidates, i), "");
@@ -96,7 +98,7 @@ static int find_program(struct run *run, struct err *e)
         }
     }
     if (r < 0) {
-        return err_wrap(e, "adapter '%s'", run->settings.profile->name);
+        return err_wrap(e, "adapter '%s'", run->plan->settings.profile->name);
     }
     run->paths.program = arena_dup(run->arena, str_of(found));
     note_version(run);
@@ -124,7 +126,7 @@ static int check_files(const struct settings *s, struct err *e)
 /* What was found when the task was read. */
 static void report_notes(struct run *run)
 {
-    const struct json *notes = run->settings.notes;
+    const struct json *notes = run->plan->settings.notes;
     for (size_t i = 0; i < json_len(notes); i++) {
         run_warn(run, "%s", json_cstring(json_item(notes, i), ""));
     }
@@ -132,15 +134,15 @@ static void report_notes(struct run *run)
 
 static int check_support(struct run *run, struct err *e)
 {
-    int r = support_check(run->arena, &run->settings, e);
+    int r = support_check(run->arena, &run->plan->settings, e);
     for (size_t i = 0; r == 0; i++) {
-        const char *text = support_warning(run->arena, &run->settings, i);
+        const char *text = support_warning(run->arena, &run->plan->settings, i);
         if (text == NULL) {
             break;
         }
         run_warn(run, "%s", text);
     }
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     if (r == 0 && p != NULL && p->unverified != NULL) {
         run_warn(run, "adapter '%s' is unverified: %s", p->name, p->unverified);
     }
@@ -153,7 +155,7 @@ static int check_support(struct run *run, struct err *e)
 static int bind_definition(struct run *run, struct err *e)
 {
     int r = definition_bind(&run->definition, e);
-    run->unrendered = r == -ERR_CONFIG || r == -ERR_PARSE;
+    run->draft->unrendered = r == -ERR_CONFIG || r == -ERR_PARSE;
     const struct json *warnings = run->definition.warnings;
     for (size_t i = 0; i < json_len(warnings); i++) {
         run_warn(run, "%s", json_cstring(json_item(warnings, i), ""));
@@ -175,7 +177,7 @@ int admit_look(struct arena *a, const struct settings *s, struct err *e)
 
 int phase_admit(struct run *run, struct err *e)
 {
-    struct settings *s = &run->settings;
+    struct settings *s = &run->draft->settings;
     report_notes(run);
     int r = record_write_json(&run->record, "task.json", settings_task(run->arena, s), e);
     if (r == 0 && !execute_meet_deadline(run)) {
@@ -184,8 +186,8 @@ int phase_admit(struct run *run, struct err *e)
     if (r == 0) {
         r = settings_adapter(s, e);
     }
-    if (r == 0 && run->secrets_error.code != ERR_OK) {
-        *e = run->secrets_error;
+    if (r == 0 && run->plan->secrets_error.code != ERR_OK) {
+        *e = run->plan->secrets_error;
         r = -(int)e->code;
     }
     if (r == 0) {

@@ -13,6 +13,7 @@
 #include "proc/proc.h"
 #include "run/agent_files.h"
 #include "run/agent_terminals.h"
+#include "run/execute_priv.h"
 #include "run/harness_session.h"
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
@@ -34,9 +35,9 @@ struct dialogue {
 /* There is nothing to wait on: the files are known by patterns, and some are not there yet. */
 bool dialogue_is_saved(struct run *run)
 {
-    struct dialogue *d = run->exec.dialogue;
-    bool kept = run->settings.home == HOME_PRIVATE && run->cause.reason == REASON_NONE;
-    if (!kept || run->settings.profile->session_written_ms == 0 || d->found ||
+    struct dialogue *d = run->execute->dialogue;
+    bool kept = run->plan->settings.home == HOME_PRIVATE && run->cause.reason == REASON_NONE;
+    if (!kept || run->plan->settings.profile->session_written_ms == 0 || d->found ||
         clock_now() >= d->written_until) {
         return true;
     }
@@ -47,11 +48,11 @@ bool dialogue_is_saved(struct run *run)
 void dialogue_say(struct run *run, struct str text)
 {
     run_alive(run);
-    struct str model = json_str(json_get(run->settings.completion, "model"), STR_EMPTY);
+    struct str model = json_str(json_get(run->plan->settings.completion, "model"), STR_EMPTY);
     if (model.len > 0 && run->exec.round == 1) { /* it stays what it is from then on */
-        (void)run->driver->tune(run->session, KNOB_MODEL, model);
+        (void)run->plan->driver->tune(run->session, KNOB_MODEL, model);
     }
-    run->driver->say(run->session, text);
+    run->plan->driver->say(run->session, text);
 }
 
 static bool is_plain(char c)
@@ -74,8 +75,8 @@ static struct str plain_words(struct str text)
 
 void dialogue_note_words(struct run *run, struct str answer)
 {
-    struct dialogue *d = run->exec.dialogue;
-    nsec time = run->settings.profile->session_written_ms * NSEC_PER_MS;
+    struct dialogue *d = run->execute->dialogue;
+    nsec time = run->plan->settings.profile->session_written_ms * NSEC_PER_MS;
     d->written_until = clock_now() + time;
     d->found = false;
     if (time > 0) {
@@ -97,19 +98,19 @@ static void tell_turn(struct run *run)
 static void on_turn(void *owner, const struct driver_turn *turn)
 {
     struct run *run = owner;
-    enum execute_state state = run->exec.machine.state;
-    if (run->exec.dialogue == NULL || (state != EXECUTE_TURN && state != EXECUTE_INTERRUPT)) {
+    enum execute_state state = run->execute->machine.state;
+    if (run->execute->dialogue == NULL || (state != EXECUTE_TURN && state != EXECUTE_INTERRUPT)) {
         return; /* a second result of the same turn */
     }
     tell_turn(run);
-    execute_turn_ended(&run->exec.machine, turn->settle);
+    execute_turn_ended(&run->execute->machine, turn->settle);
 }
 
 static void on_pause(void *owner, nsec quiet)
 {
     struct run *run = owner;
-    if (run->exec.dialogue != NULL) {
-        execute_paused(&run->exec.machine, quiet);
+    if (run->execute->dialogue != NULL) {
+        execute_paused(&run->execute->machine, quiet);
     }
 }
 
@@ -119,13 +120,13 @@ static void on_start_deadline(void *arg)
 {
     struct dialogue *d = arg;
     struct run *run = d->run;
-    struct driver_wait wait = run->driver->awaits(run->session);
+    struct driver_wait wait = run->plan->driver->awaits(run->session);
     if (wait.method == NULL) {
         return;
     }
     run_fail(run, REASON_FAILURE, "the agent did not answer '%s' within %lld s%s", wait.method,
              (long long)(wait.limit / NSEC_PER_SEC), last_output(run));
-    execute_terminate(&run->exec.machine, "deadline");
+    execute_terminate(&run->execute->machine, "deadline");
 }
 
 /* Each of them has a deadline of its own, from when it was sent. */
@@ -133,8 +134,8 @@ static void watch_start(struct dialogue *d)
 {
     struct run *run = d->run;
     struct driver_wait wait = { 0 };
-    if (run->driver->awaits != NULL) {
-        wait = run->driver->awaits(run->session);
+    if (run->plan->driver->awaits != NULL) {
+        wait = run->plan->driver->awaits(run->session);
     }
     if (wait.method == d->awaited) {
         return;
@@ -149,8 +150,8 @@ static void watch_start(struct dialogue *d)
 
 void dialogue_fed(struct run *run)
 {
-    watch_start(run->exec.dialogue);
-    execute_output(&run->exec.machine);
+    watch_start(run->execute->dialogue);
+    execute_output(&run->execute->machine);
 }
 
 /* --- what the driver wants --- */
@@ -159,17 +160,17 @@ static void on_send(void *owner, struct str bytes)
 {
     struct run *run = owner;
     struct err e;
-    if (run->exec.proc != NULL && proc_write(run->exec.proc, bytes, &e) < 0) {
+    if (run->execute->proc != NULL && proc_write(run->execute->proc, bytes, &e) < 0) {
         run_fail(run, REASON_FAILURE, "the agent does not read its input: %s", e.msg);
-        execute_terminate(&run->exec.machine, "deaf");
+        execute_terminate(&run->execute->machine, "deaf");
     }
 }
 
 static void on_close_input(void *owner)
 {
     struct run *run = owner;
-    if (run->exec.proc != NULL) {
-        proc_close_stdin(run->exec.proc);
+    if (run->execute->proc != NULL) {
+        proc_close_stdin(run->execute->proc);
     }
 }
 
@@ -183,18 +184,18 @@ struct pending {
 static struct pending *pend(struct run *run, uint64_t id)
 {
     struct pending *p = ARENA_NEW(run->arena, struct pending);
-    *p = (struct pending) { .run = run, .dialogue = run->exec.dialogue, .id = id };
+    *p = (struct pending) { .run = run, .dialogue = run->execute->dialogue, .id = id };
     return p;
 }
 
 static void reply(const struct pending *p, bool ok, struct str text, struct str feedback)
 {
     struct run *run = p->run;
-    if (run->exec.dialogue != p->dialogue || run->exec.proc == NULL) {
+    if (run->execute->dialogue != p->dialogue || run->execute->proc == NULL) {
         return;
     }
     run_alive(run);
-    run->driver->reply(
+    run->plan->driver->reply(
         run->session,
         &(struct driver_reply) { .id = p->id, .ok = ok, .text = text, .feedback = feedback });
 }
@@ -285,9 +286,9 @@ static void on_terminal(void *arg, const struct driver_reply *r)
 {
     const struct pending *p = arg;
     struct run *run = p->run;
-    if (run->exec.dialogue == p->dialogue && run->exec.proc != NULL) {
+    if (run->execute->dialogue == p->dialogue && run->execute->proc != NULL) {
         run_alive(run);
-        run->driver->reply(run->session, r);
+        run->plan->driver->reply(run->session, r);
     }
 }
 
@@ -341,18 +342,18 @@ void dialogue_begin(struct run *run)
     d->run = run;
     if (timer_new(run->loop, on_start_deadline, d, &d->start_timer, &e) < 0) {
         run_fail_err(run, &e);
-        execute_terminate(&run->exec.machine, "failed");
+        execute_terminate(&run->execute->machine, "failed");
         return;
     }
-    run->exec.dialogue = d;
-    run->driver->begin(run->session);
+    run->execute->dialogue = d;
+    run->plan->driver->begin(run->session);
     watch_start(d);
 }
 
 void dialogue_over(struct run *run)
 {
-    if (run->exec.dialogue != NULL) {
-        run->exec.dialogue->start_timer = timer_free(run->exec.dialogue->start_timer);
-        run->exec.dialogue = NULL;
+    if (run->execute->dialogue != NULL) {
+        run->execute->dialogue->start_timer = timer_free(run->execute->dialogue->start_timer);
+        run->execute->dialogue = NULL;
     }
 }

@@ -9,9 +9,9 @@
 #include "io/timer.h"
 #include "proc/proc.h"
 #include "record/redact.h"
+#include "run/execute_priv.h"
 #include "run/image.h"
 #include "run/project_config.h"
-#include "run/run_priv.h"
 
 /* For exiting after the last turn. */
 #define END_TIME (1 * NSEC_PER_SEC)
@@ -19,18 +19,19 @@
 bool execute_meet_deadline(struct run *run)
 {
     int64_t when;
-    if (run->settings.deadline == NULL || !clock_parse(str_of(run->settings.deadline), &when)) {
+    if (run->plan->settings.deadline == NULL ||
+        !clock_parse(str_of(run->plan->settings.deadline), &when)) {
         return true;
     }
     nsec left = when - clock_wall();
     if (left <= 0) {
         run->cause.timeout =
             run->cause.reason == REASON_NONE ? TIMEOUT_DEADLINE : run->cause.timeout;
-        run_fail(run, REASON_TIMEOUT, "the deadline %s has passed", run->settings.deadline);
+        run_fail(run, REASON_TIMEOUT, "the deadline %s has passed", run->plan->settings.deadline);
         return false;
     }
-    if (left < run->settings.timeout) {
-        run->settings.timeout = left;
+    if (left < run->timeout) {
+        run->timeout = left;
         run->until_deadline = true;
     }
     return true;
@@ -46,7 +47,7 @@ static void on_started(void *arg, pid_t pid)
     events_spawned(&run->record.events, pid, (const char *const *)run->launch.argv,
                    image_workspace(run));
     run_show(run);
-    execute_send(&run->exec.machine, EXECUTE_STARTED);
+    execute_send(&run->execute->machine, EXECUTE_STARTED);
 }
 
 static void on_spawn_failed(void *arg, const struct err *why)
@@ -66,8 +67,8 @@ static void on_output(void *arg, enum proc_stream stream, struct str bytes)
     struct run *run = arg;
     enum agent_stream of_agent = stream == PROC_STDOUT ? AGENT_STDOUT : AGENT_STDERR;
     on_own_output(run, of_agent, bytes);
-    run->driver->feed(run->session, of_agent, bytes);
-    if (run->exec.dialogue != NULL) {
+    run->plan->driver->feed(run->session, of_agent, bytes);
+    if (run->execute->dialogue != NULL) {
         dialogue_fed(run);
     }
 }
@@ -86,7 +87,7 @@ static void on_exit(void *arg, const struct proc_result *r)
         x->exit = (struct engine_exit) { r->signaled ? ENGINE_SIGNALLED : ENGINE_EXITED, r->value };
     }
     events_exited(&run->record.events, r->pid, x->exit, x->ended - x->started);
-    execute_send(&x->machine, EXECUTE_EXITED);
+    execute_send(&run->execute->machine, EXECUTE_EXITED);
 }
 
 static void on_done(void *arg, const struct proc_result *r)
@@ -117,9 +118,9 @@ static void on_done(void *arg, const struct proc_result *r)
     if (r->started && r->error.code != ERR_OK) {
         run_fail(run, REASON_INTERNAL, "%s", r->error.msg);
     }
-    x->proc = proc_free(x->proc);
+    run->execute->proc = proc_free(run->execute->proc);
     dialogue_over(run);
-    execute_send(&x->machine, EXECUTE_GONE);
+    execute_send(&run->execute->machine, EXECUTE_GONE);
 }
 
 static void on_entry(void *owner, const char *type, const struct json *detail, struct str raw)
@@ -143,8 +144,7 @@ void execute_entry(void *owner, const char *source, const char *type, const stru
 /* Starts the agent, inside the sandbox if there is one. */
 static int launch(struct run *run, struct err *e)
 {
-    struct execution *x = &run->exec;
-    bool converses = run->driver->begin != NULL;
+    bool converses = run->plan->driver->begin != NULL;
     bool fed = !converses && run->launch.stdin_text.ptr != NULL;
     struct proc_opts opts = {
         .path = run->paths.executable,
@@ -158,22 +158,22 @@ static int launch(struct run *run, struct err *e)
                                 : PROC_STDIN_CLOSED,
         .stdin_bytes = fed ? run->launch.stdin_text : STR_EMPTY,
         .stdin_max = DIALOGUE_UNREAD_MAX,
-        .grace = run->settings.grace,
-        .drain = run->settings.drain,
+        .grace = run->plan->settings.grace,
+        .drain = run->plan->settings.drain,
         .port = { on_started, on_spawn_failed, on_output, NULL, execute_watch_cpu, on_exit, on_done,
                   run },
     };
     if (image_wanted(run) && opts.place == NULL) {
         return ERR(e, ERR_BUG, "an image without a container"); /* never here */
     }
-    return proc_start(run->loop, &opts, &x->proc, e);
+    return proc_start(run->loop, &opts, &run->execute->proc, e);
 }
 
 /* A driver that hands the tools over itself is told of them before it begins. */
 static void offer_tools(struct run *run)
 {
-    if (run->driver->offer != NULL) {
-        run->driver->offer(run->session, tools_offered(run));
+    if (run->plan->driver->offer != NULL) {
+        run->plan->driver->offer(run->session, tools_offered(run));
     }
 }
 
@@ -187,7 +187,7 @@ static nsec now(void *owner)
 static void on_deadline(void *arg)
 {
     struct run *run = arg;
-    execute_wake(&run->exec.machine);
+    execute_wake(&run->execute->machine);
 }
 
 /* What is due already comes from the loop, too: never from inside of what armed it. */
@@ -195,12 +195,12 @@ static void arm(void *owner, nsec when)
 {
     struct run *run = owner;
     if (when == 0) {
-        timer_cancel(run->exec.deadline);
+        timer_cancel(run->execute->deadline);
     } else if (when <= clock_now()) {
-        timer_cancel(run->exec.deadline);
+        timer_cancel(run->execute->deadline);
         loop_post(run->loop, on_deadline, run);
     } else {
-        timer_arm(run->exec.deadline, when);
+        timer_arm(run->execute->deadline, when);
     }
 }
 
@@ -213,7 +213,7 @@ static bool has_failed(void *owner)
 static bool has_agent(void *owner)
 {
     const struct run *run = owner;
-    return run->exec.proc != NULL || run->exec.talk != NULL;
+    return run->execute->proc != NULL || run->execute->talk != NULL;
 }
 
 static void watch(void *owner, enum execute_watch what)
@@ -226,13 +226,33 @@ static void watch(void *owner, enum execute_watch what)
 static bool can_interrupt(void *owner)
 {
     const struct run *run = owner;
-    return run->exec.dialogue != NULL && run->driver->interrupt != NULL;
+    return run->execute->dialogue != NULL && run->plan->driver->interrupt != NULL;
+}
+
+struct execute *execute_new(struct arena *a)
+{
+    return ARENA_NEW(a, struct execute);
+}
+
+struct proc *execute_proc(const struct run *run)
+{
+    return run->execute->proc;
+}
+
+bool execute_wants_restart(const struct run *run)
+{
+    return run->execute->restart;
+}
+
+void execute_want_restart(struct run *run, bool wanted)
+{
+    run->execute->restart = wanted;
 }
 
 static bool must_restart(void *owner)
 {
     const struct run *run = owner;
-    return run->exec.restart;
+    return run->execute->restart;
 }
 
 /* --- effects of the machine: sandbox and tools --- */
@@ -243,7 +263,7 @@ static void on_sandbox_ready(struct run *run)
     if (run->cause.reason == REASON_NONE && project_hide(run, &e) < 0) {
         run_fail_err(run, &e);
     }
-    execute_send(&run->exec.machine, EXECUTE_READY);
+    execute_send(&run->execute->machine, EXECUTE_READY);
 }
 
 static void wait_sandbox(void *owner)
@@ -258,7 +278,7 @@ static void wait_sandbox(void *owner)
 static void on_tools_opened(struct run *run)
 {
     memory_begin(run);
-    execute_send(&run->exec.machine, EXECUTE_OPENED);
+    execute_send(&run->execute->machine, EXECUTE_OPENED);
 }
 
 static void open_tools(void *owner)
@@ -274,7 +294,7 @@ static void unblock(void *owner)
 
 static void on_tools_closed(struct run *run)
 {
-    execute_send(&run->exec.machine, EXECUTE_CLOSED);
+    execute_send(&run->execute->machine, EXECUTE_CLOSED);
 }
 
 /* Tools are rolled back and gone before anything looks at the result of the run. */
@@ -293,27 +313,27 @@ static void start(void *owner)
 {
     struct run *run = owner;
     struct err e;
-    bool loop_is_ours = run->driver->plan == NULL;
+    bool loop_is_ours = run->plan->driver->plan == NULL;
     offer_tools(run);
     int r = turn_begin(run, &e);
     r = r < 0 ? r : loop_is_ours ? talk_start(run, &e) : launch(run, &e);
     if (r < 0) {
         run_fail_err(run, &e);
-        execute_send(&run->exec.machine, EXECUTE_FAILED);
+        execute_send(&run->execute->machine, EXECUTE_FAILED);
         return;
     }
     watch(run, EXECUTE_WATCH_AGENT);
     if (loop_is_ours) {
-        execute_send(&run->exec.machine, EXECUTE_STARTED);
+        execute_send(&run->execute->machine, EXECUTE_STARTED);
     }
 }
 
 static void begin(void *owner)
 {
     struct run *run = owner;
-    if (run->exec.talk != NULL) {
+    if (run->execute->talk != NULL) {
         talk_begin(run);
-    } else if (run->driver->begin != NULL) {
+    } else if (run->plan->driver->begin != NULL) {
         dialogue_begin(run);
     }
 }
@@ -321,7 +341,7 @@ static void begin(void *owner)
 static void resume(void *owner)
 {
     struct run *run = owner;
-    run->driver->go_on(run->session);
+    run->plan->driver->go_on(run->session);
 }
 
 static void say(void *owner, struct str text)
@@ -330,8 +350,8 @@ static void say(void *owner, struct str text)
     struct err e;
     if (turn_begin(run, &e) < 0) {
         run_fail_err(run, &e);
-        execute_send(&run->exec.machine, EXECUTE_FAILED);
-    } else if (run->exec.talk != NULL) {
+        execute_send(&run->execute->machine, EXECUTE_FAILED);
+    } else if (run->execute->talk != NULL) {
         talk_say(run, text);
     } else {
         dialogue_say(run, text);
@@ -342,8 +362,8 @@ static void review(void *owner)
 {
     struct run *run = owner;
     struct agent_report report = { 0 };
-    run->driver->end(run->session, &report);
-    if (run->exec.dialogue != NULL) {
+    run->plan->driver->end(run->session, &report);
+    if (run->execute->dialogue != NULL) {
         dialogue_note_words(run, report.text);
     }
     continuation_review(run, &report);
@@ -352,36 +372,36 @@ static void review(void *owner)
 static bool is_saved(void *owner)
 {
     struct run *run = owner;
-    return run->exec.dialogue == NULL || dialogue_is_saved(run);
+    return run->execute->dialogue == NULL || dialogue_is_saved(run);
 }
 
 static nsec finish(void *owner)
 {
     struct run *run = owner;
-    nsec grace = run->settings.grace;
+    nsec grace = run->plan->settings.grace;
     nsec time = grace < END_TIME ? grace : END_TIME;
-    if (run->exec.talk != NULL) {
+    if (run->execute->talk != NULL) {
         talk_stop(run);
         return time;
     }
-    run->driver->finish(run->session);
-    return run->settings.profile->acp.stays ? 0 : time;
+    run->plan->driver->finish(run->session);
+    return run->plan->settings.profile->acp.stays ? 0 : time;
 }
 
 static void interrupt(void *owner)
 {
     struct run *run = owner;
-    run->driver->interrupt(run->session);
+    run->plan->driver->interrupt(run->session);
 }
 
 static void stop(void *owner, const char *why)
 {
     struct run *run = owner;
-    if (run->exec.talk != NULL) {
+    if (run->execute->talk != NULL) {
         talk_stop(run);
-    } else if (run->exec.proc != NULL) {
+    } else if (run->execute->proc != NULL) {
         events_signal_sent(&run->record.events, "SIGTERM", "tree", why);
-        proc_stop(run->exec.proc, run->settings.grace);
+        proc_stop(run->execute->proc, run->plan->settings.grace);
     }
 }
 
@@ -395,8 +415,8 @@ static void force(void *owner)
 {
     struct run *run = owner;
     tools_hurry(run);
-    if (run->exec.proc != NULL) {
-        proc_kill(run->exec.proc);
+    if (run->execute->proc != NULL) {
+        proc_kill(run->execute->proc);
     }
 }
 
@@ -411,20 +431,21 @@ static int open_next_session(struct run *run, struct str prompt, struct err *e)
     struct execution *x = &run->exec;
     struct agent_report report;
     launch_take_files(run);
-    run->driver->end(run->session, &report);
+    run->plan->driver->end(run->session, &report);
     continuation_add_usage(&x->past, &report.usage);
-    run->session = (run->driver->close(run->session), NULL);
+    run->session = (run->plan->driver->close(run->session), NULL);
     run->prompt = arena_str(run->arena, prompt);
     int r = context_write_prompt(run, e);
-    r = r < 0 ? r : launch_plan(run, &x->spec, e);
+    r = r < 0 ? r : launch_plan(run, &run->execute->spec, e);
     if (r < 0) {
         return r;
     }
-    run->session = run->driver->open(&x->spec, (struct entry_sink) { on_entry, run });
+    run->session =
+        run->plan->driver->open(&run->execute->spec, (struct entry_sink) { on_entry, run });
     x->launched = false;
     x->ended = 0;
     x->exit = (struct engine_exit) { 0 };
-    x->last_life = clock_now();
+    run->execute->last_life = clock_now();
     return 0;
 }
 
@@ -440,7 +461,7 @@ static void restart(void *owner, struct str text)
             run_fail_err(run, &e);
         }
     }
-    execute_send(&run->exec.machine, r < 0 ? EXECUTE_FAILED : EXECUTE_PREPARED);
+    execute_send(&run->execute->machine, r < 0 ? EXECUTE_FAILED : EXECUTE_PREPARED);
 }
 
 /* --- the phase --- */
@@ -448,14 +469,13 @@ static void restart(void *owner, struct str text)
 static void timed_out(void *owner)
 {
     struct run *run = owner;
-    execute_note_timeout(run, run->until_deadline ? TIMEOUT_DEADLINE : TIMEOUT_TOTAL,
-                         run->settings.timeout);
+    execute_note_timeout(run, run->until_deadline ? TIMEOUT_DEADLINE : TIMEOUT_TOTAL, run->timeout);
 }
 
 static void done(void *owner)
 {
     struct run *run = owner;
-    run->exec.deadline = timer_free(run->exec.deadline);
+    run->execute->deadline = timer_free(run->execute->deadline);
     memory_end(run);
     run_savepoints_close(run);
     run_phase_done(run);
@@ -463,26 +483,25 @@ static void done(void *owner)
 
 void execute_interrupt(struct run *run, bool at_once)
 {
-    struct execution *x = &run->exec;
     runtime_probe_interrupt(run);
-    if (x->machine.state == EXECUTE_IDLE) { /* the phases see the cause and skip */
+    if (run->execute->machine.state == EXECUTE_IDLE) { /* the phases see the cause and skip */
         unblock(run);
         return;
     }
     if (at_once) {
-        execute_kill(&x->machine);
+        execute_kill(&run->execute->machine);
     }
-    if (!at_once || x->proc == NULL) {
-        execute_stop(&x->machine, "interrupt");
+    if (!at_once || run->execute->proc == NULL) {
+        execute_stop(&run->execute->machine, "interrupt");
     }
 }
 
 static int open_timers(struct run *run, struct err *e)
 {
-    int r = timer_new(run->loop, on_deadline, run, &run->exec.deadline, e);
+    int r = timer_new(run->loop, on_deadline, run, &run->execute->deadline, e);
     r = r < 0 ? r : execute_watch_open(run, e);
     if (r < 0) {
-        run->exec.deadline = timer_free(run->exec.deadline);
+        run->execute->deadline = timer_free(run->execute->deadline);
         execute_watch_close(run);
     }
     return r;
@@ -527,21 +546,22 @@ int phase_execute(struct run *run, struct err *e)
     if (!execute_meet_deadline(run)) {
         return 0; /* the cause is noted, and nothing was started */
     }
-    int r = launch_plan(run, &x->spec, e);
+    int r = launch_plan(run, &run->execute->spec, e);
     if (r < 0) {
         return r;
     }
-    run->session = run->driver->open(&x->spec, (struct entry_sink) { on_entry, run });
+    run->session =
+        run->plan->driver->open(&run->execute->spec, (struct entry_sink) { on_entry, run });
     struct event_prompt p = run_event_prompt(run);
-    events_call_start(&run->record.events, &p, run->settings.model, run->settings.timeout);
-    x->started = x->last_life = clock_now();
+    events_call_start(&run->record.events, &p, run->plan->settings.model, run->timeout);
+    x->started = run->execute->last_life = clock_now();
     gateway_clock(run);
     disk_begin(run);
     r = open_timers(run, e);
     if (r < 0) {
         return r;
     }
-    execute_begin(&x->machine, make_port(run), x->started + run->settings.timeout,
-                  run->settings.grace);
+    execute_begin(&run->execute->machine, make_port(run), x->started + run->timeout,
+                  run->plan->settings.grace);
     return 1;
 }

@@ -22,8 +22,8 @@
 static bool asks_for_review(const struct run *run)
 {
     const struct engine_exit *exit = &run->exec.exit;
-    int code = run->report.review_exit;
-    return run->report.needs_human ||
+    int code = run->outcome.report.review_exit;
+    return run->outcome.report.needs_human ||
            (code != 0 && exit->end == ENGINE_EXITED && exit->value == code);
 }
 
@@ -32,27 +32,28 @@ static bool asks_for_review(const struct run *run)
 static void judge_exit(struct run *run)
 {
     const struct engine_exit *exit = &run->exec.exit;
-    bool scylla = strcmp(run->settings.exit_profile, "scylla") == 0;
+    bool scylla = strcmp(run->plan->settings.exit_profile, "scylla") == 0;
     if (asks_for_review(run)) {
-        struct str why = redact_str(run->redactor, run->arena, run->report.error);
+        struct str why = redact_str(run->redactor, run->arena, run->outcome.report.error);
         run_fail(run, REASON_NEEDS_HUMAN, "the agent requests a review%s%.*s",
                  why.len > 0 ? ": " : "", STR_ARG(str_slice(why, 0, 400)));
-    } else if (run->report.failed) {
+    } else if (run->outcome.report.failed) {
         /* Clean before it is cut: half a secret is not found. */
-        struct str why = redact_str(run->redactor, run->arena, run->report.error);
+        struct str why = redact_str(run->redactor, run->arena, run->outcome.report.error);
         run_fail(run, REASON_FAILURE, "%s%s%.*s%s",
-                 run->report.ended_early ? "" : "the agent reported a failure",
-                 why.len > 0 && !run->report.ended_early ? ": " : "",
-                 STR_ARG(str_slice(why, 0, 400)), run->report.ended_early ? last_output(run) : "");
-    } else if (run->exec.let_go && run->report.result_seen) {
-        if (!run->settings.profile->acp.stays) {
+                 run->outcome.report.ended_early ? "" : "the agent reported a failure",
+                 why.len > 0 && !run->outcome.report.ended_early ? ": " : "",
+                 STR_ARG(str_slice(why, 0, 400)),
+                 run->outcome.report.ended_early ? last_output(run) : "");
+    } else if (run->exec.let_go && run->outcome.report.result_seen) {
+        if (!run->plan->settings.profile->acp.stays) {
             run_warn(run, "the agent gave a valid result but kept running: it was terminated");
         }
     } else if (exit->end == ENGINE_SIGNALLED) {
         run_fail(run, REASON_FAILURE, "the agent was killed by signal %d%s", exit->value,
                  last_output(run));
     } else if (exit->end == ENGINE_EXITED && exit->value != 0) {
-        if ((run->report.result_seen || run->answer.value != NULL) && !scylla) {
+        if ((run->outcome.report.result_seen || run->outcome.answer.value != NULL) && !scylla) {
             run_warn(run, "the agent gave a valid result and then exited with %d", exit->value);
         } else {
             run_fail(run, REASON_FAILURE, "the agent exited with %d%s", exit->value,
@@ -63,7 +64,7 @@ static void judge_exit(struct run *run)
 
 static void tell_output(struct run *run)
 {
-    const struct agent_report *r = &run->report;
+    const struct agent_report *r = &run->outcome.report;
     struct arena *a = run->arena;
     if (r->text.len > 0 && !r->told) {
         struct json *detail = json_object(a);
@@ -88,8 +89,8 @@ static void tell_output(struct run *run)
 /* Without a contract, whatever the harness calls its structured output. */
 static struct json *output_of(const struct run *run)
 {
-    return run->definition.schema != NULL ? run->answer.value
-                                          : (struct json *)run->report.structured;
+    return run->definition.schema != NULL ? run->outcome.answer.value
+                                          : (struct json *)run->outcome.report.structured;
 }
 
 static void tell_call(struct run *run)
@@ -108,7 +109,7 @@ static void tell_call(struct run *run)
                                                 .input_tokens = in,
                                                 .output_tokens = out });
     events_executed(ev, &p,
-                    &(struct event_executed) { .text = run->report.text,
+                    &(struct event_executed) { .text = run->outcome.report.text,
                                                .output = output_of(run),
                                                .input_tokens = in,
                                                .output_tokens = out,
@@ -118,7 +119,7 @@ static void tell_call(struct run *run)
 /* The driver may have kept only the end of the text: half a secret may stand at the cut. */
 static void make_text_safe(struct run *run)
 {
-    struct agent_report *r = &run->report;
+    struct agent_report *r = &run->outcome.report;
     unsigned edges = r->text_truncated ? REDACT_CUT_FRONT : 0;
     r->text = redact_cut(run->redactor, run->arena, r->text, edges);
 }
@@ -126,9 +127,9 @@ static void make_text_safe(struct run *run)
 /* Of a harness that states its version only when it runs. */
 static void warn_about_version(struct run *run)
 {
-    bool told = run->program_version != NULL || run->report.version.len == 0;
-    const char *version = told ? NULL : arena_dup(run->arena, run->report.version);
-    const char *warning = version_warning(run->arena, run->settings.profile, version);
+    bool told = run->plan->program_version != NULL || run->outcome.report.version.len == 0;
+    const char *version = told ? NULL : arena_dup(run->arena, run->outcome.report.version);
+    const char *warning = version_warning(run->arena, run->plan->settings.profile, version);
     if (warning != NULL) {
         run_warn(run, "%s", warning);
     }
@@ -142,8 +143,8 @@ int phase_parse(struct run *run, struct err *e)
     logfile_flush(&run->record.out);
     logfile_flush(&run->record.err);
     launch_take_files(run);
-    run->driver->end(run->session, &run->report);
-    continuation_add_usage(&run->report.usage, &run->exec.past);
+    run->plan->driver->end(run->session, &run->outcome.report);
+    continuation_add_usage(&run->outcome.report.usage, &run->exec.past);
     make_text_safe(run);
     if (run->exec.launched) {
         output_parse(run);
@@ -195,7 +196,7 @@ int phase_collect(struct run *run, struct err *e)
 {
     struct err why;
     reclaim_record(run);
-    if (run->cause.reason != REASON_NONE && run->settings.profile != NULL) {
+    if (run->cause.reason != REASON_NONE && run->plan->settings.profile != NULL) {
         struct json *detail = json_object(run->arena);
         json_setc(run->arena, detail, "error", json_cstr(run->arena, run->cause.message));
         transcript_add(&run->record.transcript,
@@ -235,7 +236,7 @@ int phase_gate(struct run *run, struct err *e)
 
 static void fill_usage(const struct run *run, struct summary *s)
 {
-    const struct agent_usage *u = &run->report.usage;
+    const struct agent_usage *u = &run->outcome.report.usage;
     s->tokens.input = u->input;
     s->tokens.output = u->output;
     s->tokens.cache_read = u->cache_read;
@@ -289,14 +290,14 @@ static void write_scylla_error(struct run *run)
 
 int phase_finish(struct run *run, struct err *e)
 {
-    const struct agent_report *r = &run->report;
+    const struct agent_report *r = &run->outcome.report;
     short_path_remove(run);
     struct summary s = {
-        .adapter = run->settings.adapter == NULL ? "none" : run->settings.adapter,
-        .mode = json_cstring(json_get(run->settings.env_set, "HOLON_MODE"), NULL),
+        .adapter = run->plan->settings.adapter == NULL ? "none" : run->plan->settings.adapter,
+        .mode = json_cstring(json_get(run->plan->settings.env_set, "HOLON_MODE"), NULL),
         .engine = { .name = program_name(run),
-                    .version = r->version.len > 0 ? r->version.ptr : run->program_version,
-                    .model = r->model.len > 0 ? r->model.ptr : run->settings.model },
+                    .version = r->version.len > 0 ? r->version.ptr : run->plan->program_version,
+                    .model = r->model.len > 0 ? r->model.ptr : run->plan->settings.model },
         .session_id = r->session_id.len > 0 ? r->session_id.ptr : NULL,
         .reason = run->cause.reason == REASON_NONE ? REASON_SUCCESS : run->cause.reason,
         .error = run->cause.reason == REASON_NONE ? NULL : run->cause.message,
@@ -307,19 +308,19 @@ int phase_finish(struct run *run, struct err *e)
         .text = r->text,
         .text_cut = r->text_truncated,
         .output = output_of(run),
-        .repair_level = run->answer.value == NULL ? -1 : (int)run->answer.repair,
-        .output_source = structured_source_name(run->answer.source),
-        .output_repair = structured_repair_name(run->answer.repair),
-        .output_error = run->answer.error,
+        .repair_level = run->outcome.answer.value == NULL ? -1 : (int)run->outcome.answer.repair,
+        .output_source = structured_source_name(run->outcome.answer.source),
+        .output_repair = structured_repair_name(run->outcome.answer.repair),
+        .output_error = run->outcome.answer.error,
         .evaluation_error = run_error_json(run),
-        .no_changes = run->no_changes,
+        .no_changes = run->outcome.no_changes,
         .warnings = run->warnings,
-        .task = run->settings.name,
-        .goal = run->prompt.len > 0 ? run->prompt : run->settings.prompt_text,
-        .changes = run->changes,
+        .task = run->plan->settings.name,
+        .goal = run->prompt.len > 0 ? run->prompt : run->plan->settings.prompt_text,
+        .changes = run->outcome.changes,
         .checks = deliverables_checks(run),
     };
-    (void)exit_profile_find(run->settings.exit_profile, &s.exit_profile);
+    (void)exit_profile_find(run->plan->settings.exit_profile, &s.exit_profile);
     if (s.exit_profile == EXIT_SCYLLA) {
         write_scylla_error(run);
         s.error = s.reason == REASON_TIMEOUT ? "Execution timeout" : s.error;
@@ -331,6 +332,6 @@ int phase_finish(struct run *run, struct err *e)
     if (record_finish(&run->record, &s, &why) < 0) {
         tell_damage(run, &why);
     }
-    run->exit_status = summary_contract_exit(&s);
+    run->outcome.exit_status = summary_contract_exit(&s);
     return 0;
 }

@@ -26,8 +26,8 @@ static void on_impatient(void *arg)
 
 static int open_account(struct run *run, struct err *e)
 {
-    const struct budget_settings *b = &run->settings.budget;
-    const struct throttle_settings *t = &run->settings.throttle;
+    const struct budget_settings *b = &run->plan->settings.budget;
+    const struct throttle_settings *t = &run->plan->settings.throttle;
     struct throttle_policy policy = THROTTLE_DEFAULT;
     policy.max_attempts = t->max_attempts > INT_MAX ? INT_MAX : (int)t->max_attempts;
     policy.base = t->base;
@@ -46,8 +46,8 @@ static int open_account(struct run *run, struct err *e)
         .port = gateway_account_port(run),
         .seed = (uint64_t)clock_wall(),
     };
-    return assembly_account(run->arena, run->settings.gateway.prices, &o, &run->gateway->assembly,
-                            e);
+    return assembly_account(run->arena, run->plan->settings.gateway.prices, &o,
+                            &run->gateway->assembly, e);
 }
 
 /* What prompts name and another run has elsewhere. */
@@ -62,14 +62,14 @@ static struct json *places(struct run *run)
 
 static int open_upstream(struct run *run, struct planned *p, struct err *e)
 {
-    const struct profile_gateway *profile = &run->settings.profile->gateway;
+    const struct profile_gateway *profile = &run->plan->settings.profile->gateway;
     const struct route_opts o = { .key = p->credential,
                                   .aliases = profile->tools,
                                   .volatile_rules = profile->volatile_fields,
                                   .places = places(run),
                                   .redactor = run->redactor,
-                                  .replay_speed = run->settings.gateway.replay_speed,
-                                  .send_once = run->settings.throttle.max_attempts == 1 };
+                                  .replay_speed = run->plan->settings.gateway.replay_speed,
+                                  .send_once = run->plan->settings.throttle.max_attempts == 1 };
     int r = route_open(run->loop, &p->target, &o, &p->upstream, e);
     if (r == 0) {
         p->upstream->keeps_key = p->kept;
@@ -81,15 +81,15 @@ static int open_upstream(struct run *run, struct planned *p, struct err *e)
 static int open_recorder(struct run *run, struct err *e)
 {
     struct run_gateway *g = run->gateway;
-    enum tristate wish = run->settings.gateway.record;
+    enum tristate wish = run->plan->settings.gateway.record;
     bool replays = g->routes[0].target.kind == ROUTING_CASSETTE;
     if (wish == TRI_FALSE || (wish == TRI_UNSET && replays)) {
         return 0;
     }
     struct cassette_writer_opts o = { .redactor = run->redactor,
-                                      .adapter = str_of(run->settings.adapter),
+                                      .adapter = str_of(run->plan->settings.adapter),
                                       .volatile_rules =
-                                          run->settings.profile->gateway.volatile_fields,
+                                          run->plan->settings.profile->gateway.volatile_fields,
                                       .places = places(run) };
     const char *path = arena_printf(run->arena, "%s/%s", run->record.dir.path, CASSETTE_NAME);
     return assembly_record(path, &o, &g->assembly, e);
@@ -112,24 +112,25 @@ static int open_gateway(struct run *run, const int *listeners, size_t n_listener
     struct run_gateway *g = run->gateway;
     struct filter offered;
     size_t n_filters = g->assembly.account != NULL && offered_filter(run, &offered) ? 1 : 0;
-    return assembly_listen(run->loop,
-                           &(struct gateway_opts) { .listeners = listeners,
-                                                    .n_listeners = n_listeners,
-                                                    .token = g->token,
-                                                    .proxy_token = g->proxy_token,
-                                                    .routes = g->table,
-                                                    .n_routes = g->len,
-                                                    .mounts = tools_door(run),
-                                                    .n_mounts = tools_door(run) == NULL ? 0 : 1,
-                                                    .filters = &offered,
-                                                    .n_filters = n_filters,
-                                                    .egress = g->egress,
-                                                    .sampling = gateway_sampling(run),
-                                                    .sampling_strict = run->settings.tier_strict,
-                                                    .store = g->store,
-                                                    .spill_dir = run->record.dir.path,
-                                                    .port = gateway_event_port(run) },
-                           &g->assembly, e);
+    return assembly_listen(
+        run->loop,
+        &(struct gateway_opts) { .listeners = listeners,
+                                 .n_listeners = n_listeners,
+                                 .token = g->token,
+                                 .proxy_token = g->proxy_token,
+                                 .routes = g->table,
+                                 .n_routes = g->len,
+                                 .mounts = tools_door(run),
+                                 .n_mounts = tools_door(run) == NULL ? 0 : 1,
+                                 .filters = &offered,
+                                 .n_filters = n_filters,
+                                 .egress = g->egress,
+                                 .sampling = gateway_sampling(run),
+                                 .sampling_strict = run->plan->settings.tier_strict,
+                                 .store = g->store,
+                                 .spill_dir = run->record.dir.path,
+                                 .port = gateway_event_port(run) },
+        &g->assembly, e);
 }
 
 static void tell_opened(struct run *run)
@@ -145,7 +146,7 @@ static void tell_opened(struct run *run)
 /* The hosts that the agent may reach, through the proxy that the gateway also is. */
 static int open_egress(struct run *run, struct err *e)
 {
-    const struct json *hosts = run->settings.sandbox.hosts;
+    const struct json *hosts = run->plan->settings.sandbox.hosts;
     struct run_gateway *g = run->gateway;
     int r = 0;
     g->egress = hosts == NULL ? NULL : proxy_rules_new();
@@ -187,7 +188,7 @@ int gateway_start(struct run *run, struct err *e)
     struct run_gateway *g = run->gateway;
     int fd;
     int port;
-    if (g->len == 0 && run->settings.sandbox.hosts == NULL && tools_door(run) == NULL) {
+    if (g->len == 0 && run->plan->settings.sandbox.hosts == NULL && tools_door(run) == NULL) {
         return 0;
     }
     int r = open_model(run, e);
@@ -213,7 +214,7 @@ void gateway_clock(struct run *run)
 {
     if (run->gateway->assembly.account != NULL) {
         account_set_deadline(run->gateway->assembly.account, run->exec.started,
-                             run->exec.started + run->settings.timeout);
+                             run->exec.started + run->timeout);
     }
 }
 

@@ -17,7 +17,7 @@ static const char *const envelopes[] = { "/structured_output", "/response", "/re
 static void take(struct run *run, const struct structured_result *found)
 {
     const struct definition *d = &run->definition;
-    struct answer *answer = &run->answer;
+    struct answer *answer = &run->outcome.answer;
     answer->value = found->value;
     answer->source = found->source;
     answer->repair = found->repair;
@@ -56,8 +56,8 @@ static struct json *describe(struct arena *a, const struct structured_failure *f
 static void miss(struct run *run, const struct structured_failure *failure)
 {
     struct err e;
-    run->answer.why = failure->message;
-    run->answer.error = describe(run->arena, failure);
+    run->outcome.answer.why = failure->message;
+    run->outcome.answer.error = describe(run->arena, failure);
     if (record_write_text(&run->record, "evidence/output.txt", failure->raw, &e) < 0) {
         run_warn(run, "the raw answer could not be kept: %s", e.msg);
     }
@@ -104,7 +104,7 @@ void output_parse(struct run *run)
     if (run->definition.schema == NULL) {
         return;
     }
-    if (find_value(run, &run->report, &found, &e) == 0) {
+    if (find_value(run, &run->outcome.report, &found, &e) == 0) {
         take(run, &found);
     } else {
         miss(run, &found.failure);
@@ -115,7 +115,7 @@ void output_parse(struct run *run)
  * do all of its work again. */
 static bool can_continue(const struct run *run)
 {
-    const struct driver *d = run->driver;
+    const struct driver *d = run->plan->driver;
     return d->begin != NULL || d->ask != NULL || run->exec.resume.len > 0;
 }
 
@@ -125,7 +125,7 @@ struct str output_repair(struct run *run, const struct agent_report *report, str
     struct structured_result found;
     struct err e = { 0 };
     nsec left;
-    if (run->definition.schema == NULL || run->exec.repairs >= run->settings.output_repairs ||
+    if (run->definition.schema == NULL || run->exec.repairs >= run->plan->settings.output_repairs ||
         !can_continue(run) || tools_admit_call(run, &left, NULL) < 0 ||
         find_value(run, report, &found, &e) == 0) {
         return STR_EMPTY;
@@ -146,8 +146,8 @@ struct str output_repair(struct run *run, const struct agent_report *report, str
 
 void output_judge(struct run *run)
 {
-    if (run->answer.error != NULL) {
-        run_fail(run, REASON_FAILURE, "OutputParseError: %.*s", STR_ARG(run->answer.why));
+    if (run->outcome.answer.error != NULL) {
+        run_fail(run, REASON_FAILURE, "OutputParseError: %.*s", STR_ARG(run->outcome.answer.why));
     }
 }
 
@@ -155,11 +155,11 @@ void output_judge(struct run *run)
 
 void output_gate(struct run *run)
 {
-    if (run->answer.question != NULL) {
-        run_fail(run, REASON_NEEDS_HUMAN, "%s", run->answer.question);
+    if (run->outcome.answer.question != NULL) {
+        run_fail(run, REASON_NEEDS_HUMAN, "%s", run->outcome.answer.question);
         return;
     }
-    if (run->definition.package != NULL && run->answer.value != NULL) {
+    if (run->definition.package != NULL && run->outcome.answer.value != NULL) {
         skill_files_gate(run);
     }
     deliverables_gate(run);

@@ -49,7 +49,7 @@ int home_write(struct run *run, const char *path, struct str text, struct err *e
 static int write_config_file(struct run *run, const struct profile_file *file, struct err *e)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
-    const struct json *settings = json_get(json_get(run->settings.tree, "files"), file->name);
+    const struct json *settings = json_get(json_get(run->plan->settings.tree, "files"), file->name);
     struct json *tree;
     int r = gateway_file(run, file->name, settings, &tree, e);
     r = r < 0 ? r : tier_file(run, file->name, tree, &tree, e);
@@ -67,9 +67,9 @@ static int write_config_file(struct run *run, const struct profile_file *file, s
 /* With a shared home the harness' configuration is the user's, and stays as it is. */
 int config_write_files(struct run *run, struct err *e)
 {
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     for (size_t i = 0; i < p->files_len; i++) {
-        bool wanted = run->settings.home == HOME_PRIVATE || p->files[i].always;
+        bool wanted = run->plan->settings.home == HOME_PRIVATE || p->files[i].always;
         int r = wanted ? write_config_file(run, &p->files[i], e) : 0;
         if (r < 0) {
             return r;
@@ -80,7 +80,7 @@ int config_write_files(struct run *run, struct err *e)
 
 int phase_configure(struct run *run, struct err *e)
 {
-    struct settings *s = &run->settings;
+    const struct settings *s = &run->plan->settings;
     int r = image_wanted(run) ? 0 : short_path_make(run, e);
     if (r < 0) {
         return r;
@@ -120,7 +120,7 @@ static int install_skills(struct run *run, struct err *e)
         return 0;
     }
     run->paths.skills = arena_printf(run->arena, "%s/%s", run->paths.home,
-                                     definition_skills_folder(run->settings.profile));
+                                     definition_skills_folder(run->plan->settings.profile));
     CLEANUP(fd)
     int home =
         openat(run->record.dir.dir_fd, "home", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -138,7 +138,7 @@ int phase_prepare(struct run *run, struct err *e)
      * there. */
     run->paths.config_file = arena_printf(a, "%s/task.json", run->paths.dir);
     run->paths.artifacts = arena_printf(a, "%s/artifacts", run->paths.dir);
-    run->paths.workspace = run->settings.workspace;
+    run->paths.workspace = run->paths.view;
     int r = run_open_workspace(run, e);
     r = r < 0 ? r : config_write_files(run, e);
     r = r < 0 ? r : harness_session_put(run, e);
@@ -163,7 +163,8 @@ static void tell(struct run *run)
     if (!tools_wanted(run)) { /* else they are told when they are all there */
         events_rendered_tools(ev, &p, run->render_id, NULL);
     }
-    transcript_start(&run->record.transcript, run->settings.prompt_name, run->settings.adapter);
+    transcript_start(&run->record.transcript, run->plan->settings.prompt_name,
+                     run->plan->settings.adapter);
     struct json *detail = json_object(run->arena);
     json_setc(run->arena, detail, "text", json_string(run->arena, run->prompt));
     transcript_add(&run->record.transcript,

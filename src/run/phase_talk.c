@@ -7,7 +7,7 @@
 #include "gateway/upstream.h"
 #include "gateway/upstream_curl.h"
 #include "io/loop.h"
-#include "run/run_priv.h"
+#include "run/execute_priv.h"
 #include "run/run_tools.h"
 #include "tools/bridge.h"
 
@@ -30,13 +30,13 @@ static void finish(void *arg)
     struct agent_report report;
     x->door->ops->free(x->door);
     x->door = NULL;
-    run->exec.talk = NULL;
+    run->execute->talk = NULL;
     run->exec.ended = clock_now();
     if (run->cause.reason == REASON_NONE) { /* else it was stopped, as a program would be */
-        run->driver->end(run->session, &report);
+        run->plan->driver->end(run->session, &report);
         run->exec.exit = (struct engine_exit) { ENGINE_EXITED, report.failed ? 1 : 0 };
     }
-    execute_send(&run->exec.machine, EXECUTE_GONE);
+    execute_send(&run->execute->machine, EXECUTE_GONE);
 }
 
 static void end(struct talk *x)
@@ -49,7 +49,7 @@ static void end(struct talk *x)
 
 void talk_stop(struct run *run)
 {
-    struct talk *x = run->exec.talk;
+    struct talk *x = run->execute->talk;
     if (x->call != NULL) {
         x->door->ops->cancel(x->call);
         x->call = NULL;
@@ -65,7 +65,7 @@ static void answered(struct talk *x, const char *error)
 {
     struct run *run = x->run;
     x->call = NULL;
-    run->driver->answered(run->session, x->status, error);
+    run->plan->driver->answered(run->session, x->status, error);
     loop_post(run->loop, step, x); /* not from inside of the callback */
 }
 
@@ -81,7 +81,7 @@ static void on_data(void *arg, struct str bytes)
     struct talk *x = arg;
     struct run *run = x->run;
     run_alive(run); /* a model that thinks is not idle */
-    run->driver->answer(run->session, x->status, bytes);
+    run->plan->driver->answer(run->session, x->status, bytes);
 }
 
 static void on_end(void *arg)
@@ -126,7 +126,7 @@ static void on_answer(void *arg, const struct bridge_answer *a)
         text =
             str_of(arena_printf(run->arena, "%.*s\n\n%.*s", STR_ARG(text), STR_ARG(a->feedback)));
     }
-    run->driver->result(run->session, text, a->is_error);
+    run->plan->driver->result(run->session, text, a->is_error);
     loop_post(run->loop, step, x);
 }
 
@@ -138,7 +138,7 @@ static void start_call(struct talk *x, const struct llm_call *c)
     struct bridge *bridge = tools_bridge(run);
     struct bridge_call *call;
     if (bridge == NULL) { /* nothing was offered, so that this is a call that nobody may make */
-        run->driver->result(run->session, STR("there are no tools"), true);
+        run->plan->driver->result(run->session, STR("there are no tools"), true);
         loop_post(run->loop, step, x);
         return;
     }
@@ -156,13 +156,13 @@ static void start_call(struct talk *x, const struct llm_call *c)
 
 void talk_begin(struct run *run)
 {
-    loop_post(run->loop, step, run->exec.talk);
+    loop_post(run->loop, step, run->execute->talk);
 }
 
 void talk_say(struct run *run, struct str text)
 {
-    run->driver->say(run->session, text);
-    loop_post(run->loop, step, run->exec.talk);
+    run->plan->driver->say(run->session, text);
+    loop_post(run->loop, step, run->execute->talk);
 }
 
 static void step(void *arg)
@@ -174,7 +174,7 @@ static void step(void *arg)
     if (x->over) {
         return;
     }
-    int r = run->driver->ask(run->session, &q, &e);
+    int r = run->plan->driver->ask(run->session, &q, &e);
     if (r == DRIVER_CALL) {
         start_call(x, q.call);
         return;
@@ -190,7 +190,7 @@ static void step(void *arg)
         end(x);
         return;
     }
-    execute_turn_ended(&run->exec.machine, 0);
+    execute_turn_ended(&run->execute->machine, 0);
 }
 
 int talk_start(struct run *run, struct err *e)
@@ -200,7 +200,7 @@ int talk_start(struct run *run, struct err *e)
     if (gateway_address(run) == NULL) {
         return ERR(e, ERR_CONFIG,
                    "adapter '%s' needs a model: name gateway.upstream, or gateway.script",
-                   run->settings.profile->name);
+                   run->plan->settings.profile->name);
     }
     int r = upstream_curl_new(run->loop,
                               &(struct upstream_curl_opts) { .name = "gateway",
@@ -211,7 +211,7 @@ int talk_start(struct run *run, struct err *e)
     if (r < 0) {
         return r;
     }
-    run->exec.talk = x;
+    run->execute->talk = x;
     run->exec.launched = true;
     return 0;
 }

@@ -11,8 +11,8 @@
 
 static bool is_needed(const struct run *run)
 {
-    return run->settings.home == HOME_SHARED && run->settings.trust_project &&
-           run->settings.profile->trust.style != NULL;
+    return run->plan->settings.home == HOME_SHARED && run->plan->settings.trust_project &&
+           run->plan->settings.profile->trust.style != NULL;
 }
 
 int phase_trust_on(struct run *run, struct err *e)
@@ -21,14 +21,14 @@ int phase_trust_on(struct run *run, struct err *e)
         return 0;
     }
     record_beat(&run->record); /* the lock may have to be waited for */
-    const struct profile_trust *t = &run->settings.profile->trust;
+    const struct profile_trust *t = &run->plan->settings.profile->trust;
     const char *home = getenv("HOME");
     if (home == NULL) {
         return ERR(e, ERR_CONFIG, "a shared home needs the variable HOME");
     }
     struct trust_entry *entry = ARENA_NEW(run->arena, struct trust_entry);
     entry->file = arena_printf(run->arena, "%s/%s", home, t->file);
-    entry->dir = run->settings.workspace;
+    entry->dir = run->paths.view;
     if (!trust_style_of(t->style, &entry->style)) {
         return ERR(e, ERR_CONFIG, "unknown trust style '%s'", t->style);
     }

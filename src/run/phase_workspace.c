@@ -65,8 +65,8 @@ static const char *const *strings_of(struct run *run, const struct json *list)
 
 static int copy_mounts(struct run *run, struct err *e)
 {
-    const struct json *mounts = run->settings.view.mounts;
-    const char *const *roots = strings_of(run, run->settings.view.roots);
+    const struct json *mounts = run->plan->settings.view.mounts;
+    const char *const *roots = strings_of(run, run->plan->settings.view.roots);
     for (size_t i = 0; i < json_len(mounts); i++) {
         const struct json *o = json_item(mounts, i);
         struct mount_report report;
@@ -90,7 +90,7 @@ static int copy_mounts(struct run *run, struct err *e)
 static void grant(struct run *run)
 {
     const char *const *more = workspace_also_read(run->workspace);
-    const struct json *context = run->settings.view.context;
+    const struct json *context = run->plan->settings.view.context;
     const char *const *old = run->confine.policy.read;
     size_t n = 0;
     size_t len = 0;
@@ -128,7 +128,7 @@ static void warn_not_copied(struct run *run)
 /* What the harness keeps in the workspace for itself is not work of the agent. */
 static int leave_out_own_files(struct run *run, struct err *e)
 {
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     const struct json *own = p == NULL ? NULL : p->own_files;
     int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(own); i++) {
@@ -151,7 +151,7 @@ static void warn_read_only(struct run *run)
 static int open_workspace(struct run *run, const char *source, bool overlay, const char *why_not,
                           struct err *e)
 {
-    const struct settings *s = &run->settings;
+    const struct settings *s = &run->plan->settings;
     struct workspace_opts o = {
         .source = source,
         .kind = s->view.mode,
@@ -178,17 +178,17 @@ static int open_workspace(struct run *run, const char *source, bool overlay, con
 /* From here on the workspace is where the agent works, whatever the user called it. */
 static void work_at(struct run *run, const char *path)
 {
-    run->settings.workspace = arena_dup(run->arena, str_of(path));
-    run->paths.workspace = run->settings.workspace;
+    run->paths.view = arena_dup(run->arena, str_of(path));
+    run->paths.workspace = run->paths.view;
 }
 
 int run_open_workspace(struct run *run, struct err *e)
 {
-    if (run->settings.foreign_project != NULL) {
+    if (run->plan->settings.foreign_project != NULL) {
         run_warn(run,
                  "'%s' belongs to another user and was ignored: to trust the directory, add it to "
                  "safe.directory of git (git config --global --add safe.directory DIR)",
-                 run->settings.foreign_project);
+                 run->plan->settings.foreign_project);
     }
     bool confined = run->confine.policy.mode != SANDBOX_OFF;
     const char *why_not = image_wanted(run)                         ? "the agent is in a container"
@@ -197,7 +197,7 @@ int run_open_workspace(struct run *run, struct err *e)
                           : !can_hold_layer(run->record.dir.dir_fd) ? "the record is on a file "
                                                                       "system that cannot hold one"
                                                                     : NULL;
-    int r = open_workspace(run, run->settings.workspace, why_not == NULL, why_not, e);
+    int r = open_workspace(run, run->paths.view, why_not == NULL, why_not, e);
     if (r == 0 && (confined || image_wanted(run))) {
         grant(run);
     }
@@ -216,7 +216,7 @@ static int open_again(struct run *run, const char *why, struct err *e)
 
 int run_workspace_copy(struct run *run, const struct err *why, struct err *e)
 {
-    if (run->settings.view.mode == WORKSPACE_OVERLAY) {
+    if (run->plan->settings.view.mode == WORKSPACE_OVERLAY) {
         return 0;
     }
     run_warn(run, "the workspace is copied, which takes longer: the kernel refuses an overlay (%s)",
@@ -440,7 +440,7 @@ int run_make_patch(struct run *run, const char *name, const char *nested_dir,
     struct workspace_diff_opts o = {
         .patch_fd = fd,
         .nested_dir = raw,
-        .max_file = run->settings.view.max_file,
+        .max_file = run->plan->settings.view.max_file,
     };
     int r = workspace_diff(run->workspace, run->arena, &o, ret, e);
     r = r < 0 ? r : copy_patch(run, name, fd, ret, e);
@@ -455,7 +455,7 @@ int run_make_patch(struct run *run, const char *name, const char *nested_dir,
 /* keep | keep-on-failure | remove */
 static bool is_kept(const struct run *run)
 {
-    const char *word = run->settings.view.keep;
+    const char *word = run->plan->settings.view.keep;
     if (strcmp(word, "keep-on-failure") == 0) {
         return run->cause.reason != REASON_NONE;
     }
@@ -477,8 +477,8 @@ void run_collect_workspace(struct run *run)
         } else if (!known) {
             run_fail(run, REASON_INTERNAL, "%s", why.msg);
         } else {
-            run->no_changes = d.no_changes ? FLAG_YES : FLAG_NO;
-            run->changes = d.files;
+            run->outcome.no_changes = d.no_changes ? FLAG_YES : FLAG_NO;
+            run->outcome.changes = d.files;
             tell_changes(run, &d);
         }
     }

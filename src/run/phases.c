@@ -159,13 +159,14 @@ void run_warn(struct run *run, const char *fmt, ...)
 
 struct event_prompt run_event_prompt(const struct run *run)
 {
-    const struct json *prompt = json_get(run->settings.tree, "prompt");
-    const char *session = run->report.session_id.len > 0 ? run->report.session_id.ptr : NULL;
+    const struct json *prompt = json_get(run->plan->settings.tree, "prompt");
+    const char *session =
+        run->outcome.report.session_id.len > 0 ? run->outcome.report.session_id.ptr : NULL;
     return (struct event_prompt) {
         .ns = json_cstring(json_get(prompt, "ns"), "cinch"),
-        .key = json_cstring(json_get(prompt, "key"), run->settings.name),
-        .name = run->settings.prompt_name,
-        .adapter = run->settings.adapter == NULL ? "none" : run->settings.adapter,
+        .key = json_cstring(json_get(prompt, "key"), run->plan->settings.name),
+        .name = run->plan->settings.prompt_name,
+        .adapter = run->plan->settings.adapter == NULL ? "none" : run->plan->settings.adapter,
         .session_id = session,
     };
 }
@@ -174,7 +175,7 @@ static struct run_view view_of(const struct run *run)
 {
     return (struct run_view) {
         .run_id = run->record.state.run_id,
-        .adapter = run->settings.adapter,
+        .adapter = run->plan->settings.adapter,
         .output_dir = run->record.dir.path,
         .phase = phase_word(run->phase),
         .elapsed = clock_now() - run->started,
@@ -203,7 +204,7 @@ void run_beat(struct run *run)
 
 void run_alive(struct run *run)
 {
-    run->exec.last_life = clock_now();
+    execute_alive(run);
     run_beat(run);
 }
 
@@ -227,6 +228,7 @@ static void enter(struct run *run, enum phase phase)
         record_phase(&run->record, phase_word(phase));
     }
     run->phase = phase;
+    run->draft = phase == PHASE_ADMIT ? run->draft : NULL;
     run_stop_for_test(phase_word(phase));
     if (run->opts->watcher.phase != NULL) {
         struct run_view view = view_of(run);
@@ -329,18 +331,18 @@ static int watch_signals(struct run *run, struct err *e)
 /* Secrets are known to the redactor before the first byte of the record is written. */
 static void register_secrets(struct run *run)
 {
-    int r = secrets_collect(run->arena, &run->settings, run->opts->environ, &run->secrets,
-                            &run->secrets_error);
+    int r = secrets_collect(run->arena, &run->plan->settings, run->opts->environ,
+                            &run->draft->secrets, &run->draft->secrets_error);
     auth_plan(run);
     gateway_plan(run);
     run->redactor = redactor_new();
-    for (size_t i = 0; i < run->secrets.len; i++) {
-        const struct secret *s = &run->secrets.items[i];
+    for (size_t i = 0; i < run->plan->secrets.len; i++) {
+        const struct secret *s = &run->plan->secrets.items[i];
         struct err why;
         int added = redactor_add(run->redactor, str_of(s->name), s->value, &why);
         if (added < 0 && s->named && r == 0) {
             r = added;
-            run->secrets_error = why;
+            run->draft->secrets_error = why;
         }
     }
     redactor_compile(run->redactor);
@@ -360,11 +362,11 @@ static const char *default_output(const struct run *run, const char *run_id)
 
 static int open_record(struct run *run, bool force, struct err *e)
 {
-    struct settings *s = &run->settings;
+    struct settings *s = &run->draft->settings;
     char run_id[ID_LEN];
     (void)id_new(run_id);
     if (s->output_dir == NULL) {
-        run->default_output = true;
+        run->draft->default_output = true;
         s->output_dir = default_output(run, run_id);
         int r = file_mkdirs(AT_FDCWD, run->opts->runs_dir, 0700, e);
         if (r < 0) {
@@ -408,15 +410,24 @@ static int check_request(const struct settings *s, struct err *e)
     return 0;
 }
 
+static int load_settings(struct run *run, const struct settings_input *in, struct err *e)
+{
+    struct settings *s = &run->draft->settings;
+    int r = settings_load(run->arena, in, s, e);
+    run->timeout = s->timeout;
+    run->paths.view = s->workspace;
+    return r;
+}
+
 /* What can fail without leaving a trace comes first; the record is opened last. */
 static int begin(struct run *run, struct err *e)
 {
-    int r = settings_load(run->arena, &run->opts->settings, &run->settings, e);
+    int r = load_settings(run, &run->opts->settings, e);
     if (r == 0) {
-        r = check_request(&run->settings, e);
+        r = check_request(&run->plan->settings, e);
     }
     if (r == 0) {
-        r = definition_open(&run->definition, run->arena, &run->settings, e);
+        r = definition_open(&run->definition, run->arena, &run->draft->settings, e);
     }
     if (r == 0) {
         r = loop_new(&run->loop, e);
@@ -459,7 +470,7 @@ static int load_minimal(struct run *run, const char *output, struct err *e)
         json_setc(a, request, "exit_profile", json_cstr(a, profile));
     }
     struct settings_input in = { .request = request, .path = run->opts->settings.path };
-    return settings_load(a, &in, &run->settings, e);
+    return load_settings(run, &in, e);
 }
 
 /* Whoever names an output directory finds a record there, whatever was wrong. */
@@ -470,9 +481,10 @@ static int open_refused(struct run *run, const struct err *why)
     if (output == NULL || output[0] == '\0' || run->opening) {
         return -ERR_USAGE;
     }
-    const struct json *keys = run->settings.api_keys;
+    const struct json *keys = run->plan->settings.api_keys;
     int r = load_minimal(run, output, &e);
-    run->settings.api_keys = keys; /* of a file that was read so far: no message may hold them */
+    run->draft->settings.api_keys =
+        keys; /* of a file that was read so far: no message may hold them */
     r = r < 0 || run->loop != NULL ? r : loop_new(&run->loop, &e);
     if (r == 0) {
         register_secrets(run);
@@ -496,7 +508,7 @@ static int open_refused(struct run *run, const struct err *why)
 static bool is_litter(const struct run *run)
 {
     enum reason r = run->cause.reason;
-    return run->opts->drop_refused && run->default_output && r != REASON_NONE &&
+    return run->opts->drop_refused && run->plan->default_output && r != REASON_NONE &&
            r != REASON_INTERNAL && run->cause.at == PHASE_ADMIT &&
            strcmp(reason_state(r), "failed") == 0;
 }
@@ -515,7 +527,7 @@ static void end(struct run *run)
         run->signals[i] = sigwatch_free(run->signals[i]);
     }
     if (run->session != NULL) {
-        run->driver->close(run->session);
+        run->plan->driver->close(run->session);
     }
     sandbox_session_done(run);
     run->workspace = workspace_close(run->workspace, false);
@@ -536,7 +548,7 @@ static void summarise(const struct run *run, struct run_summary *ret)
     *ret = (struct run_summary) {
         .reason = run->cause.reason == REASON_NONE ? REASON_SUCCESS : run->cause.reason,
         .took = clock_now() - run->started,
-        .exit_status = run->exit_status,
+        .exit_status = run->outcome.exit_status,
     };
     (void)snprintf(ret->run_id, sizeof ret->run_id, "%s", run->record.state.run_id);
     (void)snprintf(ret->output_dir, sizeof ret->output_dir, "%s", run->record.dir.path);
@@ -548,6 +560,8 @@ int run_execute(const struct run_opts *opts, struct run_summary *ret, struct err
     /* A file-size limit is a write error like a full disk, which the record survives. */
     loop_ignore_signal(SIGXFSZ);
     struct run run = { .opts = opts, .arena = arena_new(), .started = clock_now() };
+    run.plan = run.draft = ARENA_NEW(run.arena, struct run_plan);
+    run.execute = execute_new(run.arena);
     int r = begin(&run, e);
     *ret = (struct run_summary) { 0 };
     if (r == 0) {

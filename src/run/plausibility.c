@@ -14,7 +14,7 @@
 /* The task relies on what cinch controls: without it, the result means something else. */
 static bool relies_on_control(const struct run *run)
 {
-    const struct settings *s = &run->settings;
+    const struct settings *s = &run->plan->settings;
     const struct budget_settings *b = &s->budget;
     bool budget = b->tokens_input > 0 || b->tokens_output > 0 || b->tokens_total > 0 ||
                   b->calls > 0 || b->usd > 0;
@@ -29,7 +29,7 @@ void run_doubt(struct run *run, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    if (run->settings.strict || relies_on_control(run)) {
+    if (run->plan->settings.strict || relies_on_control(run)) {
         run_fail(run, REASON_FAILURE, "%s", text);
     } else {
         run_warn(run, "%s", text);
@@ -39,7 +39,7 @@ void run_doubt(struct run *run, const char *fmt, ...)
 /* Of a program that cinch knows as an agent; `command` and adapter programs need no model. */
 bool plausibility_is_agent(const struct run *run)
 {
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     return strcmp(p->driver, "contract") != 0 && strcmp(p->name, "command") != 0 &&
            !driver_is_internal(p);
 }
@@ -47,7 +47,7 @@ bool plausibility_is_agent(const struct run *run)
 static void judge_traffic(struct run *run)
 {
     const struct run_gateway *g = run->gateway;
-    const struct agent_usage *u = &run->report.usage;
+    const struct agent_usage *u = &run->outcome.report.usage;
     const struct meter_sum *sum = meter_sum(account_meter(g->assembly.account));
     if (sum->calls == 0 && g->refused == 0) {
         run_doubt(run, "the agent made no model call through the gateway%s", last_output(run));
@@ -55,7 +55,7 @@ static void judge_traffic(struct run *run)
     }
     bool exact =
         sum->estimated == 0 && sum->failed == 0 && u->known &&
-        capability_lack(&run->settings.profile->capabilities, CAPABILITY_USAGE_TRUTH) == NULL;
+        capability_lack(&run->plan->settings.profile->capabilities, CAPABILITY_USAGE_TRUTH) == NULL;
     if (exact && u->output > sum->usage.output) {
         run_doubt(run,
                   "the agent reports more usage than the gateway saw (%lld output tokens, %lld on "
@@ -74,7 +74,7 @@ void plausibility_judge(struct run *run)
         judge_traffic(run);
     }
     offered_judge(run);
-    if (run->report.answer_missed && run->report.text.len == 0) {
+    if (run->outcome.report.answer_missed && run->outcome.report.text.len == 0) {
         run_doubt(run, "the agent's output has no final answer where the profile looks for it "
                        "(output.rules); stdout.log has the output");
     }
@@ -89,13 +89,14 @@ static bool has_artifacts(const struct run *run)
 /* An adapter program that succeeds has to show something for it. */
 void plausibility_gate(struct run *run)
 {
-    const struct agent_report *r = &run->report;
+    const struct agent_report *r = &run->outcome.report;
     const struct run_gateway *g = run->gateway;
     bool called =
         g->assembly.account != NULL && meter_sum(account_meter(g->assembly.account))->calls > 0;
     bool quiet = r->text.len == 0 && r->structured == NULL && r->entries == 0 && !r->left_files;
-    if (strcmp(run->settings.profile->driver, "contract") == 0 && run->exec.launched && quiet &&
-        !called && run->exec.tool_calls == 0 && run->no_changes != FLAG_NO && !has_artifacts(run)) {
+    if (strcmp(run->plan->settings.profile->driver, "contract") == 0 && run->exec.launched &&
+        quiet && !called && run->exec.tool_calls == 0 && run->outcome.no_changes != FLAG_NO &&
+        !has_artifacts(run)) {
         run_fail(run, REASON_NO_RESULT,
                  "the adapter program exited with 0 and did nothing: no output, manifest, event, "
                  "change or model call%s",

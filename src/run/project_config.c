@@ -31,18 +31,18 @@ enum { ROOTS_MAX = 8 };
 
 static const struct profile_project *project_of(const struct run *run)
 {
-    return &run->settings.profile->project;
+    return &run->plan->settings.profile->project;
 }
 
 static bool is_trusted(const struct run *run)
 {
-    return run->settings.trust_project;
+    return run->plan->settings.trust_project;
 }
 
 /* Without a home of its own the harness has its skills and instructions in the user's. */
 static bool takes_prose(const struct run *run)
 {
-    return !is_trusted(run) && run->settings.home == HOME_PRIVATE;
+    return !is_trusted(run) && run->plan->settings.home == HOME_PRIVATE;
 }
 
 /* An agent, and not just any program or an image with an entry point of its own. */
@@ -53,7 +53,7 @@ static bool is_harness(const struct profile *p)
 
 void project_admit(struct run *run)
 {
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     if (is_harness(p) && !p->project.declared && !is_trusted(run)) {
         run_warn(run,
                  "files of the workspace that configure the agent are not disabled: adapter '%s' "
@@ -83,7 +83,7 @@ int project_file(struct run *run, const char *name, const struct json *tree, str
     const struct profile_project *p = project_of(run);
     const struct json *over = is_trusted(run) ? p->trusted_files : p->files;
     const struct placeholder list[] = {
-        { .name = "workspace", .value = str_of(run->settings.workspace) },
+        { .name = "workspace", .value = str_of(run->paths.view) },
         { .name = "home", .value = str_of(run->paths.home) },
     };
     struct placeholders vars = { list, ARRAY_LEN(list) };
@@ -111,8 +111,8 @@ static const char *const shell_files[] = {
 /* Without policies the agent may run what it likes, and may have shells start as it likes. */
 static bool locks_shells(const struct run *run)
 {
-    return run->settings.home == HOME_PRIVATE && run->settings.profile->image == NULL &&
-           (json_len(run->settings.policies) > 0 || run->opts->hooks.n_policies > 0);
+    return run->plan->settings.home == HOME_PRIVATE && run->plan->settings.profile->image == NULL &&
+           (json_len(run->plan->settings.policies) > 0 || run->opts->hooks.n_policies > 0);
 }
 
 int project_lock_shells(struct run *run, struct err *e)
@@ -133,12 +133,12 @@ int project_lock_shells(struct run *run, struct err *e)
 
 const char *const *project_locked(struct run *run)
 {
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     const struct json *dirs = p->project.home_locked;
     size_t max = p->files_len + ARRAY_LEN(shell_files) + json_len(dirs) + 2;
     const char **list = arena_array(run->arena, max, sizeof *list);
     size_t n = 0;
-    bool private_home = run->settings.home == HOME_PRIVATE;
+    bool private_home = run->plan->settings.home == HOME_PRIVATE;
     for (size_t i = 0; locks_shells(run) && i < ARRAY_LEN(shell_files); i++) {
         list[n++] = arena_printf(run->arena, "%s/%s", run->paths.home, shell_files[i]);
     }
@@ -180,7 +180,7 @@ static struct roots open_roots(const struct run *run)
     const struct sandbox_view *v = &run->confine.view;
     struct roots r = { .len = 0 };
     if (v->path == NULL) {
-        add_root(&r, run->settings.workspace);
+        add_root(&r, run->paths.view);
     } else if (v->bind != NULL) {
         add_root(&r, v->bind);
     }
@@ -426,7 +426,7 @@ static int copy_skills(struct run *run, const struct roots *roots, const char *f
                        struct err *e)
 {
     const char *names[SKILLS_MAX];
-    const struct profile *profile = run->settings.profile;
+    const struct profile *profile = run->plan->settings.profile;
     const char *to = arena_printf(run->arena, "%s/%s", run->paths.home, profile->skills);
     int dir = open_in(roots, folder, O_RDONLY | O_DIRECTORY);
     if (dir < 0) {
@@ -447,7 +447,7 @@ static int copy_skills(struct run *run, const struct roots *roots, const char *f
 
 int project_prose(struct run *run, struct err *e)
 {
-    const struct profile *profile = run->settings.profile;
+    const struct profile *profile = run->plan->settings.profile;
     const struct profile_project *p = project_of(run);
     bool wanted = p->instructions != NULL || (p->skills != NULL && profile->skills != NULL);
     if (!takes_prose(run) || !wanted) {

@@ -24,13 +24,14 @@ enum { HIDDEN_MAX = 256 };
 
 static bool is_in_place(const struct run *run)
 {
-    return run->settings.view.mode == WORKSPACE_IN_PLACE;
+    return run->plan->settings.view.mode == WORKSPACE_IN_PLACE;
 }
 
 static bool has_patterns(const struct run *run)
 {
-    const struct profile_project *p = &run->settings.profile->project;
-    return !run->settings.trust_project && json_len(p->hide) + json_len(p->hide_whole_run) > 0;
+    const struct profile_project *p = &run->plan->settings.profile->project;
+    return !run->plan->settings.trust_project &&
+           json_len(p->hide) + json_len(p->hide_whole_run) > 0;
 }
 
 bool project_hides(const struct run *run)
@@ -123,7 +124,7 @@ static int search_patterns(struct search *s, const struct json *patterns, struct
 /* Below the root as "./opencode.json", "./.opencode/plugin/a.js". */
 static int find_files(struct run *run, int root, struct json **ret, struct err *e)
 {
-    const struct profile_project *p = &run->settings.profile->project;
+    const struct profile_project *p = &run->plan->settings.profile->project;
     struct search s = { .run = run, .root = root, .found = json_object(run->arena) };
     int r = search_patterns(&s, p->hide, e);
     s.whole_run = true;
@@ -244,7 +245,7 @@ void project_reveal(struct run *run, bool over)
 
 int project_masked(struct run *run, const char *const **ret, struct err *e)
 {
-    const char *workspace = run->settings.workspace;
+    const char *workspace = run->paths.view;
     struct json *list = NULL;
     const char **paths = arena_array(run->arena, HIDDEN_MAX + 1, sizeof *paths);
     bool wanted = is_in_place(run) && has_patterns(run);

@@ -14,7 +14,7 @@
  *
  * SIGINT, SIGTERM and SIGHUP are handled while it runs: the first interrupts, the second kills.
  *
- * The story of a run is the table in machine.c.
+ * The story of a run is the table in phases.c, and that of its main phase in execute_machine.h.
  */
 #pragma once
 

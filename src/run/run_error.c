@@ -21,8 +21,8 @@ static bool is_bad_output(const struct run *run)
 {
     const struct engine_exit *x = &run->exec.exit;
     bool clean = x->end != ENGINE_SIGNALLED && (x->end != ENGINE_EXITED || x->value == 0);
-    return run->cause.reason == REASON_FAILURE && run->answer.error != NULL &&
-           run->answer.value == NULL && clean && !run->report.failed;
+    return run->cause.reason == REASON_FAILURE && run->outcome.answer.error != NULL &&
+           run->outcome.answer.value == NULL && clean && !run->outcome.report.failed;
 }
 
 static const char *type_of(const struct run *run)
@@ -30,7 +30,7 @@ static const char *type_of(const struct run *run)
     if (is_bad_output(run)) {
         return "OutputParseError";
     }
-    if (run->cause.reason == REASON_BAD_TASK && run->unrendered) {
+    if (run->cause.reason == REASON_BAD_TASK && run->plan->unrendered) {
         return "PromptRenderError";
     }
     static const struct {
@@ -106,11 +106,11 @@ static struct json *payload_of(struct run *run)
     const struct engine_exit *x = &run->exec.exit;
     struct json *o = json_object(a);
     if (is_bad_output(run)) {
-        struct str clean = redact_str(run->redactor, a, run->report.text);
+        struct str clean = redact_str(run->redactor, a, run->outcome.report.text);
         json_setc(a, o, "raw_text", json_string(a, first_characters(clean, RAW_CHARACTERS)));
         return o;
     }
-    if (!run->exec.launched || run->driver == NULL || run->driver->plan == NULL) {
+    if (!run->exec.launched || run->plan->driver == NULL || run->plan->driver->plan == NULL) {
         return json_null(a); /* there was no program that could have said anything */
     }
     struct str said = stderr_end(run);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * struct run: the state of one run, split by who writes it. Shared by phases.c and the phase files
- * only.
+ * struct run: the state of one run, split by lifetime: the plan (const after admission), what phase
+ * execute keeps to itself, and the outcome. Shared by phases.c and the phase files only.
  */
 #pragma once
 
@@ -13,20 +13,18 @@
 #include "record/record.h"
 #include "run/disk.h"
 #include "run/environment.h"
-#include "run/execute_machine.h"
 #include "run/memory.h"
 #include "run/run.h"
 #include "run/run_tools.h"
 #include "run/sandbox_session.h"
 #include "skill/skill_artifact.h"
 
-struct dialogue;
 struct diff_result;
+struct execute;
+struct proc;
 struct run_tools;
 struct state_store;
-struct talk;
 struct loop;
-struct proc;
 struct redactor;
 struct run_gateway;
 struct run_session;
@@ -34,7 +32,6 @@ struct run_turns;
 struct runtime_probe;
 struct state_store;
 struct sigwatch;
-struct timer;
 struct trust_entry;
 struct txn;
 struct txns;
@@ -81,6 +78,7 @@ struct run_paths {
     const char *config_file; /* the settings without secrets, for the child */
     const char *program;     /* the agent's */
     const char *executable;  /* what is started: that, or what provides its dependencies */
+    const char *view;        /* where the agent works: the workspace, or the view of it */
     const char *workspace;   /* the tree that the agent worked in, as we see it */
     const char *artifacts;   /* where the agent leaves files */
     const char *skills;      /* the skills folder, as the agent sees it; NULL: there is none */
@@ -99,37 +97,40 @@ struct answer {
     struct err files_error;           /* why they are not */
 };
 
-/* Phase execute: its machine, the agent and what is watched. */
+/* Whose credential it is, when it is not the gateway's; written by auth.c. */
+struct run_auth {
+    struct err error;                  /* reported in admit */
+    const struct profile_login *login; /* of the user's; NULL: none is used */
+    const char *path;                  /* of its file … */
+    struct str content;                /* … and what is in it */
+};
+
+/* What the run is to do. Made before admission and by it; const from then on. */
+struct run_plan {
+    struct settings settings;
+    struct secrets secrets;
+    struct err secrets_error; /* a secret is missing; reported in admit, when there is a record */
+    struct run_auth auth;
+    const struct driver *driver;
+    const char *program_version; /* as installed; NULL: not known */
+    bool unrendered;             /* the prompt could not be rendered */
+    bool default_output;         /* nobody chose the directory of the record */
+};
+
+/* What phase execute has come to, for the phases after it and for those that watch. Written by the
+ * files of the phase alone; what they need for themselves is in execute_priv.h. */
 struct execution {
-    struct proc *proc;         /* NULL: nothing was started */
-    struct talk *talk;         /* of a driver that talks to a model itself; else NULL */
-    struct dialogue *dialogue; /* of a driver that converses with its program; else NULL */
-    bool let_go;               /* it had said all and did not go: we ended it */
-    struct launch_spec spec;
-    int64_t round;           /* further turns that there were */
-    int64_t repairs;         /* … and further turns for an answer that does not fit */
-    struct str goal;         /* the prompt of the first turn; ptr NULL: that is going on */
-    struct str resume;       /* handle of the conversation; empty: none that could go on */
-    bool files_taken;        /* that the program left */
-    bool restart;            /* the agent must begin anew to see what it opened */
-    int64_t restarts;        /* that there were */
-    struct agent_usage past; /* of sessions that are over */
-    int64_t tool_calls, tool_failures; /* of ours and, where they are seen, of the harness */
-    struct execute_machine machine;
-    struct timer *deadline; /* of the machine */
-    struct timer *first_output, *idle, *heartbeat;
     bool launched; /* the program was really started */
     pid_t pid;
     nsec started, ended;
     nsec first_output_at; /* 0: none yet */
-    nsec last_life;       /* last output, or last time that the tree had used the processor */
-    nsec last_cpu;        /* at the last idle deadline */
-    nsec seen_cpu;        /* at the last look */
-    nsec last_look;       /* for signs of life */
-    nsec last_beat;       /* of state.json */
-    bool asked_life;      /* the answer about CPU time tells whether it works */
-    bool asked_cpu;       /* the idle deadline waits for an answer about CPU time */
+    bool let_go;          /* it had said all and did not go: we ended it */
     struct engine_exit exit;
+    int64_t round;           /* further turns that there were */
+    int64_t repairs;         /* … and further turns for an answer that does not fit */
+    struct str resume;       /* handle of the conversation; empty: none that could go on */
+    struct agent_usage past; /* of sessions that are over */
+    int64_t tool_calls, tool_failures; /* of ours and, where they are seen, of the harness */
     struct {
         nsec utime, stime;
         int64_t maxrss_kb;
@@ -137,44 +138,45 @@ struct execution {
     } usage; /* of the whole tree */
 };
 
-/* Whose credential it is, when it is not the gateway's; written by auth.c. */
-struct run_auth {
-    struct err error;                  /* told in admit */
-    const struct profile_login *login; /* of the user's; NULL: none is used */
-    const char *path;                  /* of its file … */
-    struct str content;                /* … and what is in it */
+/* What came out. Written by parse, collect, gate and finish. */
+struct run_outcome {
+    struct agent_report report;
+    struct answer answer;
+    enum answer_flag no_changes;
+    const struct json *changes; /* [{path, status}] of the patch; NULL: not known */
+    int exit_status;
 };
 
 struct run {
     const struct run_opts *opts;
     struct arena *arena;
     struct loop *loop;
-    struct settings settings;
-    struct secrets secrets;
-    struct run_auth auth;
-    struct err secrets_error; /* a secret is missing; told in admit, when there is a record */
     struct redactor *redactor;
     struct record record;
-
-    enum phase phase;
-    nsec started;
-    struct cause cause;
-    bool default_output;   /* nobody chose the directory of the record */
-    bool opening;          /* the settings are good, and the record is opened */
-    const char **warnings; /* NULL-terminated, in the arena */
-    size_t warning_count;
-    int exit_status; /* set by phase finish */
     struct sigwatch *signals[3];
     int signal_count;
 
+    /* by lifetime: what is to be done, what is going on in phase execute, what came of it */
+    const struct run_plan *plan;
+    struct run_plan *draft;  /* the plan, to be written; NULL once the run is admitted */
+    struct execute *execute; /* private to phase execute */
+    struct execution exec;
+    struct run_outcome outcome;
+
+    enum phase phase;
+    nsec started;
+    nsec timeout;        /* total time of execute: the setting, or until limits.deadline */
+    bool until_deadline; /* it is the latter */
+    struct cause cause;
+    bool opening;          /* the settings are good, and the record is opened */
+    const char **warnings; /* NULL-terminated, in the arena */
+    size_t warning_count;
+
+    /* made by configure, prepare and context; released by end() */
     struct run_paths paths;
-    const char *program_version; /* as installed; NULL: not known */
-    struct definition definition;
-    bool unrendered;     /* the prompt could not be rendered */
-    bool until_deadline; /* the total time ends with limits.deadline */
+    struct definition definition; /* changes when sections are opened */
     struct str prompt;
-    struct str spec_text; /* that the adapter was given, run/holon.h; ptr NULL: none */
-    const struct driver *driver;
+    struct str spec_text;      /* that the adapter was given, run/holon.h; ptr NULL: none */
     void *session;             /* of the driver */
     struct state_store *state; /* what tools remember; run_session.h */
     struct run_session *kept;  /* its files */
@@ -189,13 +191,8 @@ struct run {
     struct run_gateway *gateway; /* never NULL once there is a record */
     struct sandbox_session confine;
     struct workspace *workspace; /* NULL: none yet, or over */
-    enum answer_flag no_changes;
-    const struct json *changes; /* [{path, status}] of the patch; NULL: not known */
-    struct execution exec;
     struct run_disk disk;
     struct run_memory memory;
-    struct agent_report report;
-    struct answer answer;
     struct runtime_probe *probe; /* of a skill's dependencies; NULL: none is going on */
     const char *const *prefix;   /* put before the command; NULL: nothing */
 };
@@ -244,8 +241,6 @@ int phase_finish(struct run *run, struct err *e);
 
 /* --- launch.c --- */
 
-/* Arguments, environment and what the driver is told. */
-int launch_plan(struct run *run, struct launch_spec *spec, struct err *e);
 /* The environment of a program inside, with the variables of the adapter if there are any. */
 int launch_environment(struct run *run, const struct json *adapter_env, struct environment *ret,
                        struct err *e);
@@ -379,44 +374,26 @@ int context_render(struct run *run, struct str *ret, struct err *e);
 /* The prompt as a file, for the agent. */
 int context_write_prompt(struct run *run, struct err *e);
 
-/* --- phase_execute.c, execute_watch.c --- */
+/* --- phase_execute.c; the rest is in execute_priv.h --- */
 
-struct agent_output execute_agent_output(struct run *run);
+struct execute *execute_new(struct arena *a);
 /* A line of the transcript; source NULL: the main agent. */
 void execute_entry(void *run, const char *source, const char *type, const struct json *detail,
                    struct str raw);
 /* Shortens the total time to what is left until limits.deadline. False: it has passed, and the run
  * has failed. */
 bool execute_meet_deadline(struct run *run);
-/* Notes that a deadline has passed; stopping is the machine's. */
-void execute_note_timeout(struct run *run, enum timeout_kind kind, nsec limit);
-int execute_watch_open(struct run *run, struct err *e) MUST_USE;
-void execute_watch(struct run *run, enum execute_watch what);
-void execute_watch_output(struct run *run);  /* the agent has printed something */
-void execute_watch_cpu(void *run, nsec cpu); /* proc_port.on_cpu */
-void execute_watch_close(struct run *run);   /* idempotent */
+/* A restart is wanted: the agent must begin again to see what it opened. */
+bool execute_wants_restart(const struct run *run);
+void execute_want_restart(struct run *run, bool wanted);
+/* The agent's process, to look at; NULL: there is none. */
+struct proc *execute_proc(const struct run *run);
+/* Idle time counts from now. */
+void execute_alive(struct run *run);
 
-/* --- phase_dialogue.c: drivers that converse with their program --- */
-
-#define DIALOGUE_UNREAD_MAX ((size_t)64 << 20) /* of what it was told */
+/* --- phase_dialogue.c, continuations.c --- */
 
 struct driver_port dialogue_port(struct run *run);
-void dialogue_begin(struct run *run);
-void dialogue_fed(struct run *run);                           /* bytes of the agent have come */
-void dialogue_say(struct run *run, struct str text);          /* the next turn */
-void dialogue_note_words(struct run *run, struct str answer); /* for dialogue_is_saved() */
-bool dialogue_is_saved(struct run *run); /* the conversation, or nothing waits for that */
-void dialogue_over(struct run *run);     /* the program is gone */
-
-/* --- continuations.c: further turns --- */
-
-/* Is there another turn? execute_verdict() follows. */
-void continuation_review(struct run *run, const struct agent_report *report);
-/* The program is gone: what next? */
-enum execute_after continuation_after_exit(struct run *run);
-/* The prompt of the next process; ptr NULL: it begins again to see what it opened. Negative: the
- * cause is noted. */
-int continuation_prompt(struct run *run, struct str text, struct str *ret) MUST_USE;
 /* What is being checked does not matter any more: the verdict comes now. */
 void continuation_stop(struct run *run);
 void continuation_add_usage(struct agent_usage *sum, const struct agent_usage *u);
@@ -429,13 +406,6 @@ int turn_begin(struct run *run, struct err *e) MUST_USE;
 void turn_well(struct run *run); /* it came to its end by itself */
 /* No program of the run works in the view any more. Idempotent. */
 void run_savepoints_close(struct run *run);
-
-/* --- phase_talk.c: drivers that talk to a model themselves --- */
-
-int talk_start(struct run *run, struct err *e);
-void talk_begin(struct run *run);
-void talk_say(struct run *run, struct str text);
-void talk_stop(struct run *run); /* at once; EXECUTE_GONE follows */
 
 /* --- phase_workspace.c --- */
 

@@ -200,7 +200,7 @@ static int restore(struct state_store *s, const char *path, struct err *e)
 static int dispatch_asked(struct run *run, struct str event, const struct json *value,
                           struct err *e)
 {
-    const struct json *rules = json_get(run->settings.session, "reducers");
+    const struct json *rules = json_get(run->plan->settings.session, "reducers");
     for (size_t i = 0; value != NULL && i < json_len(rules); i++) {
         if (str_eq(json_str(json_get(json_item(rules, i), "event"), STR_EMPTY), event)) {
             return store_dispatch(run->state, event, value, e);
@@ -267,7 +267,7 @@ int run_session_open(struct run *run, struct err *e)
     if (run->state != NULL) {
         return 0;
     }
-    const struct settings *s = &run->settings;
+    const struct settings *s = &run->plan->settings;
     char now[CLOCK_ISO_LEN];
     struct run_session *k = run->kept = ARENA_NEW(run->arena, struct run_session);
     *k = (struct run_session) { .journal_fd = -1 };

@@ -38,15 +38,15 @@ static bool discloses(const struct run *run)
 /* Where the harness does not take the output contract by itself, a tool takes the answer. */
 static bool takes_answer(const struct run *run)
 {
-    const struct profile *p = run->settings.profile;
-    bool reaches_tools = p->mcp.prefix[0] != '\0' || run->driver->begin != NULL;
+    const struct profile *p = run->plan->settings.profile;
+    bool reaches_tools = p->mcp.prefix[0] != '\0' || run->plan->driver->begin != NULL;
     return run->definition.schema != NULL && run->definition.package == NULL && reaches_tools &&
            !definition_native_schema(p);
 }
 
 static bool offers(const struct run *run)
 {
-    return json_len(run->settings.tools) > 0 || discloses(run) || takes_answer(run) ||
+    return json_len(run->plan->settings.tools) > 0 || discloses(run) || takes_answer(run) ||
            run->opts->hooks.n_tools > 0;
 }
 
@@ -57,7 +57,7 @@ bool tools_wanted(const struct run *run)
 
 static bool asks(const struct run *run)
 {
-    const struct settings *s = &run->settings;
+    const struct settings *s = &run->plan->settings;
     const struct run_hooks *h = &run->opts->hooks;
     return offers(run) || json_len(s->policies) > 0 || json_len(s->feedback) > 0 ||
            json_len(s->completion) > 0 || h->n_policies > 0 || h->n_feedback > 0 ||
@@ -114,7 +114,7 @@ static struct feedback_left left(void *arg)
     struct budget_left b = gateway_left(run);
     nsec now = clock_now();
     return (struct feedback_left) {
-        .time = run->exec.started + run->settings.timeout - now,
+        .time = run->exec.started + run->timeout - now,
         .elapsed = now - run->exec.started,
         .budget = b.budget,
     };
@@ -128,7 +128,7 @@ static void on_problem(void *arg, struct str text)
 
 static int make_guards(struct run *run, struct err *e)
 {
-    const struct settings *s = &run->settings;
+    const struct settings *s = &run->plan->settings;
     const struct run_hooks *h = &run->opts->hooks;
     struct run_tools *t = run->tools;
     int r = guard_new(&(struct guard_opts) { .policies = s->policies,
@@ -181,8 +181,8 @@ static void make_bridge(struct run *run)
                                                    .session = run->state,
                                                    .guard = t->guard,
                                                    .feedback = t->feedback,
-                                                   .prompt_name = run->settings.prompt_name,
-                                                   .adapter = run->settings.adapter,
+                                                   .prompt_name = run->plan->settings.prompt_name,
+                                                   .adapter = run->plan->settings.adapter,
                                                    .admit = admit_call,
                                                    .layer = layer_of,
                                                    .began = tools_began,
@@ -257,7 +257,7 @@ static int add_one(struct run *run, const struct section_rendering *all, const s
 /* Those of the whole prompt first, then those of its sections in their order. */
 static int add_defined(struct run *run, const struct section_rendering *all, struct err *e)
 {
-    const struct json *tools = run->settings.tools;
+    const struct json *tools = run->plan->settings.tools;
     int r = 0;
     for (size_t i = 0; r == 0 && i < json_len(tools); i++) {
         const struct json *d = json_item(tools, i);
@@ -285,7 +285,7 @@ static int render_all(struct run *run, struct section_rendering *ret, struct err
     if (tree == NULL) {
         return 0;
     }
-    struct section_request all = { .params = run->settings.params, .everything = true };
+    struct section_request all = { .params = run->plan->settings.params, .everything = true };
     return section_tree_render(tree, &all, run->arena, ret, e);
 }
 
@@ -295,7 +295,7 @@ static int add_sections(struct run *run, struct err *e)
     struct tool tool;
     t->sections = tool_sections_new(&(struct tool_sections_opts) {
         .tree = run->definition.sections,
-        .params = run->settings.params,
+        .params = run->plan->settings.params,
         .opened = tools_opened_sections,
         .arg = run,
     });
@@ -376,7 +376,7 @@ static enum guard_tool find_task_tool(void *arg, struct str name)
 static enum guard_tool find_native_tool(void *arg, struct str name)
 {
     const struct run *run = arg;
-    const struct json *known = run->settings.profile->tool_names;
+    const struct json *known = run->plan->settings.profile->tool_names;
     for (size_t i = 0; i < json_len(known); i++) {
         if (str_glob(json_str(json_item(known, i), STR_EMPTY), name, false)) {
             return GUARD_TOOL_EXISTS;
@@ -387,7 +387,7 @@ static enum guard_tool find_native_tool(void *arg, struct str name)
 
 static int check_names(struct run *run, struct err *e)
 {
-    const struct settings *s = &run->settings;
+    const struct settings *s = &run->plan->settings;
     struct guard_tools tools = { find_task_tool, find_native_tool, run };
     int r = guard_check_names(run->tools->guard, &tools, e);
     return r < 0 ? err_wrap(e, "%s", settings_origin(s, run->arena, "policies", NULL).file) : 0;
@@ -398,7 +398,7 @@ void tools_warn_names(struct run *run)
     enum { SHOWN_MAX = 8 };
     struct guard_unmatched list[SHOWN_MAX];
     struct guard_tools tools = { find_task_tool, find_native_tool, run };
-    bool ran = run->exec.launched || (run->driver != NULL && run->driver->plan == NULL);
+    bool ran = run->exec.launched || (run->plan->driver != NULL && run->plan->driver->plan == NULL);
     if (run->tools == NULL || run->tools->guard == NULL || !ran) {
         return;
     }
@@ -426,7 +426,7 @@ int tools_admit(struct run *run, struct err *e)
         .orphans = run->opts->orphans,
         .place = helper_place,
         .arg = run,
-        .cwd = run->settings.workspace,
+        .cwd = run->paths.view,
         .began = helper_began,
         .over = helper_over,
     };
@@ -443,7 +443,7 @@ int tools_admit(struct run *run, struct err *e)
 int tools_mount(struct run *run, struct err *e)
 {
     struct run_tools *t = run->tools;
-    bool by_itself = run->driver->plan == NULL; /* it calls the bridge without a protocol */
+    bool by_itself = run->plan->driver->plan == NULL; /* it calls the bridge without a protocol */
     if (t == NULL || t->bridge == NULL || by_itself) {
         return 0;
     }
@@ -491,7 +491,7 @@ static int make_hosts(struct run *run, struct err *e)
     t->host.left_out = env.left_out;
     t->host.new_home = env.own_home ? helper_home_new : NULL;
     /* The agent's view: without a sandbox that is another directory than the user named. */
-    t->host.cwd = run->settings.workspace;
+    t->host.cwd = run->paths.view;
     t->host.outside_cwd = confined ? run->paths.artifacts : NULL;
     t->host.judge_cwd = confined ? env.home : NULL;
     return make_agent_host(run, e);

@@ -57,7 +57,7 @@ const struct json *tools_structured(const struct run *run)
 /* Both are strict: a call that begins is one that may. */
 int tools_admit_call(struct run *run, nsec *ret_left, struct err *e)
 {
-    *ret_left = run->exec.started + run->settings.timeout - clock_now();
+    *ret_left = run->exec.started + run->timeout - clock_now();
     if (*ret_left <= 0) {
         return ERR(e, ERR_TIMEOUT, "the deadline of the run has passed");
     }
@@ -124,8 +124,8 @@ void tools_offer(struct run *run)
     if (t->door.upstream != NULL) {
         mcp_mount_changed(t->door.upstream);
     }
-    if (run->session != NULL && run->driver->offer != NULL) {
-        run->driver->offer(run->session, t->offer);
+    if (run->session != NULL && run->plan->driver->offer != NULL) {
+        run->plan->driver->offer(run->session, t->offer);
     }
 }
 
@@ -160,9 +160,9 @@ static bool brings_tools(const struct section_rendering *before,
 /* A tool that was opened is called: the agent has looked at the list again by itself. */
 static void note_use(struct run *run, struct str name)
 {
-    if (run->exec.restart && !has_tool(&run->tools->at_start, name) &&
+    if (execute_wants_restart(run) && !has_tool(&run->tools->at_start, name) &&
         has_tool(&run->definition.rendering, name)) {
-        run->exec.restart = false;
+        execute_want_restart(run, false);
     }
 }
 
@@ -171,22 +171,23 @@ void tools_opened_sections(void *arg, const struct json *visibility, struct str 
     struct run *run = arg;
     struct section_rendering now;
     struct err e;
-    struct section_request request = { .params = run->settings.params, .visibility = visibility };
+    struct section_request request = { .params = run->plan->settings.params,
+                                       .visibility = visibility };
     if (section_tree_render(run->definition.sections, &request, run->arena, &now, &e) < 0) {
         run_warn(run, "sections could not be opened: %s", e.msg);
         return;
     }
     bool more_tools = brings_tools(&run->definition.rendering, &now);
-    if (!run->exec.restart) {
+    if (!execute_wants_restart(run)) {
         run->tools->at_start = run->definition.rendering;
     }
     run->definition.rendering = now;
     run->definition.goal = now.text;
     tools_offer(run);
     offered_begin(run);
-    bool looks_again = run->driver->offer != NULL && run->driver->begin == NULL;
-    if (more_tools && !run->settings.profile->mcp.list_changed && !looks_again) {
-        run->exec.restart = true; /* unless a call shows that it knows of them */
+    bool looks_again = run->plan->driver->offer != NULL && run->plan->driver->begin == NULL;
+    if (more_tools && !run->plan->settings.profile->mcp.list_changed && !looks_again) {
+        execute_want_restart(run, true); /* unless a call shows that it knows of them */
     }
 }
 

@@ -46,13 +46,13 @@ int tools_environment(struct run *run, const struct placeholders *vars, struct j
     }
     json_setc(run->arena, env, "CINCH_MCP_URL", json_cstr(run->arena, mcp.url));
     json_setc(run->arena, env, "CINCH_MCP_TOKEN", json_cstr(run->arena, mcp.token));
-    return expand_env(run->arena, run->settings.profile->mcp.env, vars, env, e);
+    return expand_env(run->arena, run->plan->settings.profile->mcp.env, vars, env, e);
 }
 
 int tools_file(struct run *run, const char *name, struct json *tree, struct json **ret,
                struct err *e)
 {
-    const struct json *over = json_get(run->settings.profile->mcp.files, name);
+    const struct json *over = json_get(run->plan->settings.profile->mcp.files, name);
     struct driver_mcp mcp = tools_mcp(run);
     *ret = tree;
     if (mcp.url == NULL) {
@@ -93,7 +93,7 @@ static void add_checks(struct arena *a, struct json *out, const struct json *rul
 
 const char *const *tools_programs(struct run *run)
 {
-    const struct settings *s = &run->settings;
+    const struct settings *s = &run->plan->settings;
     const struct json *const lists[] = { s->tools, s->policies, s->feedback };
     struct arena *a = run->arena;
     struct json *found = json_array(a);

@@ -65,9 +65,9 @@ static void on_server_stopped(void *arg, struct toolserver *s)
 static const char *secret_of(void *arg, const char *name)
 {
     const struct run *run = arg;
-    for (size_t i = 0; i < run->secrets.len; i++) {
-        if (strcmp(run->secrets.items[i].name, name) == 0) {
-            return arena_dup(run->arena, run->secrets.items[i].value);
+    for (size_t i = 0; i < run->plan->secrets.len; i++) {
+        if (strcmp(run->plan->secrets.items[i].name, name) == 0) {
+            return arena_dup(run->arena, run->plan->secrets.items[i].value);
         }
     }
     return NULL;
@@ -76,7 +76,7 @@ static const char *secret_of(void *arg, const char *name)
 int servers_open(struct run *run, struct err *e)
 {
     struct run_tools *t = run->tools;
-    const struct json *tools = run->settings.tools;
+    const struct json *tools = run->plan->settings.tools;
     size_t n = 0;
     int r = 0;
     t->servers = arena_array(run->arena, t->n_servers + 1, sizeof(struct toolserver *));

@@ -77,7 +77,7 @@ static const char *const *joined(struct run *run, const char *const *a, const ch
 /* Does the task name programs that cinch starts itself? */
 static bool starts_tools(const struct run *run)
 {
-    const struct settings *s = &run->settings;
+    const struct settings *s = &run->plan->settings;
     return json_len(run->definition.tools) > 0 || json_len(s->tools) > 0 ||
            json_len(s->policies) > 0 || json_len(s->feedback) > 0 || json_len(s->completion) > 0;
 }
@@ -85,15 +85,15 @@ static bool starts_tools(const struct run *run)
 /* Nothing is started: then there is nothing to confine. */
 static bool is_wanted(const struct run *run)
 {
-    return (run->driver->plan != NULL && !image_wanted(run)) || starts_tools(run);
+    return (run->plan->driver->plan != NULL && !image_wanted(run)) || starts_tools(run);
 }
 
 int sandbox_session_admit(struct run *run, struct err *e)
 {
-    const struct sandbox_settings *s = &run->settings.sandbox;
-    const struct profile_sandbox *of = &run->settings.profile->sandbox;
+    const struct sandbox_settings *s = &run->plan->settings.sandbox;
+    const struct profile_sandbox *of = &run->plan->settings.profile->sandbox;
     struct sandbox_session *c = &run->confine;
-    const char *path = json_cstring(json_get(run->settings.env_set, "PATH"), NULL);
+    const char *path = json_cstring(json_get(run->plan->settings.env_set, "PATH"), NULL);
     (void)e;
     sandbox_policy_init(&c->policy);
     c->policy = (struct sandbox_policy) {
@@ -120,9 +120,9 @@ int sandbox_session_listen(struct run *run, sandbox_session_take_fn *take, int *
     struct sandbox_session *c = &run->confine;
     const struct sandbox_policy *p = &c->policy;
     bool image = image_wanted(run); /* its network is never ours, also when it is open */
-    bool asks_from_here = run->driver->plan == NULL;
+    bool asks_from_here = run->plan->driver->plan == NULL;
     /* Then only tools are inside, and look for nothing but listed hosts. */
-    bool wanted = !asks_from_here || run->settings.sandbox.hosts != NULL;
+    bool wanted = !asks_from_here || run->plan->settings.sandbox.hosts != NULL;
     if (!image && (p->mode == SANDBOX_OFF || p->net == SANDBOX_NET_OPEN || !wanted)) {
         return 0;
     }
@@ -282,10 +282,10 @@ static const struct sandbox_port *port_of(struct run *run)
 void sandbox_session_warm(struct run *run)
 {
     struct sandbox_session *c = &run->confine;
-    const struct profile *profile = run->settings.profile;
+    const struct profile *profile = run->plan->settings.profile;
     struct err later; /* sandbox_session_start() runs into it, too */
-    run->driver = profile == NULL ? NULL : driver_find(profile->driver);
-    if (run->driver == NULL || sandbox_session_admit(run, &later) < 0 ||
+    run->draft->driver = profile == NULL ? NULL : driver_find(profile->driver);
+    if (run->plan->driver == NULL || sandbox_session_admit(run, &later) < 0 ||
         c->policy.mode == SANDBOX_OFF) {
         return;
     }
@@ -299,7 +299,7 @@ static char **arguments_of(struct run *run)
     struct placeholders vars = execute_vars(run);
     char **argv = NULL;
     struct err ignored; /* what is wrong with them is told when the program is started */
-    int r = expand_argv(run->arena, run->settings.profile, &vars, &argv, &ignored);
+    int r = expand_argv(run->arena, run->plan->settings.profile, &vars, &argv, &ignored);
     return r < 0 ? NULL : argv;
 }
 
@@ -351,12 +351,12 @@ static const char *first_program(struct run *run)
 const char *const *sandbox_session_own_read(struct run *run)
 {
     const char *dir = run->paths.dir;
-    const struct json *secret = run->settings.secret_files;
+    const struct json *secret = run->plan->settings.secret_files;
     const char *all[] = {
         run->paths.config_file,
         arena_printf(run->arena, "%s/uploads", dir),
         arena_printf(run->arena, "%s/input.json", dir),
-        run->driver->files == NULL ? NULL : holon_input_dir(run),
+        run->plan->driver->files == NULL ? NULL : holon_input_dir(run),
         script_of(run),
         is_wrapped(run) ? run->paths.program : NULL,
     };
@@ -391,7 +391,7 @@ const char *const *sandbox_session_own_write(struct run *run)
 /* The agent's HOME: the run's, or the caller's, which is then shown but for its secrets. */
 static const char *home_of(const struct run *run)
 {
-    return run->settings.home == HOME_PRIVATE ? run->paths.home : getenv("HOME");
+    return run->plan->settings.home == HOME_PRIVATE ? run->paths.home : getenv("HOME");
 }
 
 /* No other user reaches what programs write before phase collect has cleaned it: the record is
@@ -410,7 +410,7 @@ static int show(struct run *run, struct err *e)
 {
     struct sandbox_session *c = &run->confine;
     if (c->view.path == NULL) {
-        c->view.path = c->view.bind = run->settings.workspace;
+        c->view.path = c->view.bind = run->paths.view;
     }
     c->policy.home = home_of(run);
     const char *const *masked = NULL;
@@ -420,7 +420,7 @@ static int show(struct run *run, struct err *e)
         return r;
     }
     c->policy.allow_setgid = writes_in_private(run);
-    c->policy.deny = joined(run, paths_of(run, run->settings.sandbox.deny, NULL), masked);
+    c->policy.deny = joined(run, paths_of(run, run->plan->settings.sandbox.deny, NULL), masked);
     struct sandbox_opts opts = {
         .policy = &c->policy,
         .view = &c->view,
@@ -594,7 +594,7 @@ void sandbox_session_report(struct run *run, struct summary *s)
 {
     const struct sandbox_report *r = &run->confine.report;
     size_t n = 0;
-    s->sandbox.requested = sandbox_mode_word(run->settings.sandbox.mode);
+    s->sandbox.requested = sandbox_mode_word(run->plan->settings.sandbox.mode);
     const char **held = arena_array(run->arena, SANDBOX_GUARANTEE_MAX + 1, sizeof *held);
     const char **lost = arena_array(run->arena, SANDBOX_GUARANTEE_MAX + 1, sizeof *lost);
     for (int g = 0; g < SANDBOX_GUARANTEE_MAX; g++) {

@@ -32,7 +32,7 @@ struct run_turns {
 
 bool run_savepoints_wanted(const struct run *run)
 {
-    return run->settings.view.savepoints;
+    return run->plan->settings.view.savepoints;
 }
 
 /* --- the record of a turn --- */
@@ -137,7 +137,7 @@ static const char *why_failed(struct run *run)
                             run->cause.message);
     }
     if (run->session != NULL) {
-        run->driver->end(run->session, &report);
+        run->plan->driver->end(run->session, &report);
     }
     if (report.failed && report.error.len > 0) {
         return arena_dup(run->arena, report.error);

@@ -43,7 +43,7 @@ int shared_home_open(struct run *run, const char **ret, struct err *e)
     const char *home = getenv("HOME");
     int at = run->record.dir.dir_fd;
     *ret = NULL;
-    if (run->settings.home != HOME_SHARED) {
+    if (run->plan->settings.home != HOME_SHARED) {
         return 0;
     }
     if (home == NULL || home[0] != '/') {
@@ -97,7 +97,7 @@ static int write_login(struct run *run, const struct profile_login *l, int layer
 
 static int write_back(struct run *run, int layer, int home, struct err *e)
 {
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     int r = harness_session_write_back(run, layer, home, e);
     for (size_t i = 0; r == 0 && i < p->auth.logins_len; i++) {
         r = write_login(run, &p->auth.logins[i], layer, home, e);

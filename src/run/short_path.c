@@ -39,7 +39,7 @@ static bool is_shown(const struct run *run, const char *place)
 {
     const struct sandbox_policy *p = &run->confine.policy;
     const char *const *const lists[] = { p->read, p->write };
-    bool shown = run->settings.workspace != NULL && path_is_below(place, run->settings.workspace);
+    bool shown = run->paths.view != NULL && path_is_below(place, run->paths.view);
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         for (size_t k = 0; lists[i] != NULL && lists[i][k] != NULL; k++) {
             shown = shown || path_is_below(place, lists[i][k]);

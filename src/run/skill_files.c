@@ -69,7 +69,7 @@ static int rewrite_file(void *self, const char *path, struct str text, struct er
 
 static void warn_missing(struct run *run)
 {
-    const struct skill_artifact_list *list = &run->answer.files;
+    const struct skill_artifact_list *list = &run->outcome.answer.files;
     for (size_t i = 0; i < list->len; i++) {
         const struct skill_artifact *item = &list->items[i];
         if (item->fault != NULL && !item->required && strcmp(item->field, "artifacts") != 0) {
@@ -83,7 +83,7 @@ static void warn_missing(struct run *run)
  * it there. */
 void skill_files_collect(struct run *run)
 {
-    const char *const paths[] = { run->settings.workspace, image_workspace(run), NULL };
+    const char *const paths[] = { run->paths.view, image_workspace(run), NULL };
     struct skill_work work = { .paths = paths,
                                .open = open_work_file,
                                .open_dir = open_work_dir,
@@ -91,7 +91,7 @@ void skill_files_collect(struct run *run)
                                .rewrite = rewrite_file,
                                .self = run };
     struct skill_root root = { run->record.dir.dir_fd, run->record.dir.path, &work };
-    struct answer *answer = &run->answer;
+    struct answer *answer = &run->outcome.answer;
     if (run->definition.package == NULL || answer->value == NULL || answer->question != NULL) {
         return;
     }
@@ -105,7 +105,7 @@ void skill_files_collect(struct run *run)
 
 void skill_files_gate(struct run *run)
 {
-    const struct answer *answer = &run->answer;
+    const struct answer *answer = &run->outcome.answer;
     if (answer->files_error.code != ERR_OK) {
         run_fail(run, REASON_FAILURE, "%s", answer->files_error.msg);
     }

@@ -111,10 +111,13 @@ static const char home_dir[] = "RUN/home";
 static struct run sketch(struct definition *d)
 {
     const struct settings *s = d->settings;
+    struct run_plan *plan = ARENA_NEW(d->arena, struct run_plan);
     const char *first = json_cstring(json_item(s->profile->binary, 0), NULL);
+    plan->settings = *s;
     return (struct run) {
         .arena = d->arena,
-        .settings = *s,
+        .plan = plan,
+        .timeout = s->timeout,
         .definition = *d,
         .record.dir.path = arena_dup(d->arena, str_of(run_dir)),
         .paths = { .dir = run_dir,
@@ -122,6 +125,7 @@ static struct run sketch(struct definition *d)
                    .prompt_file = "RUN/home/.cinch/prompt.md",
                    .config_file = "RUN/task.json",
                    .program = first != NULL ? first : json_cstring(json_item(s->command, 0), ""),
+                   .view = s->workspace,
                    .workspace = s->workspace,
                    .artifacts = "RUN/artifacts",
                    .skills = arena_printf(d->arena, "%s/%s", home_dir,

@@ -13,7 +13,7 @@ static int merge_over(struct run *run, const struct json *over, struct json **tr
 {
     const struct placeholder vars[] = {
         { .name = "home", .value = str_of(run->paths.home) },
-        { .name = "system_prompt", .value = str_of(run->settings.tier_prompt) },
+        { .name = "system_prompt", .value = str_of(run->plan->settings.tier_prompt) },
         { .name = "system_prompt_file",
           .value = str_of(arena_printf(run->arena, "%s/" TIER_FILE, run->paths.home)) },
     };
@@ -22,13 +22,13 @@ static int merge_over(struct run *run, const struct json *over, struct json **tr
 
 static bool has_prompt(const struct run *run)
 {
-    return run->settings.tier_prompt != NULL && run->settings.tier_prompt[0] != '\0';
+    return run->plan->settings.tier_prompt != NULL && run->plan->settings.tier_prompt[0] != '\0';
 }
 
 int tier_file(struct run *run, const char *name, const struct json *tree, struct json **ret,
               struct err *e)
 {
-    const struct settings *s = &run->settings;
+    const struct settings *s = &run->plan->settings;
     const struct profile_tier *t = &s->profile->tier;
     int r = 0;
     *ret = json_copy(run->arena, tree);
@@ -46,7 +46,7 @@ int tier_file(struct run *run, const char *name, const struct json *tree, struct
 
 int tier_install(struct run *run, struct err *e)
 {
-    const struct settings *s = &run->settings;
+    const struct settings *s = &run->plan->settings;
     const struct profile_tier *t = &s->profile->tier;
     const char *path = t->prompt_file == NULL ? TIER_FILE : t->prompt_file;
     bool wanted = t->prompt_file != NULL || t->prompt_files != NULL;
@@ -59,13 +59,13 @@ int tier_install(struct run *run, struct err *e)
 
 struct str tier_prompt(struct run *run, struct str prompt)
 {
-    const struct profile *p = run->settings.profile;
+    const struct profile *p = run->plan->settings.profile;
     /* A driver with a dialogue says it by itself, before the first turn only. */
-    bool here = run->driver != NULL && run->driver->begin == NULL && p != NULL &&
+    bool here = run->plan->driver != NULL && run->plan->driver->begin == NULL && p != NULL &&
                 p->tier.prompt == TIER_PROMPT_TEXT && has_prompt(run);
     if (!here) {
         return prompt;
     }
     return str_of(
-        arena_printf(run->arena, "%s\n\n%.*s", run->settings.tier_prompt, STR_ARG(prompt)));
+        arena_printf(run->arena, "%s\n\n%.*s", run->plan->settings.tier_prompt, STR_ARG(prompt)));
 }

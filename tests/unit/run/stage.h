@@ -15,6 +15,7 @@
 struct stage {
     struct run run;
     struct run_opts opts;
+    struct run_plan plan;
     struct profile profile;
     struct driver driver;
     struct txns *txns;
@@ -46,10 +47,11 @@ static inline struct stage *open_stage(struct scene *s, enum sandbox_mode mode, 
     t->driver.plan = starts ? no_plan : NULL;
     run->opts = &t->opts;
     run->arena = arena_new();
-    run->driver = &t->driver;
-    run->settings.profile = &t->profile;
-    run->settings.sandbox.mode = mode;
-    run->settings.workspace = at(s, "ws");
+    run->plan = run->draft = &t->plan;
+    t->plan.driver = &t->driver;
+    t->plan.settings.profile = &t->profile;
+    t->plan.settings.sandbox.mode = mode;
+    t->plan.settings.workspace = run->paths.view = at(s, "ws");
     assert_ok(loop_new(&run->loop, &e), &e);
     assert_ok(record_open(&run->record,
                           &(struct record_opts) { .path = at(s, "out"), .adapter = "test" }, &e),
@@ -120,7 +122,7 @@ static inline void begin(struct run *run)
         .path = "/bin/sh",
         .argv = argv,
         .envp = env,
-        .cwd = place != NULL ? run->settings.workspace : txn_copy(t->txn),
+        .cwd = place != NULL ? run->paths.view : txn_copy(t->txn),
         .place = place,
         .port = { .on_done = on_done, .arg = t },
     };

@@ -28,6 +28,7 @@ static void build(struct environment_input in, struct environment *ret)
     struct err e;
     in.caller = caller;
     in.secrets = in.secrets == NULL ? &none : in.secrets;
+    in.timeout = in.settings->timeout;
     if (environment_build(arena, &in, ret, &e) < 0) {
         fail_msg("%s", e.msg);
     }

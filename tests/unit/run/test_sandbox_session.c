@@ -38,7 +38,7 @@ static void test_no_overlay(void **state)
     struct stage *t = open_stage(s, SANDBOX_WORKSPACE_WRITE, true);
     struct json *tools = json_array(s->arena);
     json_push(s->arena, tools, json_object(s->arena));
-    t->run.settings.tools = tools;
+    t->plan.settings.tools = tools;
     prepare(t);
     assert_int_equal(workspace_kind_of(t->run.workspace), WORKSPACE_OVERLAY);
     check_transactions(*state, t);
@@ -73,7 +73,7 @@ static void test_no_program_but_tools(void **state)
     struct stage *t = open_stage(s, SANDBOX_WORKSPACE_WRITE, false);
     struct json *tools = json_array(s->arena);
     json_push(s->arena, tools, json_object(s->arena));
-    t->run.settings.tools = tools;
+    t->plan.settings.tools = tools;
     prepare(t);
     assert_non_null(sandbox_session_sandbox(&t->run));
     int port;
