@@ -168,7 +168,9 @@ static struct json *outline_events(struct arena *a, const struct evidence *ev)
     for (size_t i = 0; i < json_len(ev->events); i++) {
         const struct json *v = json_item(ev->events, i);
         const char *name = json_cstring(json_get(v, "event"), "");
-        for (size_t k = 0; k < sizeof told / sizeof *told; k++) {
+        /* Auxiliary requests are sent beside the conversation, so their order differs. */
+        bool side = json_str(json_pointer(v, STR("/context/side")), STR_EMPTY).len > 0;
+        for (size_t k = 0; !side && k < sizeof told / sizeof *told; k++) {
             if (strcmp(told[k], name) == 0) {
                 struct json *item = pick(a, json_get(v, "context"), keys);
                 json_setc(a, item, "event", json_get(v, "event"));

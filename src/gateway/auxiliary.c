@@ -16,8 +16,10 @@
 /* Searched at both ends of a part. The longest prompt of a side request that was seen has 5 KB. */
 #define END_MAX ((size_t)8 << 10)
 
-/* The whole prompt of a request that comes with tools. */
+/* The whole last message of a request that comes with tools … */
 #define WARMUP "Warmup"
+/* … and the beginning of one: claude-code 2.1 predicts what its user will type next. */
+#define SUGGESTION "[SUGGESTION MODE: "
 
 /* A JSON schema with this property is asked for … */
 static const struct {
@@ -91,6 +93,9 @@ const char *auxiliary_request_kind(const struct llm_request *r, struct str syste
     if (str_eqc(str_trim(last), WARMUP)) { /* claude-code 2.0: fills the cache for sub-agents */
         return "warmup";
     }
+    if (str_starts(str_trim(last), STR(SUGGESTION))) {
+        return "suggestion";
+    }
     if (r->n_tools > 0) {
         return NULL;
     }
@@ -154,9 +159,10 @@ const char *auxiliary_kind(const struct auxiliary *side, const struct llm_endpoi
 {
     struct llm_request request;
     struct str last = str_slice(body, s->last_from, s->talk_at.to);
-    bool warmup = str_find(last, STR("\"" WARMUP "\"")) < last.len;
+    bool marked = str_find(last, STR("\"" WARMUP "\"")) < last.len ||
+                  str_find(last, STR(SUGGESTION)) < last.len;
     if (body.len == 0 || body.len > BODY_MAX ||
-        (!warmup && (s->tools || !may_be_one(side, body, s)))) {
+        (!marked && (s->tools || !may_be_one(side, body, s)))) {
         return NULL;
     }
     CLEANUP(arena) struct arena *a = arena_new();

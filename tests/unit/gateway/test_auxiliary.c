@@ -77,6 +77,13 @@ static void shapes_of_harnesses_are_known(void **state)
         "{\"model\":\"m\",\"max_tokens\":9,\"tools\":[{\"name\":\"t\",\"input_schema\":{\"type\":"
         "\"object\"}}],\"messages\":[{\"role\":\"user\",\"content\":\"Warmup\"}]}",
         "warmup");
+    expect(
+        "/v1/messages",
+        "{\"model\":\"m\",\"max_tokens\":9,\"tools\":[{\"name\":\"t\",\"input_schema\":{\"type\":"
+        "\"object\"}}],\"messages\":[{\"role\":\"user\",\"content\":\"hi\"},{\"role\":"
+        "\"assistant\",\"content\":\"hello\"},{\"role\":\"user\",\"content\":[{\"type\":\"text\","
+        "\"text\":\"[SUGGESTION MODE: Suggest what the user might type next.]\"}]}]}",
+        "suggestion");
     expect("/v1/messages",
            "{\"model\":\"m\",\"max_tokens\":9,\"system\":\"You are an expert at analyzing git "
            "history.\",\"messages\":[{\"role\":\"user\",\"content\":\"Files modified by user:\"}]}",
