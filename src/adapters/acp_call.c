@@ -322,6 +322,15 @@ void acp_calls_tell(struct acp *p)
     }
 }
 
+/* Agents come to name tools that they did not name before: a policy that names the kind of tool
+ * must still apply then. */
+struct str acp_call_kind(struct acp *p, const struct acp_call *c)
+{
+    return c->kind.len == 0 || str_eqc(c->kind, "other")
+               ? STR_EMPTY
+               : str_of(arena_printf(p->scratch, "acp:%.*s", STR_ARG(c->kind)));
+}
+
 static void observe(struct acp *p, const struct acp_call *c, const struct json *update)
 {
     struct arena *a = p->scratch;
@@ -329,6 +338,7 @@ static void observe(struct acp *p, const struct acp_call *c, const struct json *
     struct json *arguments = acp_call_arguments(p, c, update);
     struct native_call call = {
         .name = name,
+        .kind = acp_call_kind(p, c),
         .call_id = c->id,
         .arguments = arguments,
         .result = json_get(update, "rawOutput"),

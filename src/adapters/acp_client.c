@@ -103,6 +103,7 @@ static void ask_permission(struct acp *p, const struct jsonrpc_message *m)
         .kind = ASK_PERMISSION,
         .id = q->id,
         .tool = str_of(arena_printf(p->scratch, "acp:%.*s", STR_ARG(c->name))),
+        .tool_kind = acp_call_kind(p, c),
         .arguments = acp_call_arguments(p, c, about),
         .call_id = c->id,
     };

@@ -174,6 +174,8 @@ void acp_calls_settle(struct acp *p); /* none of them will go on */
 void acp_calls_free(struct acp *p);
 struct json *acp_call_arguments(struct acp *p, const struct acp_call *c,
                                 const struct json *update); /* in scratch; never NULL */
+/* Second name of the tool for policies; empty: none. */
+struct str acp_call_kind(struct acp *p, const struct acp_call *c);
 
 /* --- acp_terminal.c --- */
 

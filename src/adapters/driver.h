@@ -107,6 +107,7 @@ struct driver_ask {
     enum driver_ask_kind kind;
     uint64_t id;
     struct str tool;              /* PERMISSION, TOOL, FEEDBACK */
+    struct str tool_kind;         /* PERMISSION: as native_call.kind */
     const struct json *arguments; /* an object; NULL: not known */
     struct str call_id;           /* empty: none */
     bool success;                 /* FEEDBACK: how it ended */
@@ -130,6 +131,7 @@ struct driver_reply {
 /* A tool of the harness' own that has ended. Names as docs/run-record.md says. */
 struct native_call {
     struct str name, call_id;
+    struct str kind;              /* of tool, as a second name for policies; empty: none */
     const struct json *arguments; /* NULL: not known */
     const struct json *result;    /* NULL: not known */
     struct str output;            /* text of the result */

@@ -54,10 +54,13 @@ bool policy_matches(struct str pattern, const struct guard_call *call)
 {
     struct str native = STR("native:");
     if (str_starts(pattern, native)) {
-        return call->native &&
-               str_glob(str_slice(pattern, native.len, pattern.len), call->tool, false);
+        if (!call->native) {
+            return false;
+        }
+        pattern = str_slice(pattern, native.len, pattern.len);
     }
-    return str_glob(pattern, call->tool, false);
+    return str_glob(pattern, call->tool, false) ||
+           (call->kind.len > 0 && str_glob(pattern, call->kind, false));
 }
 
 bool policy_names_match(const struct policy_names *names, const struct guard_call *call)
@@ -482,6 +485,7 @@ static void keep(struct guard_check *c)
     struct guard *g = c->guard;
     struct guard_call *call = &c->call;
     call->tool = arena_str(c->arena, call->tool);
+    call->kind = arena_str(c->arena, call->kind);
     call->section = arena_str(c->arena, call->section);
     call->call_id = arena_str(c->arena, call->call_id);
     call->arguments = call->arguments == NULL ? NULL : json_copy(c->arena, call->arguments);

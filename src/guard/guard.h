@@ -47,6 +47,7 @@ struct store_txn;
 
 struct guard_call {
     struct str tool;
+    struct str kind;    /* a second name that patterns match, "acp:execute"; empty: none */
     struct str section; /* empty: the prompt's own, or a native one */
     const struct json *arguments;
     struct str call_id;

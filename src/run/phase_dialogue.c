@@ -220,6 +220,7 @@ static void ask_permission(struct run *run, const struct driver_ask *ask)
     }
     guard_check(guard,
                 &(struct guard_call) { .tool = ask->tool,
+                                       .kind = ask->tool_kind,
                                        .arguments = ask->arguments,
                                        .call_id = ask->call_id,
                                        .native = true },

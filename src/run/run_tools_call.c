@@ -237,6 +237,7 @@ static void note_native(struct run *run, const struct native_call *call)
     if (guard != NULL && call->success &&
         guard_note(guard,
                    &(struct guard_call) { .tool = call->name,
+                                          .kind = call->kind,
                                           .arguments = call->arguments,
                                           .call_id = call->call_id,
                                           .native = true },

@@ -50,6 +50,24 @@ static void native_tools_can_be_meant_alone(void **state)
     denies("other", NULL, "Denied by policy.");
 }
 
+static void tools_can_be_meant_by_their_kind(void **state)
+{
+    struct guard_call call = call_of("acp:Bash", NULL);
+    call.native = true;
+    policies("[{type: deny, tools: ['acp:execute']}]");
+    assert_true(ask_call(&call).allowed);
+    call.kind = STR("acp:execute");
+    assert_false(ask_call(&call).allowed);
+    policies("[{type: deny, tools: ['native:acp:exec*']}]");
+    assert_false(ask_call(&call).allowed);
+    policies("[{type: deny, tools: ['acp:Bash']}]");
+    assert_false(ask_call(&call).allowed);
+    policies("[{type: allow, tools: ['acp:execute']}]");
+    assert_true(ask_call(&call).allowed);
+    call.kind = STR("acp:edit");
+    assert_false(ask_call(&call).allowed);
+}
+
 /* "a" is a tool of the task, "Bash" one of the harness; what begins with "later" may come. */
 static enum guard_tool find_task(void *arg, struct str name)
 {
@@ -522,6 +540,7 @@ int main(void)
         CASE(without_policies_everything_is_allowed),
         CASE(names_are_patterns),
         CASE(native_tools_can_be_meant_alone),
+        CASE(tools_can_be_meant_by_their_kind),
         CASE(names_that_no_tool_has),
         CASE(a_section_limits_the_scope),
         CASE(sections_come_first_and_the_first_denial_wins),
