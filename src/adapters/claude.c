@@ -6,8 +6,10 @@
  *
  * Whether a turn failed is in `is_error`, never in `subtype`: a provider's refusal comes as
  * "success". Tokens of sub-agents are only in modelUsage, which counts from the start of the
- * process.
+ * process, or from the start of a resumed conversation (2.1.3xx, which then also reports
+ * model_usage_since_last_result).
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "adapters/claude_priv.h"
@@ -16,8 +18,10 @@
 enum { LINE_MAX_BYTES = 16 << 20 };
 /* Text of the last message and the last result. */
 enum { TEXT_MAX = LINE_MAX_BYTES };
-/* How long a task in the background may keep silent before the turn counts as over. */
-#define BACKGROUND_SETTLE (10 * NSEC_PER_SEC)
+/* How long a command in the background may keep silent before the turn counts as over, and how long
+ * a sub-agent, which begins another turn when it is done and may wait for a slow model or tool. */
+#define SHELL_SETTLE (10 * NSEC_PER_SEC)
+#define AGENT_SETTLE (600 * NSEC_PER_SEC)
 
 void claude_keep(struct buf *b, struct str text)
 {
@@ -109,6 +113,7 @@ static bool usage_of_models(const struct json *models, struct agent_usage *ret)
         ret->output += tokens(m, "outputTokens");
         ret->cache_read += tokens(m, "cacheReadInputTokens");
         ret->cache_write += tokens(m, "cacheCreationInputTokens");
+        ret->cost_usd += fmax(json_real(json_get(m, "costUSD"), 0), 0);
     }
     return json_is(models, JSON_OBJECT) && json_len(models) > 0;
 }
@@ -124,13 +129,18 @@ static void note_usage(struct claude *c, const struct json *line)
     sum->cache_read += tokens(usage, "cache_read_input_tokens");
     sum->cache_write += tokens(usage, "cache_creation_input_tokens");
     sum->turns += tokens(line, "num_turns");
-    if (!usage_of_models(json_get(line, "modelUsage"), &all)) {
+    const struct json *since = json_get(line, "model_usage_since_last_result");
+    bool by_result = json_is(since, JSON_OBJECT);
+    if (by_result) {
+        (void)usage_of_models(since, &c->results_usage);
+        all = c->results_usage;
+    } else if (!usage_of_models(json_get(line, "modelUsage"), &all)) {
         all = *sum;
     }
     all.turns = sum->turns;
     all.known = json_is(usage, JSON_OBJECT);
     all.cost_known = json_real(cost, -1) >= 0;
-    all.cost_usd = all.cost_known ? json_real(cost, 0) : 0;
+    all.cost_usd = !all.cost_known ? 0 : by_result ? all.cost_usd : json_real(cost, 0);
     c->report.usage = all;
 }
 
@@ -223,6 +233,7 @@ static void on_result(struct claude *c, const struct json *line, struct str raw)
     note_usage(c, line);
     tell_usage(c, line);
     c->stop_reason = stop_reason_of(c, line);
+    c->waits = c->background == CLAUDE_AGENTS;
     c->turn_due = true;
 }
 
@@ -276,6 +287,7 @@ static void on_document(struct claude *c, const struct json *doc, struct str raw
     } else if (str_eqc(type, "system")) {
         if (str_eqc(json_str(json_get(doc, "subtype"), STR_EMPTY), "init")) {
             on_init(c, doc);
+            claude_turn_began(c);
         }
         claude_system(c, doc, raw);
     } else if (str_eqc(type, "result")) {
@@ -326,8 +338,13 @@ static void claude_feed(void *self, enum agent_stream stream, struct str bytes)
         on_line(c, line);
     }
     if (c->turn_due && !c->finished) {
+        static const nsec settle[] = {
+            [CLAUDE_IDLE] = 0,
+            [CLAUDE_SHELLS] = SHELL_SETTLE,
+            [CLAUDE_AGENTS] = AGENT_SETTLE,
+        };
         struct driver_turn turn = { .stop_reason = c->stop_reason,
-                                    .settle = c->background ? BACKGROUND_SETTLE : 0 };
+                                    .settle = settle[c->background] };
         c->turn_due = false;
         c->port.turn(c->port.owner, &turn);
     }
@@ -341,6 +358,8 @@ static void claude_say(void *self, struct str text)
     c->report.result_seen = false; /* of the turn that begins */
     c->report.failed = false;
     c->interrupted = false;
+    c->background = CLAUDE_IDLE;
+    c->waits = false;
     buf_reset(&c->error);
     send_user(c, text); /* the run has told the transcript */
 }

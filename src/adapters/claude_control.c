@@ -316,7 +316,7 @@ static void tell_event(struct claude *c, const char *source, const char *subtype
     claude_entry(c, source, "system_event", detail, STR_EMPTY);
 }
 
-/* What a sub-agent says last is in no line of the stream. */
+/* What a sub-agent says last is in no line of the stream, unless it works in the background. */
 static void on_subagent_stop(struct claude *c, struct str request_id, const struct json *input)
 {
     static const char *const members[] = { "agent_id", "agent_type", NULL };
@@ -324,7 +324,7 @@ static void on_subagent_stop(struct claude *c, struct str request_id, const stru
     struct str text = json_str(json_get(input, "last_assistant_message"), STR_EMPTY);
     const char *source = claude_source_of_agent(c, agent);
     answer_nothing(c, request_id);
-    if (text.len > 0) {
+    if (text.len > 0 && !claude_said(c, source, text)) {
         claude_entry_text(c, source, "assistant_message", text);
     }
     tell_event(c, source, "subagent_stop", input, members);
@@ -334,7 +334,7 @@ static void on_subagent_stop(struct claude *c, struct str request_id, const stru
 static void on_stop(struct claude *c, struct str request_id, const struct json *input)
 {
     static const char *const members[] = { "stop_hook_active", "background_tasks", NULL };
-    c->background = json_len(json_get(input, "background_tasks")) > 0;
+    c->background = claude_background_of(json_get(input, "background_tasks"), "type");
     answer_nothing(c, request_id);
     tell_event(c, NULL, "stop", input, members);
 }

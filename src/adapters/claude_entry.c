@@ -154,6 +154,39 @@ const char *claude_source(struct claude *c, struct str parent)
     return claude_source_of_agent(c, parent); /* its beginning was not told */
 }
 
+static struct claude_subagent *subagent_find(struct claude *c, const char *source)
+{
+    for (size_t i = 0; i < SUBAGENTS_MAX; i++) {
+        if (c->subagents[i].arena != NULL && strcmp(c->subagents[i].source, source) == 0) {
+            return &c->subagents[i];
+        }
+    }
+    return NULL;
+}
+
+bool claude_said(struct claude *c, const char *source, struct str text)
+{
+    const struct claude_subagent *s = subagent_find(c, source);
+    char hash[SHA256_HEX];
+    sha256_hex(text, hash);
+    return s != NULL && strcmp(s->last_text, hash) == 0;
+}
+
+enum claude_background claude_background_of(const struct json *tasks, const char *type)
+{
+    static const char *const commands[] = { "shell", "monitor", "local_bash" };
+    enum claude_background found = CLAUDE_IDLE;
+    for (size_t i = 0; json_is(tasks, JSON_ARRAY) && i < json_len(tasks); i++) {
+        struct str of = json_str(json_get(json_item(tasks, i), type), STR("shell"));
+        bool command = false;
+        for (size_t k = 0; k < ARRAY_LEN(commands); k++) {
+            command = command || str_eqc(of, commands[k]);
+        }
+        found = !command ? CLAUDE_AGENTS : found == CLAUDE_IDLE ? CLAUDE_SHELLS : found;
+    }
+    return found;
+}
+
 /* {"subtype":"task_started","task_id":…,"tool_use_id":…}: lines of the sub-agent name the call. */
 static void begin_subagent(struct claude *c, const struct json *line)
 {
@@ -168,6 +201,32 @@ static void begin_subagent(struct claude *c, const struct json *line)
     s->arena = arena_new();
     s->call_id = arena_str(s->arena, call);
     s->source = arena_dup(s->arena, str_of(claude_source_of_agent(c, task)));
+    s->last_text[0] = '\0';
+    /* One in the foreground gets its prompt in a line of its own. */
+    struct str prompt = json_str(json_get(line, "prompt"), STR_EMPTY);
+    if (prompt.len > 0 && json_bool(json_get(line, "is_backgrounded"), false)) {
+        claude_entry_text(c, s->source, "user_message", prompt);
+    }
+}
+
+/* The sub-agents that it waited for are done: another turn begins now, or none. */
+static void tasks_changed(struct claude *c, const struct json *line)
+{
+    enum claude_background now = claude_background_of(json_get(line, "tasks"), "task_type");
+    if (c->waits && now != CLAUDE_AGENTS) {
+        c->waits = false;
+        c->background = CLAUDE_SHELLS;
+        c->turn_due = true;
+    }
+}
+
+void claude_turn_began(struct claude *c)
+{
+    if (c->background != CLAUDE_IDLE) {
+        c->waits = false;
+        c->background = CLAUDE_AGENTS; /* it is at work until the next result */
+        c->turn_due = true;
+    }
 }
 
 /* --- messages --- */
@@ -270,6 +329,15 @@ static void note_text(struct claude *c, const struct json *content)
     }
 }
 
+static void note_subagent_text(struct claude *c, const char *source, const struct json *content)
+{
+    struct claude_subagent *s = subagent_find(c, source);
+    struct str text = text_of(c->scratch, content);
+    if (s != NULL && text.len > 0) {
+        sha256_hex(text, s->last_text);
+    }
+}
+
 void claude_message(struct claude *c, const struct json *line, struct str raw)
 {
     const struct json *content = json_pointer(line, STR("/message/content"));
@@ -286,6 +354,8 @@ void claude_message(struct claude *c, const struct json *line, struct str raw)
         claude_keep(&c->error, text_of(c->scratch, content));
     } else if (!of_user && source == NULL) {
         note_text(c, content);
+    } else if (!of_user) {
+        note_subagent_text(c, source, content);
     }
     size_t n = json_is(content, JSON_ARRAY) ? json_len(content) : 0;
     for (size_t i = 0; i < n; i++) {
@@ -316,6 +386,8 @@ void claude_system(struct claude *c, const struct json *line, struct str raw)
     }
     if (str_eqc(subtype, "task_started")) {
         begin_subagent(c, line);
+    } else if (str_eqc(subtype, "background_tasks_changed")) {
+        tasks_changed(c, line);
     }
     struct json *detail = json_object(a);
     json_setc(a, detail, "subtype",

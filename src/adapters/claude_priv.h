@@ -12,6 +12,7 @@
 #pragma once
 
 #include "adapters/driver.h"
+#include "base/sha256.h"
 #include "wire/lines.h"
 
 /* A tool call that has begun and whose result has not come. Holds what the result does not say. */
@@ -30,8 +31,15 @@ enum { CALLS_MAX = 256, SUBAGENTS_MAX = 64, QUESTIONS_MAX = 256 };
 
 struct claude_subagent {
     struct arena *arena;
-    struct str call_id; /* of the call that started it */
-    const char *source; /* "subagent:<id>" */
+    struct str call_id;         /* of the call that started it */
+    const char *source;         /* "subagent:<id>" */
+    char last_text[SHA256_HEX]; /* hash of its last message; "": none was in the stream */
+};
+
+enum claude_background {
+    CLAUDE_IDLE,
+    CLAUDE_SHELLS, /* commands only, which may run for ever */
+    CLAUDE_AGENTS, /* also sub-agents, whose end begins another turn */
 };
 
 enum claude_question_kind {
@@ -72,17 +80,19 @@ struct claude {
     uint64_t last_question;
     unsigned last_request; /* number of our own requests */
 
-    bool prompted;    /* the prompt was sent */
-    bool interrupted; /* we have asked for the end of the turn */
-    bool finished;    /* nothing is to be said any more */
-    bool turn_due;    /* a result has come; told when all bytes at hand are read */
-    bool background;  /* it stopped while tasks of its own were still at work */
+    bool prompted;                     /* the prompt was sent */
+    bool interrupted;                  /* we have asked for the end of the turn */
+    bool finished;                     /* nothing is to be said any more */
+    bool turn_due;                     /* a result has come; told when all bytes at hand are read */
+    enum claude_background background; /* tasks that were at work when it stopped */
+    bool waits;                        /* a result has come, and sub-agents were at work */
     const char *stop_reason;
     unsigned garbage_told;
 
     struct agent_report report;
-    struct buf text, answer, error; /* of the last message; of the last result; its error */
-    struct agent_usage turns_usage; /* summed over turns, for results without totals */
+    struct buf text, answer, error;   /* of the last message; of the last result; its error */
+    struct agent_usage turns_usage;   /* summed over turns, for results without totals */
+    struct agent_usage results_usage; /* summed over results that report what is new */
 };
 
 /* --- claude.c --- */
@@ -127,4 +137,10 @@ void claude_call_observed(struct claude *c, struct claude_call *call, const stru
 /* The source of what carries this parent_tool_use_id; NULL: the main agent. */
 const char *claude_source(struct claude *c, struct str parent);
 const char *claude_source_of_agent(struct claude *c, struct str agent_id);
+/* Whether the last message of the sub-agent in the stream was this one. */
+bool claude_said(struct claude *c, const char *source, struct str text);
+/* Of a list of tasks; `type` is the member with their kind. */
+enum claude_background claude_background_of(const struct json *tasks, const char *type);
+/* Another turn began by itself, after a result. */
+void claude_turn_began(struct claude *c);
 void claude_calls_done(struct claude *c);

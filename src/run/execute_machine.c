@@ -322,7 +322,10 @@ static void handle(struct execute_machine *m, const struct execute_message *mess
     }
     enum execute_event event = refine(m, message);
     enum execute_state to = after_review(m, event, execute_next(m->state, event));
-    if (to == m->state) {
+    if (event == EXECUTE_TURN_END && m->state == SETTL && (!m->stopped || message->quiet == 0)) {
+        m->quiet = message->quiet; /* the agent works on in the background, or no longer */
+        limit(m, m->quiet);
+    } else if (to == m->state) {
         stay(m, event);
     } else {
         note(m, message, event, to);

@@ -98,8 +98,10 @@ static void tell_turn(struct run *run)
 static void on_turn(void *owner, const struct driver_turn *turn)
 {
     struct run *run = owner;
-    enum execute_state state = run->execute->machine.state;
-    if (run->execute->dialogue == NULL || (state != EXECUTE_TURN && state != EXECUTE_INTERRUPT)) {
+    const struct execute_machine *m = &run->execute->machine;
+    bool works = m->state == EXECUTE_TURN || m->state == EXECUTE_INTERRUPT;
+    bool waits = m->state == EXECUTE_SETTLE && m->quiet > 0;
+    if (run->execute->dialogue == NULL || (!works && !waits)) {
         return; /* a second result of the same turn */
     }
     tell_turn(run);

@@ -23,6 +23,7 @@ struct host {
     bool later;        /* questions are answered by the test */
     unsigned sequels;  /* so many turns are followed by another one */
     unsigned turns, asks;
+    nsec settle; /* of the last one */
     uint64_t last_ask;
     struct agent_report report;
 };
@@ -116,6 +117,7 @@ static inline void on_turn(void *owner, const struct driver_turn *turn)
 {
     struct host *h = owner;
     h->turns++;
+    h->settle = turn->settle;
     buf_addf(&h->log, "turn %s%s\n", turn->stop_reason == NULL ? "-" : turn->stop_reason,
              turn->settle > 0 ? " not settled" : "");
     if (h->judges) {

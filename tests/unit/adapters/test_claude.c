@@ -368,6 +368,32 @@ static void test_an_old_result_is_not_that_of_a_new_turn(void **state)
     stop(&h);
 }
 
+/* Totals of a resumed conversation include its earlier processes, which have reported them. */
+static void test_usage_of_a_resumed_conversation(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    feed(&h, RESULT("false", ",\"usage\":{},\"total_cost_usd\":0.9,"
+                             "\"modelUsage\":{\"m\":{\"inputTokens\":900,\"costUSD\":0.9}},"
+                             "\"model_usage_since_last_result\":{\"m\":{\"inputTokens\":100,"
+                             "\"outputTokens\":7,\"costUSD\":0.25}}"));
+    driver_claude.say(h.session, STR("more"));
+    feed(&h, RESULT("false", ",\"usage\":{},\"total_cost_usd\":1.4,"
+                             "\"modelUsage\":{\"m\":{\"inputTokens\":905,\"costUSD\":1.4}},"
+                             "\"model_usage_since_last_result\":{\"m\":{\"inputTokens\":5,"
+                             "\"costUSD\":0.5}}"));
+    driver_claude.say(h.session, STR("more"));
+    feed(&h, RESULT("false", ",\"usage\":{},\"total_cost_usd\":1.4,\"modelUsage\":{},"
+                             "\"model_usage_since_last_result\":{}"));
+    finish(&h);
+    assert_int_equal(h.report.usage.input, 105);
+    assert_int_equal(h.report.usage.output, 7);
+    assert_true(h.report.usage.cost_known);
+    assert_true(h.report.usage.cost_usd == 0.75);
+    stop(&h);
+}
+
 static void test_after_the_end_nothing_is_sent(void **state)
 {
     struct host h = { .sequels = 9 };
@@ -392,6 +418,70 @@ static void test_tasks_in_the_background_delay_the_end(void **state)
              "\"hook_callback\",\"callback_id\":\"stop\",\"input\":{\"background_tasks\":[{}]}}}"
              "\n" RESULT("false", ""));
     assert_logged(&h, "turn - not settled");
+    stop(&h);
+}
+
+#define STOPPED(tasks)                                                             \
+    "{\"type\":\"control_request\",\"request_id\":\"s\",\"request\":{\"subtype\":" \
+    "\"hook_callback\",\"callback_id\":\"stop\",\"input\":{\"background_tasks\":[" tasks "]}}}\n"
+#define TASKS(tasks) \
+    "{\"type\":\"system\",\"subtype\":\"background_tasks_changed\",\"tasks\":[" tasks "]}\n"
+
+/* A sub-agent in the background may be silent for minutes; the turn that it begins, too. */
+static void test_agents_in_the_background(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    feed(&h, TASKS("{\"task_type\":\"local_agent\"}") TASKS(""));
+    assert_int_equal(h.turns, 0);
+    feed(&h, STOPPED("{\"type\":\"shell\"},{\"type\":\"subagent\"}") RESULT("false", ""));
+    assert_int_equal(h.turns, 1);
+    assert_int_equal(h.settle / NSEC_PER_SEC, 600);
+    feed(&h, TASKS("{\"task_type\":\"local_agent\"}"));
+    assert_int_equal(h.turns, 1);
+    feed(&h, TASKS("{\"task_type\":\"local_bash\"}"));
+    assert_int_equal(h.turns, 2);
+    assert_int_equal(h.settle / NSEC_PER_SEC, 10);
+    feed(&h, "{\"type\":\"system\",\"subtype\":\"init\"}\n");
+    assert_int_equal(h.settle / NSEC_PER_SEC, 600);
+    feed(&h, TASKS(""));
+    assert_int_equal(h.turns, 3);
+    feed(&h, STOPPED("") RESULT("false", ",\"result\":\"done\""));
+    assert_int_equal(h.turns, 4);
+    assert_int_equal(h.settle, 0);
+    stop(&h);
+}
+
+#define STARTED(background)                                                                      \
+    "{\"type\":\"system\",\"subtype\":\"task_started\",\"task_id\":\"a\",\"tool_use_id\":\"t\"," \
+    "\"prompt\":\"SUB\",\"is_backgrounded\":" background "}\n"
+#define SUB_STOPPED                                                                      \
+    "{\"type\":\"control_request\",\"request_id\":\"s\",\"request\":{\"subtype\":"       \
+    "\"hook_callback\",\"callback_id\":\"subagent_stop\",\"input\":{\"agent_id\":\"a\"," \
+    "\"last_assistant_message\":\"below\"}}}\n"
+
+/* In the foreground its prompt is in the stream and its last message is not; in the background it
+ * is the other way round. */
+static void test_messages_of_a_sub_agent_are_told_once(void **state)
+{
+    struct host h = { 0 };
+    struct launch_spec spec = { 0 };
+    start(&h, &spec);
+    feed(&h, STARTED("true"));
+    assert_logged(&h, "\"text\":\"SUB\"");
+    feed(&h, "{\"type\":\"assistant\",\"parent_tool_use_id\":\"t\",\"message\":{\"content\":"
+             "[{\"type\":\"text\",\"text\":\"below\"}]}}\n");
+    buf_reset(&h.log);
+    feed(&h, SUB_STOPPED);
+    assert_not_logged(&h, "assistant_message");
+    stop(&h);
+    h = (struct host) { 0 };
+    start(&h, &spec);
+    feed(&h, STARTED("false"));
+    assert_not_logged(&h, "user_message");
+    feed(&h, SUB_STOPPED);
+    assert_logged(&h, "assistant_message");
     stop(&h);
 }
 
@@ -523,7 +613,10 @@ int main(void)
         cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_another_turn_has_a_result_of_its_own),
         cmocka_unit_test(test_an_old_result_is_not_that_of_a_new_turn),
+        cmocka_unit_test(test_usage_of_a_resumed_conversation),
         cmocka_unit_test(test_after_the_end_nothing_is_sent),
+        cmocka_unit_test(test_agents_in_the_background),
+        cmocka_unit_test(test_messages_of_a_sub_agent_are_told_once),
         cmocka_unit_test(test_tasks_in_the_background_delay_the_end),
         cmocka_unit_test(test_garbage_is_counted_and_told),
         cmocka_unit_test(test_a_huge_line_is_passed_over),

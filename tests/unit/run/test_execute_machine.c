@@ -106,12 +106,27 @@ static void test_silence_counts_from_the_last_byte(void **state)
     assert_int_equal(f.armed, f.clock + 3 * SECOND);
     (void)tick(&f);
     assert_int_equal(f.m.state, EXECUTE_TURN);
-    execute_turn_ended(&f.m, SECOND);
-    execute_turn_ended(&f.m, 9 * SECOND); /* a second result of the turn */
+    execute_turn_ended(&f.m, 9 * SECOND);
+    assert_int_equal(f.armed, f.clock + 9 * SECOND);
+    execute_turn_ended(&f.m, SECOND); /* its background tasks have ended */
+    assert_int_equal(f.armed, f.clock + SECOND);
     assert_int_equal(f.m.state, EXECUTE_SETTLE);
     f.clock += SECOND / 2;
     execute_output(&f.m);
     assert_int_equal(f.armed, f.clock + SECOND);
+    settle(&f);
+    assert_int_equal(f.m.state, EXECUTE_DONE);
+}
+
+static void test_another_result_ends_the_wait(void **state)
+{
+    struct fake f = fake_new(DIALOGUE);
+    f.hold.turn = true;
+    begin_fake(&f);
+    execute_turn_ended(&f.m, 600 * SECOND);
+    f.clock += SECOND;
+    execute_turn_ended(&f.m, 0);
+    assert_int_equal(f.armed, f.clock);
     settle(&f);
     assert_int_equal(f.m.state, EXECUTE_DONE);
 }
@@ -429,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_restart_for_opened_sections),
         cmocka_unit_test(test_conversation_is_saved_first),
         cmocka_unit_test(test_silence_counts_from_the_last_byte),
+        cmocka_unit_test(test_another_result_ends_the_wait),
         cmocka_unit_test(test_an_agent_that_does_not_exit_is_ended_and_keeps_its_answer),
         cmocka_unit_test(test_every_pair_leads_to_a_state),
         cmocka_unit_test(test_every_state_is_reachable),
