@@ -24,14 +24,20 @@ bool placeholder_has_value(const struct placeholder *p)
     return p != NULL && (p->value.len > 0 || json_len(p->list) > 0);
 }
 
-/* Length of "{name}" or "{name|otherwise}" at the start of s, or 0. */
-static size_t match(struct str s, struct str *ret_name, struct str *ret_otherwise)
+struct reference {
+    struct str name;
+    char mark; /* '|', '?' or '}' */
+    struct str text;
+};
+
+/* Length of "{name}", "{name|text}" or "{name?text}" at the start of s, or 0. */
+static size_t match(struct str s, struct reference *ret)
 {
     size_t i = 1;
     while (i < s.len && ((s.ptr[i] >= 'a' && s.ptr[i] <= 'z') || s.ptr[i] == '_')) {
         i++;
     }
-    if (i == 1 || i >= s.len || (s.ptr[i] != '}' && s.ptr[i] != '|')) {
+    if (i == 1 || i >= s.len || memchr("}|?", s.ptr[i], 3) == NULL) {
         return 0;
     }
     const char *end = memchr(s.ptr + i, '}', s.len - i);
@@ -39,9 +45,20 @@ static size_t match(struct str s, struct str *ret_name, struct str *ret_otherwis
         return 0;
     }
     size_t len = (size_t)(end - s.ptr);
-    *ret_name = str_slice(s, 1, i);
-    *ret_otherwise = s.ptr[i] == '|' ? str_slice(s, i + 1, len) : STR_EMPTY;
+    *ret = (struct reference) {
+        .name = str_slice(s, 1, i),
+        .mark = s.ptr[i],
+        .text = s.ptr[i] == '}' ? STR_EMPTY : str_slice(s, i + 1, len),
+    };
     return len + 1;
+}
+
+static struct str value_of(const struct placeholder *p, const struct reference *ref)
+{
+    if (ref->mark == '?') {
+        return placeholder_has_value(p) ? ref->text : STR_EMPTY;
+    }
+    return p->value.len > 0 ? p->value : ref->text;
 }
 
 int expand_text(struct arena *a, struct str text, const struct placeholders *vars, bool strict,
@@ -57,17 +74,14 @@ int expand_text(struct arena *a, struct str text, const struct placeholders *var
         if (i == text.len) {
             break;
         }
-        struct str name;
-        struct str otherwise;
-        size_t len = match(str_slice(text, i, text.len), &name, &otherwise);
-        const struct placeholder *p = len == 0 ? NULL : placeholder_find(vars, name);
+        struct reference ref;
+        size_t len = match(str_slice(text, i, text.len), &ref);
+        const struct placeholder *p = len == 0 ? NULL : placeholder_find(vars, ref.name);
         if (p == NULL && len > 0 && strict) {
-            return ERR(e, ERR_CONFIG, "unknown placeholder {%.*s}", STR_ARG(name));
+            return ERR(e, ERR_CONFIG, "unknown placeholder {%.*s}", STR_ARG(ref.name));
         }
         len = p == NULL ? 1 : len;
-        struct str value = p != NULL && p->value.len == 0 ? otherwise : STR_EMPTY;
-        value = p != NULL && p->value.len > 0 ? p->value : value;
-        buf_add(&out, p == NULL ? STR("{") : value);
+        buf_add(&out, p == NULL ? STR("{") : value_of(p, &ref));
         i += len;
     }
     *ret = arena_str(a, buf_str(&out));

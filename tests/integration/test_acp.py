@@ -237,7 +237,15 @@ class OpenCode(Agent, harness.Case):
 @harness.about_programs
 class Qwen(Agent, harness.Case):
     name = "qwen"
+    shell = "acp:run_shell_command"
     here = "${cwd}"  # it takes no others
+
+    def test_denial_by_kind(self):
+        """0.24 names its tools, 0.15 did not; policies that name the kind of tool still apply."""
+        r = self.run_agent(DENIED, task="policies: [{type: deny, tools: ['acp:execute'], reason: no commands}]\n")
+        self.assertNotIn(b"no.txt", r.bytes("diff.patch"))
+        invoked = [e["context"]["success"] for e in r.events("ToolInvoked") if e["context"]["name"] == self.shell]
+        self.assertEqual(invoked, [False], r.stderr)
 
 
 if __name__ == "__main__":

@@ -152,8 +152,9 @@ class Claude(ClaudeCase):
         self.write("ws/monitor.sh", "#!/bin/sh\n" + self.fires("monitor") + "\n", 0o755)
         subprocess.run(["git", "init", "-q", "."], cwd=self.workspace, check=True)
         subprocess.run(["git", "config", "core.fsmonitor", self.workspace + "/monitor.sh"], cwd=self.workspace, check=True)
-        for options, fired in ((("--trust-project",), ["fired-monitor"]), ((), [])):
-            self.assertEqual(self.fired(self.agent([SAY], *options)), fired)
+        self.assertEqual(self.fired(self.agent([SAY])), [])
+        trusted = self.fired(self.agent([SAY], "--trust-project"))
+        self.assertIn(trusted, ([], ["fired-monitor"]))  # 2.1.326 does not let git run it, 2.1.197 does
 
     def test_a_subdirectorys_advice_comes_when_it_is_needed(self):
         self.plant()
@@ -468,10 +469,11 @@ class Qwen(GeminiLike):
         self.check("qwen", "SKILL-OF-THE-PROJECT", "BODY-OF-THE-SKILL")
 
     def test_a_trusted_project(self):
-        server = {"command": "sh", "args": ["-c", self.fires("mcp")]}
-        self.write("ws/.qwen/settings.json", json.dumps({"mcpServers": {"evil": server}}))
-        r = self.agent([SAY], "--trust-project")
-        self.assertEqual(self.fired(r), ["fired-mcp"])
+        # MCP servers of a project need an approval of its own since 0.24.
+        hook = {"hooks": [{"type": "command", "command": self.fires("hook")}]}
+        self.write("ws/.qwen/settings.json", json.dumps({"hooks": {"UserPromptSubmit": [hook]}}))
+        self.assertEqual(self.fired(self.agent([SAY])), [])
+        self.assertEqual(self.fired(self.agent([SAY], "--trust-project")), ["fired-hook"])
 
 
 class Opencode(Case):

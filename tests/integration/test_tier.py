@@ -42,6 +42,7 @@ class Agent:
     program = adapter = None
     tools = ()         # that it has, some of them
     agents = ()        # those that start sub-agents
+    searched = ()      # of these, those that newer versions only list, for a search
     where = "system"   # the prompt of the tier goes
     takes_tools = True  # away
 
@@ -50,13 +51,14 @@ class Agent:
         self.env["PATH"] = os.path.dirname(self.real(self.program or self.adapter)) + ":" + self.env["PATH"]
 
     def ask(self, *options, task=""):
-        """(result, body of the last request)."""
+        """(result, body of the last request of the conversation; one for a title is shorter)."""
         self.write("task.yaml", "prompt: PROMPTWORD\n" + task)
         with Provider() as p:
             r = self.run_cinch("--adapter", self.adapter, "--upstream", p.url, "--timeout", "100s", *options,
                                self.path("task.yaml"))
         self.assertEqual(r.reason, "success", r.stderr + r.bytes("stdout.log")[-3000:] + r.bytes("stderr.log")[-2000:])
-        return r, p.requests[-1].body
+        longest = max(len(json.dumps(q.body)) for q in p.requests)
+        return r, [q.body for q in p.requests if len(json.dumps(q.body)) > longest / 2][-1]
 
     def test_prompt(self):
         """Of tools nothing is said: the harness has those that it always has."""
@@ -65,7 +67,8 @@ class Agent:
         self.assertEqual("TIERWORD" in system_of(body), self.where == "system")
         self.assertNotIn("PROMPTWORD", system_of(body))
         self.assertIn("PROMPTWORD", json.dumps(body))
-        self.assertLessEqual(set(self.tools) | set(self.agents), names_of(body.get("tools")))
+        listed = {name for name in self.searched if name in json.dumps(body)}
+        self.assertLessEqual(set(self.tools) | set(self.agents), names_of(body.get("tools")) | listed)
         self.assertNotIn("eval.", str(r.manifest["warnings"]))
         self.assertEqual(r.bytes("diff.patch"), b"")
 
@@ -81,6 +84,7 @@ class Agent:
         r, body = self.ask("--no-delegation", "--set", "eval.strict=true")
         names = names_of(body.get("tools"))
         self.assertEqual(set(self.agents) & names, set())
+        self.assertEqual([name for name in self.searched if name in json.dumps(body)], [])
         self.assertLessEqual(set(self.tools), names)
         self.assertNotIn("eval.", str(r.manifest["warnings"]))
 
@@ -118,12 +122,12 @@ class Dialogue(Agent):
 
 class ClaudeCode(Dialogue, harness.Case):
     adapter = "claude-code"
-    tools, agents = ("Bash", "Write"), ("Agent", "Workflow", "SendMessage")
+    tools, agents, searched = ("Bash", "Write"), ("Agent", "Workflow", "SendMessage"), ("SendMessage", "ListAgents")
 
 
 class ClaudePrint(Agent, harness.Case):
     program, adapter = "claude-code", "claude-code-print"
-    tools, agents = ("Bash", "Write"), ("Agent", "Workflow", "SendMessage")
+    tools, agents, searched = ("Bash", "Write"), ("Agent", "Workflow", "SendMessage"), ("SendMessage", "ListAgents")
 
 
 class ClaudeAcp(Dialogue, harness.Case):

@@ -29,6 +29,8 @@ static void test_text(void **state)
     expect_text("{empty}", true, "");
     expect_text("{empty|x y}, {model|x}, {empty|}", true, "x y, m-1, ");
     expect_text("{empty|x", true, "{empty|x");
+    expect_text("{model?x y}, {empty?x}, {model?}", true, "x y, , ");
+    expect_text("{model?x", true, "{model?x");
     expect_text("{prompt}", true, "{model} stays"); /* values are not expanded again */
     expect_text("{\"a\": 1} {nobody} {model", false, "{\"a\": 1} {nobody} {model");
     expect_text("{{model}}", false, "{m-1}");
