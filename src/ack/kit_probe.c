@@ -96,8 +96,7 @@ static int find_version(struct arena *a, struct kit_adapter *adapter, const char
 {
     const struct profile *p = adapter->profile;
     adapter->program = program;
-    const char *installed =
-        p->version_command == NULL ? version_installed(a, program, p->version_package) : NULL;
+    const char *installed = version_of_program(a, p, program);
     if (installed == NULL) {
         return ask_version(a, adapter, program, e);
     }

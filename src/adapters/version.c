@@ -260,6 +260,11 @@ const char *version_installed(struct arena *a, const char *program, const char *
                : find_distribution(a, arena_dup(a, str_of(real)), package);
 }
 
+const char *version_of_program(struct arena *a, const struct profile *p, const char *program)
+{
+    return p->version_command != NULL ? NULL : version_installed(a, program, p->version_package);
+}
+
 /* --- what is tested --- */
 
 bool version_is_tested(const struct profile *p, const char *version)

@@ -29,6 +29,9 @@ bool version_within(struct str version, const char *since, const char *until);
 /* Of the program at that path; NULL: not known. `package` is the name of the package, NULL: the one
  * that contains the program. */
 const char *version_installed(struct arena *a, const char *program, const char *package);
+/* The same for the program of a profile; NULL also where only the program knows its version
+ * (`version.command`), since the package that it comes in has another one. */
+const char *version_of_program(struct arena *a, const struct profile *p, const char *program);
 
 /* From the output of `PROGRAM --version`: "codex-cli 0.166.0", "v1.2", "2.1.197 (Claude Code)": the
  * word that is a number, else the first line. Plain ASCII. */

@@ -57,7 +57,7 @@ static void find_program(const struct profile *p, struct arena *a, struct availa
         const char *name = json_cstring(json_item(p->binary, i), "");
         if (which_find(name, getenv("PATH"), NULL, ret->program, NULL) == 0) {
             ret->available = true;
-            ret->version = version_installed(a, ret->program, p->version_package);
+            ret->version = version_of_program(a, p, ret->program);
             ret->warning = version_warning(a, p, ret->version);
             ret->why = ret->version == NULL
                            ? ret->program

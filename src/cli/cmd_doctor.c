@@ -136,7 +136,7 @@ static int check_adapters(struct cli *cli, const struct options *opt, struct fin
         const struct profile *p = list.items[i];
         const char *program = profile_program(a, p, getenv("PATH"));
         const char *version =
-            program == NULL ? NULL : version_installed(a, program, p->version_package);
+            program == NULL ? NULL : version_of_program(a, p, program);
         installed += program != NULL;
         if (version_warning(a, p, version) != NULL) {
             struct check_result result = { 0 };

@@ -68,8 +68,7 @@ static void note_version(struct run *run)
     if (p->image != NULL || json_len(p->binary) == 0) {
         return;
     }
-    run->draft->program_version =
-        version_installed(run->arena, run->paths.program, p->version_package);
+    run->draft->program_version = version_of_program(run->arena, p, run->paths.program);
     const char *warning = version_warning(run->arena, p, run->plan->program_version);
     if (warning != NULL) {
         run_warn(run, "%s", warning);

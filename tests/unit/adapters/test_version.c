@@ -16,6 +16,7 @@
 
 #include "adapters/profile.h"
 #include "base/file.h"
+#include "base/json.h"
 
 static struct arena *arena;
 
@@ -114,6 +115,10 @@ static void test_installed(void **state)
     assert_int_equal(symlink("../@x/agent/bin/cli.js", link), 0);
     assert_string_equal(version_installed(arena, link, NULL), "1.2.3");
     assert_string_equal(version_installed(arena, link, "@x/agent"), "1.2.3");
+    struct profile p = { 0 };
+    assert_string_equal(version_of_program(arena, &p, link), "1.2.3");
+    p.version_command = json_array(arena); /* the package only brings the program */
+    assert_null(version_of_program(arena, &p, link));
     assert_null(version_installed(arena, link, "@x/another"));
     /* Above node_modules is somebody else's package. */
     assert_null(version_installed(arena, at(root, "node_modules/.bin/other"), NULL));
