@@ -242,9 +242,7 @@ static const struct profile *fit_version(const struct profile_list *list, const 
     struct arena *a = list->arena;
     const char *program =
         p == NULL || p->versions == NULL ? NULL : profile_program(a, p, list->path);
-    return program == NULL
-               ? p
-               : profile_variant(a, p, version_of_program(a, p, program));
+    return program == NULL ? p : profile_variant(a, p, version_of_program(a, p, program));
 }
 
 const struct profile *profile_find(const struct profile_list *list, struct str name)

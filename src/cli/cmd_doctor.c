@@ -135,8 +135,7 @@ static int check_adapters(struct cli *cli, const struct options *opt, struct fin
     for (size_t i = 0; r == 0 && i < list.len; i++) {
         const struct profile *p = list.items[i];
         const char *program = profile_program(a, p, getenv("PATH"));
-        const char *version =
-            program == NULL ? NULL : version_of_program(a, p, program);
+        const char *version = program == NULL ? NULL : version_of_program(a, p, program);
         installed += program != NULL;
         if (version_warning(a, p, version) != NULL) {
             struct check_result result = { 0 };

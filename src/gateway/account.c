@@ -103,7 +103,8 @@ static void look_closer(const struct account *acc, const struct exchange_view *x
 {
     CLEANUP(arena) struct arena *a = arena_new();
     struct llm_request request;
-    if (llm_request_read(a, &x->client, x->client_body, &request, NULL) < 0) {
+    if (x->client.call != LLM_CALL_GENERATE ||
+        llm_request_read(a, &x->client, x->client_body, &request, NULL) < 0) {
         return;
     }
     int64_t tokens = llm_estimate_tokens(&request);
@@ -213,6 +214,10 @@ static const char *why_unmeterable(const struct exchange_view *x)
     if (x->background) {
         return "A response in the background reports no usage, so it cannot be held to the budget. "
                "Send the request without 'background'.";
+    }
+    if (x->prediction) {
+        return "The rejected part of a predicted output is billed beyond the output limit, so it "
+               "cannot be held to the budget. Send the request without 'prediction'.";
     }
     if (x->choices < 0) {
         return "The number of responses (n, best_of, candidateCount) is not a whole number above "

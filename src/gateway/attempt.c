@@ -515,7 +515,8 @@ static bool find_model(struct exchange *x)
     }
     x->scanned = scan_request(body_str(&x->body), &x->scan);
     if (!x->scanned) {
-        refuse(x, 400, LLM_ERR_INVALID, "the body is not a JSON object, or has duplicate keys");
+        refuse(x, 400, LLM_ERR_INVALID,
+               "the body is not a JSON object, or has duplicate keys or keys in another case");
         return false;
     }
     if (x->endpoint.format != LLM_GEMINI) {
@@ -549,7 +550,9 @@ static int prepare(struct exchange *x, struct err *e)
     x->view.request = &x->request;
     x->view.upstream = x->upstream;
     x->view.translated = !same;
-    x->view.estimate = (int64_t)(x->body_len / 3) + 1;
+    /* Without messages a prompt may be a list of token ids, the shortest of which have two bytes. */
+    size_t per_token = x->endpoint.call == LLM_CALL_GENERATE ? 3 : 2;
+    x->view.estimate = (int64_t)(x->body_len / per_token) + 1;
     x->request.exchange = x->view.id;
     x->g->metrics.translated += same ? 0 : 1;
     int rc = same ? passthrough_prepare(x, e) : translate_prepare(x, e);
@@ -558,6 +561,7 @@ static int prepare(struct exchange *x, struct err *e)
     /* A translation asks for one response, and for one that it gets. */
     x->view.choices = same ? x->scan.choices : 1;
     x->view.background = same && x->scan.background;
+    x->view.prediction = same && x->scan.prediction;
     x->view.terms = same ? x->scan.terms : (struct price_terms) { 0 };
     return rc < 0 ? rc : check_sampling(x, e);
 }

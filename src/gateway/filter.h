@@ -61,6 +61,7 @@ struct exchange_view {
     int64_t max_output; /* of one response, as the request limits it; 0: it does not */
     int64_t choices;    /* responses that it asks for; 0: it does not say, -1: it is not clear */
     bool background;    /* it asks for a response that is read elsewhere */
+    bool prediction;    /* it brings text whose rejected parts are billed as output */
     struct price_terms terms;                  /* what it asks for beyond the standard service */
     const char *edits[EXCHANGE_EDITS_MAX + 1]; /* members of the body that the gateway changed;
                                                   NULL ends */

@@ -5,6 +5,8 @@
 #include "gateway/scan.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 
 #include "gateway/cursor.h"
 
@@ -55,9 +57,25 @@ static bool note_choices(struct cursor *c, struct scan *s)
     return true;
 }
 
+/* Another spelling of a name that matters. */
+static bool is_lookalike(struct str key, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        if (strlen(*names) == key.len && strncasecmp(key.ptr, *names, key.len) == 0) {
+            return memcmp(key.ptr, *names, key.len) != 0;
+        }
+    }
+    return false;
+}
+
 static bool on_config(struct cursor *c, struct str key, void *arg)
 {
+    static const char *const names[] = { "maxOutputTokens", "max_output_tokens", "candidateCount",
+                                         "candidate_count", NULL };
     struct scan *s = arg;
+    if (is_lookalike(key, names)) {
+        return false;
+    }
     if (str_eqc(key, "maxOutputTokens") || str_eqc(key, "max_output_tokens")) {
         return note_max(c, s);
     }
@@ -77,12 +95,12 @@ static bool on_stream_option(struct cursor *c, struct str key, void *arg)
 }
 
 /* Anything but an explicit no may be taken for a yes. */
-static bool note_background(struct cursor *c, struct scan *s)
+static bool note_wish(struct cursor *c, bool *ret)
 {
     size_t from = c->at;
     bool good = cursor_skip_value(c);
     struct str value = str_slice(c->text, from, c->at);
-    s->background = s->background || (!str_eqc(value, "false") && !str_eqc(value, "null"));
+    *ret = *ret || (!str_eqc(value, "false") && !str_eqc(value, "null"));
     return good;
 }
 
@@ -183,7 +201,7 @@ static bool on_member(struct cursor *c, struct str key, void *arg)
         return note_choices(c, s);
     }
     if (str_eqc(key, "background")) {
-        return note_background(c, s);
+        return note_wish(c, &s->background);
     }
     if (is_term(key)) {
         return note_terms(c, key, &s->terms);
@@ -208,11 +226,53 @@ static bool on_member(struct cursor *c, struct str key, void *arg)
     return cursor_skip_value(c);
 }
 
+static bool has_capital(struct str key)
+{
+    for (size_t i = 0; i < key.len; i++) {
+        if (key.ptr[i] >= 'A' && key.ptr[i] <= 'Z') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool on_any_member(struct cursor *c, struct str key, void *arg)
+{
+    static const char *const names[] = {
+        "model",
+        "stream",
+        "n",
+        "best_of",
+        "background",
+        "prediction",
+        "service_tier",
+        "speed",
+        "inference_geo",
+        "max_tokens",
+        "messages",
+        "max_completion_tokens",
+        "input",
+        "contents",
+        "max_output_tokens",
+        "tools",
+        "stream_options",
+        "generationConfig",
+        "generation_config",
+        NULL,
+    };
+    struct scan *s = arg;
+    bool odd = has_capital(key) ? is_lookalike(key, names) : str_eqc(key, "generationconfig");
+    if (odd) {
+        return false;
+    }
+    return str_eqc(key, "prediction") ? note_wish(c, &s->prediction) : on_member(c, key, arg);
+}
+
 bool scan_request(struct str body, struct scan *ret)
 {
     struct cursor c = { .text = body };
     *ret = (struct scan) { 0 };
-    return cursor_each_member(&c, on_member, ret) && cursor_peek(&c) < 0;
+    return cursor_each_member(&c, on_any_member, ret) && cursor_peek(&c) < 0;
 }
 
 /* --- replacing --- */

@@ -10,7 +10,8 @@
  *   scan_set_model(body, &s, STR("other"), &out, e);
  *
  * What another reader of the body could take for something else is refused: a member that matters
- * given twice, or top-level names and models written with escapes. The rest of the body is only
+ * given twice or in another case (servers in Go do not mind the case), or top-level names and
+ * models written with escapes. The rest of the body is only
  * skipped, not validated.
  */
 #pragma once
@@ -44,6 +45,7 @@ struct scan {
                         largest of them; 0: none is named, -1: not a whole number above 0 */
     struct price_terms terms;  /* service_tier, speed, inference_geo */
     bool background;           /* the response is generated later and read elsewhere */
+    bool prediction;           /* rejected parts of it are billed beyond the limit of output */
     struct scan_place talk_at; /* messages, input or contents */
     size_t first_to;           /* in it: where its second item ends, … */
     size_t before_from;        /* … where the last but one begins, … */

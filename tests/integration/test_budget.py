@@ -163,6 +163,27 @@ class Leaving(Case):
                 self.assertIn('"finish_reason": "stop"', r.said["last"])
                 self.assertNotIn("usage", r.said["last"])
 
+    def test_what_a_server_may_read_differently(self):
+        """Names that matter in another case, and predicted outputs, whose rejected part is billed beyond the limit."""
+        path, body = self.PATHS["chat"]
+        for more in ({"N": 50}, {"Max_Tokens": 90000}, {"prediction": {"type": "content", "content": "x" * 9000}}):
+            with self.subTest(more=list(more)), Provider(Work(output=500)) as p:
+                r = self.leave(p, "--max-output-tokens", "10000", calls=1, path=path, body={**body, **more})
+                self.assertEqual((r.said["statuses"], p.requests), ([400], []))
+        with Provider(Work(output=500)) as p:  # without a limit nothing of it matters
+            r = self.leave(p, calls=1, path=path, body={**body, "prediction": {"type": "content", "content": "x"}})
+            self.assertEqual(r.said["statuses"], [200])
+
+    def test_prompts_of_token_ids(self):
+        """Two bytes each: more tokens than text of that length has."""
+        self.leaver = self.write("ws/leaver.py", LEAVER.replace("json.dumps(body)", "json.dumps(body, separators=(',', ':'))"))
+        for path, name in (("/v1/embeddings", "input"), ("/v1/completions", "prompt")):
+            body = {"model": "claude-opus-5", name: [1] * 700, "max_tokens": 20}
+            self.assertLess(len(json.dumps(body, separators=(",", ":"))) // 3, 600)
+            with self.subTest(path=path), Provider() as p:
+                r = self.leave(p, "--max-input-tokens", "600", calls=1, path=path, body=body)
+                self.assertEqual((r.said["statuses"], p.requests, r.reason), ([400], [], "budget"))
+
     def test_nothing_is_asked_for_without_a_limit(self):
         """Byte for byte as the client sent it, and as the provider answered."""
         path, body = self.PATHS["chat"]

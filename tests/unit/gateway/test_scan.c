@@ -118,6 +118,12 @@ static void test_what_two_readers_could_see_differently_is_refused(void **state)
         "{\"messages\":[1",
         "{\"messages\":[1,",
         "{a:1}",
+        "{\"N\":100}",
+        "{\"Max_Tokens\":100000}",
+        "{\"Model\":\"dear\",\"model\":\"cheap\"}",
+        "{\"generationconfig\":{}}",
+        "{\"generationConfig\":{\"MaxOutputTokens\":9}}",
+        "{\"generationConfig\":{\"candidatecount\":9}}",
     };
     struct scan s;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -164,6 +170,14 @@ static void test_replacing_leaves_the_rest(void **state)
                "{\"generationConfig\":{\"maxOutputTokens\":42}}");
 }
 
+static void test_predictions(void **state)
+{
+    struct scan s;
+    assert_true(scan_request(STR("{\"prediction\":{\"content\":\"x\"}}"), &s) && s.prediction);
+    assert_true(scan_request(STR("{\"prediction\":null}"), &s) && !s.prediction);
+    assert_true(scan_request(STR("{\"metadata\":{\"N\":1},\"toolConfig\":{}}"), &s));
+}
+
 static void expect_usage(const char *body, const char *want)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
@@ -207,6 +221,7 @@ int main(void)
         cmocka_unit_test(test_what_two_readers_could_see_differently_is_refused),
         cmocka_unit_test(test_replacing_leaves_the_rest),
         cmocka_unit_test(test_usage_is_asked_for),
+        cmocka_unit_test(test_predictions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
