@@ -550,7 +550,7 @@ static int prepare(struct exchange *x, struct err *e)
     x->view.request = &x->request;
     x->view.upstream = x->upstream;
     x->view.translated = !same;
-    /* Without messages a prompt may be a list of token ids, the shortest of which have two bytes. */
+    /* Without messages a prompt may be a list of token ids; the shortest have two bytes. */
     size_t per_token = x->endpoint.call == LLM_CALL_GENERATE ? 3 : 2;
     x->view.estimate = (int64_t)(x->body_len / per_token) + 1;
     x->request.exchange = x->view.id;

@@ -3,13 +3,32 @@
 """The real Claude Code (tests/harness/packages.txt) in a dialogue, in the sandbox, with a scripted model: its own tools
 and ours, policies, further turns, the deadline. What the compatibility kit tries on every adapter is not tried again."""
 
+import fnmatch
+import json
 import os
+import re
 
 import harness
+from test_project_config import newest
 
 FILE_TIMEOUT = 1500
 
 USAGE = "defaults: {usage: {input: 1000, output: 50, cache_read: 20, cache_write: 7}}\n"
+
+
+def find_tools(tree):
+    """Names of all tools in requests, also in those that are kept as text."""
+    if isinstance(tree, str) and tree.startswith("{"):
+        try:
+            tree = json.loads(tree)
+        except ValueError:
+            return
+    if isinstance(tree, dict):
+        for tool in tree.get("tools") or () if isinstance(tree.get("tools"), list) else ():
+            if isinstance(tool, dict) and "name" in tool:
+                yield tool["name"]
+    for item in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from find_tools(item)
 
 
 class Case(harness.Case):
@@ -50,6 +69,36 @@ class Case(harness.Case):
     def calls(self, r):
         """(name, whether it succeeded) of every call in the record."""
         return [(e["context"]["name"], e["context"]["success"]) for e in r.events("ToolInvoked")]
+
+
+class ToolNames(Case):
+    """The profile's tool_names, by which policies are checked before a run, have every tool that the program offers."""
+
+    def offered(self, *options):
+        """Names of the tools in the requests to the model, and those that the program says it has."""
+        names = set()
+        r = self.good("turns: [{say: hello}]", options=("--record", *options), text="hello")
+        tape = r.path("evidence", "traffic.cassette")
+        for e in json.loads(self.cinch("cassette", "show", "--format", "json", tape).stdout)["exchanges"]:
+            text = self.cinch("cassette", "show", "--exchange", str(e["number"]), "--format", "json", tape).stdout
+            names |= set(find_tools(json.loads(text)))
+        self.assertIn("Bash", names, "no request with tools was found")
+        for line in r.bytes("stdout.log").splitlines():
+            init = json.loads(line) if line.startswith(b"{") else {}
+            names |= set(init.get("tools") or ()) if init.get("subtype") == "init" else set()
+        return names
+
+    def test_every_offered_tool_is_known(self):
+        with open(os.path.join(harness.ROOT, "adapters", "claude-code.yaml"), encoding="utf-8") as f:
+            known = re.search(r"^tool_names:.*\n\s+\[([^\]]*)\]", f.read(), re.MULTILINE)[1].replace('"', "").replace(",", " ").split()
+        self.assertIn("Bash", known)
+        for path in (self.real("claude-code"), newest("claude-code")):
+            if path is None:
+                continue
+            with self.subTest(path):
+                self.env["PATH"] = os.path.dirname(path) + ":" + self.env["PATH"]
+                lacks = [n for n in sorted(self.offered()) if not any(fnmatch.fnmatchcase(n, k) for k in known)]
+                self.assertEqual(lacks, [], "add them to tool_names in adapters/claude-code.yaml")
 
 
 class Work(Case):

@@ -108,6 +108,61 @@ class Trees(harness.Case):
         self.assertEqual(r.code, 124)
 
 
+HIDE = """
+import ctypes, os, signal, sys, threading, time
+libc = ctypes.CDLL(None)
+def stay():
+    signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))
+    time.sleep(600)
+def fork(work):
+    if os.fork() == 0:
+        os.setsid()
+        work()
+        os._exit(0)
+def hop():
+    for _ in range(1000000):
+        if os.fork():
+            os._exit(0)
+        os.setsid()
+def hops():
+    for _ in range(8):
+        fork(hop)
+def subreaper():
+    libc.prctl(36, 1, 0, 0, 0)
+    fork(lambda: fork(stay))
+    stay()
+def thread():
+    threading.Thread(target=lambda: (fork(stay), stay())).start()
+    time.sleep(600)
+def clone_parent():
+    if libc.syscall(56, 0x8000 | 17, 0, 0, 0, 0) == 0:
+        os.setsid()
+        stay()
+def stopped():
+    os.kill(os.getpid(), signal.SIGSTOP)
+def traced():
+    pid = os.fork()
+    if pid == 0:
+        libc.ptrace(0, 0, 0, 0)
+        os.setsid()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    stay()
+def headless():
+    threading.Thread(target=lambda: (fork(stay), stay())).start()
+    time.sleep(0.1)
+    libc.syscall(60, 0)
+null = os.open("/dev/null", os.O_RDWR)
+for fd in (1, 2):
+    os.dup2(null, fd)
+for way in (stay, lambda: fork(stay), hops, subreaper, thread, lambda: fork(clone_parent), stopped, traced, headless):
+    fork(way)
+time.sleep(0.3)
+if sys.argv[1:]:
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(600)
+"""
+
+
 class Sweep(harness.Case):
     """An agent without a sandbox kills the cinch-init that supervises it."""
 
@@ -138,6 +193,16 @@ class Sweep(harness.Case):
             for end in ("exit 0", "kill -9 $PPID; sleep 1000"):
                 r = self.run_command("sh", "-c", how + " " + end, options=["--sandbox", "off"])
                 self.assertEqual(r.reason, "success" if end == "exit 0" else "internal")
+                self.assertEqual(harness.marked(self.mark), [])
+
+    def test_ways_to_hide_are_no_way_out(self):
+        """Double forks, hops from process to process, subreapers, threads that fork, clones beside the parent, stopped and
+        traced processes, a process whose first thread has ended: with and without the supervisor, nothing is left."""
+        agent = self.write("hide.py", HIDE)
+        for end in ((), ("kill",)):
+            with self.subTest(end=end):
+                r = self.run_command("/usr/bin/python3", agent, *end, options=["--sandbox", "off"])
+                self.assertEqual(r.reason, "internal" if end else "success", r.stderr)
                 self.assertEqual(harness.marked(self.mark), [])
 
     def test_children_that_cinch_had_before_stay(self):
