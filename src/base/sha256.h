@@ -18,5 +18,11 @@
 #define SHA256_HEX 65 /* with the NUL */
 
 void sha256_hex(struct str data, char out[SHA256_HEX]);
+/* The same of bytes that come piece by piece: sha256_new(), sha256_add()…, then sha256_end(), which
+ * frees it and returns NULL; `out` may be NULL, and so may the state. */
+struct sha256;
+struct sha256 *sha256_new(void);
+void sha256_add(struct sha256 *s, struct str data);
+struct sha256 *sha256_end(struct sha256 *s, char out[SHA256_HEX]);
 /* Whether s looks like what sha256_hex() writes. */
 bool sha256_is_hex(struct str s);

@@ -81,6 +81,7 @@ struct sandbox_settings {
     double cpus;              /* 0: no limit */
     enum tristate allow_degraded;
     const char *engine; /* runs images: name or path; NULL: whichever is found */
+    const char *image;  /* whose root the agent sees; NULL: the host's programs */
 };
 
 /* What the run may use up in all; 0: no limit. */

@@ -119,8 +119,36 @@ static int resolve_items(const struct resolving *w, const struct json *list,
     return r;
 }
 
+/* The path in a reference to an image: "oci-archive:./base.tar", "./rootfs". */
+static int resolve_image(const struct resolving *w, struct json *v)
+{
+    static const char *const before[] = { "docker-archive:", "oci-archive:", "oci:", "dir:", "" };
+    struct str text = json_str(v, STR_EMPTY);
+    char joined[PATH_MAX];
+    char absolute[PATH_MAX];
+    for (size_t i = 0; i < ARRAY_LEN(before); i++) {
+        struct str path = str_slice(text, strlen(before[i]), text.len);
+        if (!str_starts(text, str_of(before[i])) || path.len == 0) {
+            continue;
+        }
+        if (before[i][0] == '\0' && path.ptr[0] != '.' && path.ptr[0] != '/') {
+            return 0; /* a name in a store */
+        }
+        int r = path_join(w->dir, arena_dup(w->a, path), joined, sizeof joined, w->e);
+        r = r < 0 ? r : path_absolute(joined, absolute, sizeof absolute, w->e);
+        if (r == 0) {
+            v->string = str_of(arena_printf(w->a, "%s%s", before[i], absolute));
+        }
+        return r;
+    }
+    return 0;
+}
+
 static int resolve_value(const struct resolving *w, struct json *v, const struct shape *s)
 {
+    if (s->kind == SHAPE_STRING && s->key != NULL && strcmp(s->key, "image") == 0) {
+        return resolve_image(w, v);
+    }
     if (s->kind == SHAPE_PATH || s->kind == SHAPE_SOURCE) {
         return resolve_one(w, v);
     }

@@ -384,8 +384,11 @@ const struct setting settings_table[] = {
     { "sandbox.allow_degraded", SHAPE_BOOL, .field = FIELD(sandbox.allow_degraded), .fallback = "false",
       .help = "run even if this machine cannot enforce every sandbox guarantee",
       .option = { "allow-degraded", .heading = HEADING_SANDBOX } },
+    { "sandbox.image", SHAPE_STRING, .field = FIELD(sandbox.image),
+      .help = "run the agent on the root file system of a container image: a name in podman's store, a file or a directory",
+      .option = { "image", .value = "REF", .heading = HEADING_SANDBOX } },
     { "sandbox.engine", SHAPE_STRING, .field = FIELD(sandbox.engine), .shown = "podman, else docker",
-      .help = "program that runs adapter images: name or path" },
+      .help = "program that runs adapter images, and exports images of its store: name or path" },
 
     { "eval", SHAPE_OBJECT, .help = "variables of the evaluation contract" },
     { "eval.tier", SHAPE_STRING, .field = FIELD(tier), PROJECT, .help = "set the tier of the evaluation ($TIER)",

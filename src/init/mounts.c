@@ -510,9 +510,54 @@ bool mounts_knows(const struct plan_record *r)
     return r->op >= PLAN_OP_ROOT && r->op <= PLAN_OP_CLOSE_ROOT;
 }
 
+/* These open what is there without following a link, and pass over it where there is one. */
+static bool follows_no_link(const struct plan_record *r)
+{
+    bool pin = r->op == PLAN_OP_BIND && (r->paths.flags & PLAN_INSIDE) != 0 &&
+               (r->paths.flags & PLAN_MAKE_DIR) == 0 && strcmp(r->from, r->to) == 0;
+    return pin || r->op == PLAN_OP_MASK;
+}
+
+/* Links of an image are resolved in the new root, where MOUNTS_HOST still shows the host: an
+ * operation on a path that leads through one could change files outside. Nobody else works in this
+ * view yet, so a check beforehand is enough. */
+static int refuse_links(const char *path, bool last, struct err *e)
+{
+    char above[PATH_MAX];
+    struct stat st;
+    size_t len = strlen(path);
+    if (len >= sizeof above) {
+        return ERR(e, ERR_LIMIT, "path of %zu bytes", len);
+    }
+    memcpy(above, path, len + 1);
+    int fd = -1;
+    for (char *slash = strrchr(above, '/'); slash != NULL && slash != above;
+         slash = strrchr(above, '/')) {
+        *slash = '\0';
+        fd = open_how(AT_FDCWD, above, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+        if (fd >= 0 || errno != ENOENT) {
+            break;
+        }
+    }
+    if (fd < 0 && above[0] != '\0' && strrchr(above, '/') != above) {
+        return ERR_SYS_AS(e, ERR_INPUT, "'%s' cannot be put into the view: open '%s'", path, above);
+    }
+    cleanup_fd(&fd);
+    if (last && lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
+        return ERR(e, ERR_INPUT, "'%s' cannot be put into the view: a link is in its place", path);
+    }
+    return 0;
+}
+
 /* -Wswitch-enum wants all of them named; these are those of the table that are about files. */
 int mounts_do(struct mounts *m, const struct plan_record *r, struct err *e)
 {
+    if (m->no_links && r->to != NULL && !follows_no_link(r)) {
+        int rc = refuse_links(r->to, r->op != PLAN_OP_SYMLINK, e);
+        if (rc < 0) {
+            return rc;
+        }
+    }
     if (r->op == PLAN_OP_ROOT) {
         return do_root(m, r, e);
     }

@@ -38,6 +38,7 @@ struct mounts {
     int host; /* the host's root, -1 when it is out of reach */
     struct mounts_shift shifts[MOUNTS_SHIFTS_MAX];
     size_t n_shifts;
+    bool no_links; /* a foreign tree is in the view: its links may lead anywhere */
 };
 
 #define MOUNTS_INIT \

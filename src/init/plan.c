@@ -107,6 +107,7 @@ static bool decode_number(enum plan_op op, struct str payload, struct plan_recor
         [PLAN_OP_PROC] = 1,
         [PLAN_OP_LOOPBACK] = 1,
         [PLAN_OP_CLOSE_ROOT] = 1,
+        [PLAN_OP_NO_LINKS] = 1,
     };
     return fixed(payload, &ret->number, sizeof ret->number) && ret->number <= most[op];
 }

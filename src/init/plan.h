@@ -89,7 +89,9 @@ enum plan_kind { PLAN_PROGRAM = 1, PLAN_VIEW, PLAN_ENTRY, PLAN_KIND_MAX };
     /* for every program */                                                                      \
     X(PLAN_OP_LANDLOCK, "landlock", RULESET, PLAN_IN_E) /* what is governed; rules follow */     \
     X(PLAN_OP_LANDLOCK_RULE, "landlock_rule", RULE, PLAN_IN_E) /* `access` below `to` */         \
-    X(PLAN_OP_SECCOMP, "seccomp", PROGRAM, PLAN_IN_E)          /* `bytes` are struct sock_filter */
+    X(PLAN_OP_SECCOMP, "seccomp", PROGRAM, PLAN_IN_E) /* `bytes` are struct sock_filter */       \
+    /* no link on the way to any later `to` is followed: the view shows a foreign tree */        \
+    X(PLAN_OP_NO_LINKS, "no_links", NUMBER, PLAN_IN_V)
 
 enum plan_op {
     PLAN_OP_NONE,

@@ -116,6 +116,10 @@ static int do_record(struct view *v, const struct plan_record *r, struct err *e)
     if (r->op == PLAN_OP_LISTEN) {
         return do_listen(v, r, e);
     }
+    if (r->op == PLAN_OP_NO_LINKS) {
+        v->mounts.no_links = true;
+        return 0;
+    }
     return r->op == PLAN_OP_PASS ? do_pass(v, r, e)
                                  : ERR(e, ERR_PROTO, "operation %d in a view", (int)r->op);
 }

@@ -263,10 +263,13 @@ static const char *cwd_of(const struct helper_opts *o)
     return o->cwd != NULL ? o->cwd : apart ? o->host->outside_cwd : o->host->cwd;
 }
 
-static int find_program(const struct helper_opts *o, const char *cwd, bool placed,
+static int find_program(const struct helper_opts *o, const char *cwd, bool placed, const char *root,
                         char out[PATH_MAX], struct err *e)
 {
     const char *name = o->argv[0];
+    if (placed && root != NULL && strchr(name, '/') == NULL) {
+        return which_find_in(root, name, which_path(o->host->envp), out, e);
+    }
     if (placed && strchr(name, '/') != NULL) {
         size_t len = strlen(name);
         if (len >= PATH_MAX) {
@@ -326,7 +329,7 @@ static int spawn(struct arena *a, const struct helper_opts *o, struct proc_opts 
         cwd = cwd == o->host->judge_cwd && cwd != NULL ? *ret_home : cwd;
     }
     rc = rc < 0 ? rc : env_merge(a, envp, o->env, &envp, e);
-    rc = rc < 0 ? rc : find_program(o, cwd, placed, path, e);
+    rc = rc < 0 ? rc : find_program(o, cwd, placed, place.root, path, e);
     if (rc < 0) {
         return rc;
     }

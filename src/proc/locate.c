@@ -12,10 +12,22 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const beside[] = {
-    "../libexec/cinch/cinch-init",
-    "cinch-init",
-    "../init/cinch-init",
+/* A program of ours that is not for users. */
+struct own_program {
+    const char *name;
+    const char *variable;  /* that names it */
+    const char *beside[3]; /* our own directory */
+};
+
+static const struct own_program init_program = {
+    .name = "cinch-init",
+    .variable = "CINCH_INIT",
+    .beside = { "../libexec/cinch/cinch-init", "cinch-init", "../init/cinch-init" },
+};
+static const struct own_program unpack_program = {
+    .name = "cinch-unpack",
+    .variable = "CINCH_UNPACK",
+    .beside = { "../libexec/cinch/cinch-unpack", "cinch-unpack", "../image/cinch-unpack" },
 };
 
 static bool usable(const char *path)
@@ -39,31 +51,41 @@ static bool own_dir(char out[PATH_MAX])
     return true;
 }
 
-int locate_init(char out[PATH_MAX], struct err *e)
+static int locate(const struct own_program *p, char out[PATH_MAX], struct err *e)
 {
-    const char *given = getenv("CINCH_INIT");
+    const char *given = getenv(p->variable);
     if (given != NULL && given[0] != '\0') {
         if (strlen(given) >= PATH_MAX || !usable(given)) {
-            return ERR(e, ERR_UNAVAILABLE, "CINCH_INIT names '%s', which is not a program", given);
+            return ERR(e, ERR_UNAVAILABLE, "%s names '%s', which is not a program", p->variable,
+                       given);
         }
         (void)snprintf(out, PATH_MAX, "%s", given);
         return 0;
     }
     char dir[PATH_MAX];
     bool have_dir = own_dir(dir);
-    for (size_t i = 0; have_dir && i < ARRAY_LEN(beside); i++) {
-        int n = snprintf(out, PATH_MAX, "%s/%s", dir, beside[i]);
+    for (size_t i = 0; have_dir && i < ARRAY_LEN(p->beside); i++) {
+        int n = snprintf(out, PATH_MAX, "%s/%s", dir, p->beside[i]);
         if (n > 0 && n < PATH_MAX && usable(out)) {
             return 0;
         }
     }
-    (void)snprintf(out, PATH_MAX, "%s", CINCH_LIBEXECDIR "/cinch-init");
+    (void)snprintf(out, PATH_MAX, "%s/%s", CINCH_LIBEXECDIR, p->name);
     if (usable(out)) {
         return 0;
     }
-    return ERR(e, ERR_UNAVAILABLE,
-               "cinch-init is neither near '%s' nor in '%s'; reinstall cinch or set CINCH_INIT",
-               have_dir ? dir : "?", CINCH_LIBEXECDIR);
+    return ERR(e, ERR_UNAVAILABLE, "%s is neither near '%s' nor in '%s'; reinstall cinch or set %s",
+               p->name, have_dir ? dir : "?", CINCH_LIBEXECDIR, p->variable);
+}
+
+int locate_init(char out[PATH_MAX], struct err *e)
+{
+    return locate(&init_program, out, e);
+}
+
+int locate_unpack(char out[PATH_MAX], struct err *e)
+{
+    return locate(&unpack_program, out, e);
 }
 
 /* The helper that this process uses, from its first use on. */

@@ -19,6 +19,8 @@ int locate_init(char out[PATH_MAX], struct err *e) MUST_USE;
  * another value of CINCH_INIT is another program. Where there is no /proc, or the helper is a
  * script, it is the plain path. */
 int locate_init_kept(char out[PATH_MAX], struct err *e) MUST_USE;
+/* The program cinch-unpack in the same way; its variable is CINCH_UNPACK. */
+int locate_unpack(char out[PATH_MAX], struct err *e) MUST_USE;
 /* The program `cinch` itself: $CINCH, or what is running now if it is called so. ERR_UNAVAILABLE in
  * a program that only uses the library. */
 int locate_cinch(char out[PATH_MAX], struct err *e) MUST_USE;

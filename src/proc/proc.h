@@ -103,8 +103,9 @@ struct proc_place {
     pid_t (*pid)(const struct proc_place *place, uint32_t ticket); /* of the keeper; 0: not yet */
     void *arg;
     const char *layer;
-    bool helper; /* not the agent's: with a home of its own, see sandbox_helper_place() */
-    uid_t uid;   /* who the program will be outside; descriptors are given to it */
+    bool helper;      /* not the agent's: with a home of its own, see sandbox_helper_place() */
+    const char *root; /* whose programs it sees, a directory outside; NULL: the host's */
+    uid_t uid;        /* who the program will be outside; descriptors are given to it */
     gid_t gid;
 };
 

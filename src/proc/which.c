@@ -6,6 +6,8 @@
 #include "proc/which.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -83,6 +85,39 @@ int which_find(const char *name, const char *path, const char *cwd, char out[PAT
     }
     int rc = path_join(cwd == NULL ? "" : cwd, name, out, PATH_MAX, e);
     return rc < 0 ? rc : check(out, e);
+}
+
+static bool is_program_in(int root, const char *path)
+{
+    struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+    struct stat st;
+    CLEANUP(fd) int fd = file_open_how(root, path, &how);
+    return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111) != 0;
+}
+
+int which_find_in(const char *root, const char *name, const char *path, char out[PATH_MAX],
+                  struct err *e)
+{
+    struct str rest = str_of(path == NULL || path[0] == '\0' ? DEFAULT_PATH : path);
+    CLEANUP(fd) int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0) {
+        return ERR_SYS_AS(e, ERR_INPUT, "open the root '%s'", root);
+    }
+    if (name[0] == '/') {
+        (void)snprintf(out, PATH_MAX, "%s", name);
+        return is_program_in(dir, name)
+                   ? 0
+                   : ERR(e, ERR_NOTFOUND, "program '%s' is not in the image", name);
+    }
+    while (rest.ptr != NULL) {
+        struct str at = str_split(&rest, ':');
+        int n = snprintf(out, PATH_MAX, "%.*s/%s", STR_ARG(at), name);
+        if (at.len > 0 && at.ptr[0] == '/' && n > 0 && n < PATH_MAX && is_program_in(dir, out)) {
+            return 0;
+        }
+    }
+    return ERR(e, ERR_NOTFOUND, "program '%s' not found in the PATH of the image", name);
 }
 
 const char *which_path(const char *const *envp)

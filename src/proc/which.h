@@ -17,5 +17,10 @@
 int which_find(const char *name, const char *path, const char *cwd, char out[PATH_MAX],
                struct err *e) MUST_USE;
 
+/* The same in another root file system, whose links lead nowhere outside: `out` is the path there.
+ * A name with a slash has to be absolute. */
+int which_find_in(const char *root, const char *name, const char *path, char out[PATH_MAX],
+                  struct err *e) MUST_USE;
+
 /* PATH of an environment, a NULL-terminated list of "NAME=value"; NULL: it has none. */
 const char *which_path(const char *const *envp);

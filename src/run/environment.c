@@ -88,12 +88,33 @@ static void add_caller(struct building *b, const struct environment_input *in)
     for (const char *const *p = in->caller; p != NULL && *p != NULL; p++) {
         struct str value = str_of(*p);
         struct str name = str_split(&value, '=');
-        bool wanted = in->foreign ? is_universal(name)
-                                  : allowed(name) || in->settings->env_inherit ||
-                                        (in->home == NULL && str_eqc(name, "HOME"));
+        bool elsewhere = in->foreign || in->image_env != NULL;
+        bool wanted = elsewhere ? is_universal(name) ||
+                                      (in->home == NULL && !in->foreign && str_eqc(name, "HOME"))
+                                : allowed(name) || in->settings->env_inherit ||
+                                      (in->home == NULL && str_eqc(name, "HOME"));
         if (value.ptr != NULL && wanted && is_name(name) && !never(name, in->home != NULL) &&
             !is_withheld(in, name)) {
             put(b, name, value, "caller");
+        }
+    }
+}
+
+/* What an image sets for its programs: PATH above all. Its home and users are not there. */
+static void add_image(struct building *b, const struct environment_input *in)
+{
+    if (in->image_env == NULL) {
+        return;
+    }
+    putc_if(b, "PATH", ENVIRONMENT_IMAGE_PATH, "image");
+    for (size_t i = 0; i < json_len(in->image_env); i++) {
+        struct str value = json_str(json_item(in->image_env, i), STR_EMPTY);
+        struct str name = str_split(&value, '=');
+        bool ours = str_eqc(name, "HOME") || str_eqc(name, "USER") || str_eqc(name, "LOGNAME") ||
+                    str_eqc(name, "TMPDIR") || str_eqc(name, "PWD") || str_eqc(name, "HOSTNAME");
+        if (is_name(name) && value.ptr != NULL && !ours && !str_has_nul(value) &&
+            !never(name, in->home != NULL) && !is_withheld(in, name)) {
+            put(b, name, value, "image");
         }
     }
 }
@@ -259,6 +280,7 @@ int environment_build(struct arena *a, const struct environment_input *in, struc
 {
     struct building b = { .a = a, .vars = json_object(a), .e = e };
     add_caller(&b, in);
+    add_image(&b, in);
     add_quiet(&b);
     add_contract(&b, in);
     int r = add_object(&b, in->adapter_env, NULL, "adapter");

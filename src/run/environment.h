@@ -12,6 +12,9 @@
 #include "config/secrets.h"
 #include "config/settings.h"
 
+/* PATH in an image that sets none. */
+#define ENVIRONMENT_IMAGE_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 struct environment_input {
     const struct settings *settings;
     nsec timeout; /* total time of the run */
@@ -31,6 +34,9 @@ struct environment_input {
     const char *workspace;   /* as the program sees it */
     /* It runs on another system, which has a PATH, a HOME and users of its own. */
     bool foreign;
+    /* The same, but it is our sandbox: variables of its image, a list of "NAME=value"; NULL: the
+     * host's system. */
+    const struct json *image_env;
 };
 
 struct environment {

@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/path.h"
+#include "run/image_root.h"
 #include "run/run_priv.h"
 #include "workspace/workspace.h"
 
@@ -111,6 +112,9 @@ static bool is_writable(const struct making *m, const char *path)
 {
     char real[PATH_MAX];
     const char *home = m->run->plan->settings.home == HOME_SHARED ? getenv("HOME") : NULL;
+    if (image_root_wanted(m->run)) { /* programs beside the agent see these as they were */
+        return !sandbox_image_is_fixed(path) || is_in_writable_place(m, path);
+    }
     return path[0] != '/' || realpath(path, real) == NULL || is_in_writable_place(m, path) ||
            is_in_writable_place(m, real) || (home != NULL && path_is_below(home, path));
 }

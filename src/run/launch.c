@@ -16,6 +16,7 @@
 #include "run/execute_priv.h"
 #include "run/holon.h"
 #include "run/image.h"
+#include "run/image_root.h"
 #include "run/project_config.h"
 
 /* execve() takes no single argument beyond 32 pages. */
@@ -184,6 +185,7 @@ static int put_prefix(struct run *run, struct err *e)
     size_t after = 0;
     run->paths.executable =
         run->plan->settings.profile->image == NULL ? run->paths.program : image_program();
+    image_root_launch(run);
     if (run->prefix == NULL || run->prefix[0] == NULL) {
         return 0;
     }
@@ -347,6 +349,7 @@ int launch_environment(struct run *run, const struct json *adapter_env, struct e
         .run_id = run->record.state.run_id,
         .home = run->plan->settings.home == HOME_PRIVATE && !foreign ? run->paths.home : NULL,
         .foreign = foreign,
+        .image_env = image_root_env(run),
         .workspace = foreign ? image_workspace(run) : run->paths.view,
         .prompt_file = run->paths.prompt_file,
         .output_dir = run->paths.dir,

@@ -13,6 +13,7 @@
 #include "config/support.h"
 #include "proc/which.h"
 #include "run/harness_session.h"
+#include "run/image_root.h"
 #include "run/project_config.h"
 #include "run/run_priv.h"
 #include "run/run_session.h"
@@ -87,6 +88,9 @@ static int find_program(struct run *run, struct err *e)
     int r = -ERR_USAGE;
     if (engine != NULL) {
         r = which_find(engine, which_path(run->opts->environ), NULL, found, e);
+    } else if (json_len(candidates) == 0 && image_root_wanted(run)) {
+        run->paths.program = json_cstring(json_item(run->plan->settings.command, 0), "");
+        return 0; /* looked for in the image, once it is there */
     } else if (json_len(candidates) == 0) {
         const char *name = json_cstring(json_item(run->plan->settings.command, 0), "");
         r = which_find(name, child_path(run), run->paths.view, found, e);
@@ -221,6 +225,9 @@ int phase_admit(struct run *run, struct err *e)
     }
     if (r == 0) {
         r = sandbox_session_admit(run, e);
+    }
+    if (r == 0) {
+        r = image_root_admit(run, e);
     }
     return r < 0 ? r : find_program(run, e);
 }

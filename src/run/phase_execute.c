@@ -11,6 +11,7 @@
 #include "record/redact.h"
 #include "run/execute_priv.h"
 #include "run/image.h"
+#include "run/image_root.h"
 #include "run/project_config.h"
 
 /* For exiting after the last turn. */
@@ -483,6 +484,7 @@ static void done(void *owner)
 
 void execute_interrupt(struct run *run, bool at_once)
 {
+    image_root_interrupt(run);
     runtime_probe_interrupt(run);
     if (run->execute->machine.state == EXECUTE_IDLE) { /* the phases see the cause and skip */
         unblock(run);

@@ -15,6 +15,7 @@
 #include "run/harness_session.h"
 #include "run/holon.h"
 #include "run/image.h"
+#include "run/image_root.h"
 #include "run/project_config.h"
 #include "run/run_priv.h"
 #include "run/short_path.h"
@@ -146,7 +147,13 @@ int phase_prepare(struct run *run, struct err *e)
     r = r < 0 ? r : project_prose(run, e);
     r = r < 0 ? r : project_lock_shells(run, e);
     r = r < 0 ? r : holon_prepare(run, e);
-    r = r < 0 ? r : runtime_probe_start(run);
+    r = r < 0 ? r : image_root_start(run, e);
+    return r != 0 ? r : prepare_sandbox(run, e);
+}
+
+int prepare_sandbox(struct run *run, struct err *e)
+{
+    int r = runtime_probe_start(run);
     return r != 0 ? r : sandbox_session_start(run, e);
 }
 

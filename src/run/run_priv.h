@@ -29,6 +29,7 @@ struct redactor;
 struct run_gateway;
 struct run_session;
 struct run_turns;
+struct image_root;
 struct runtime_probe;
 struct state_store;
 struct sigwatch;
@@ -193,8 +194,9 @@ struct run {
     struct workspace *workspace; /* NULL: none yet, or over */
     struct run_disk disk;
     struct run_memory memory;
-    struct runtime_probe *probe; /* of a skill's dependencies; NULL: none is going on */
-    const char *const *prefix;   /* put before the command; NULL: nothing */
+    struct image_root *image_root; /* --image; NULL: the host's programs */
+    struct runtime_probe *probe;   /* of a skill's dependencies; NULL: none is going on */
+    const char *const *prefix;     /* put before the command; NULL: nothing */
 };
 
 /* A run that produces more warnings than this has one problem, not a thousand. */
@@ -281,6 +283,10 @@ void last_output_read(struct run *run, const char *log, struct buf *ret);
 /* "; its last output: …", its last lines on standard error, else (without a protocol) on standard
  * output; "": it printed nothing. */
 const char *last_output(struct run *run);
+
+/* phase_prepare.c: what is left of phase prepare once the root of the sandbox is known. As a
+ * phase: 1 when it is not over yet. */
+int prepare_sandbox(struct run *run, struct err *e) MUST_USE;
 
 /* --- runtime_probe.c: whether the dependencies of a skill can be had --- */
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "proc/locate.h"
+#include "run/image_root.h"
 #include "run/run_tools.h"
 #include "run/run_tools_priv.h"
 
@@ -17,7 +18,7 @@ const char *tools_shim(struct run *run)
     if (tools_door(run) == NULL || locate_cinch(path, &ignored) < 0) {
         return NULL;
     }
-    return arena_dup(run->arena, str_of(path));
+    return image_root_inside(run, arena_dup(run->arena, str_of(path)));
 }
 
 struct driver_mcp tools_mcp(struct run *run)

@@ -17,6 +17,7 @@
 #include "proc/which.h"
 #include "run/holon.h"
 #include "run/image.h"
+#include "run/image_root.h"
 #include "run/project_config.h"
 #include "run/run_priv.h"
 #include "run/shared_home.h"
@@ -286,7 +287,7 @@ void sandbox_session_warm(struct run *run)
     struct err later; /* sandbox_session_start() runs into it, too */
     run->draft->driver = profile == NULL ? NULL : driver_find(profile->driver);
     if (run->plan->driver == NULL || sandbox_session_admit(run, &later) < 0 ||
-        c->policy.mode == SANDBOX_OFF) {
+        c->policy.mode == SANDBOX_OFF || image_root_wanted(run)) {
         return;
     }
     struct sandbox_opts opts = { .policy = &c->policy, .port = *port_of(run) };
@@ -426,7 +427,7 @@ static int show(struct run *run, struct err *e)
         .view = &c->view,
         .own_read = sandbox_session_own_read(run),
         .own_write = sandbox_session_own_write(run),
-        .program = first_program(run),
+        .program = image_root_wanted(run) ? NULL : first_program(run),
         .layers = starts_tools(run),
         .listen = c->on_listener != NULL && !image_wanted(run),
         .listen_port = (uint16_t)c->port,
@@ -613,6 +614,7 @@ void sandbox_session_report(struct run *run, struct summary *s)
     if (image_wanted(run)) {
         image_report(run, s);
     }
+    image_root_report(run);
     if (r->mode != SANDBOX_OFF && r->requested != 0) {
         struct err why;
         struct json *report = sandbox_report_json(run->arena, r);

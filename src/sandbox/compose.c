@@ -109,8 +109,9 @@ static void decide_who(struct compose *c)
 
 int compose_check_path(const char *path, struct err *e)
 {
-    static const char *const ours[] = { "/",        "/proc",     "/dev",
-                                        MOUNTS_OWN, MOUNTS_HOST, SANDBOX_HELPER_HOME };
+    static const char *const ours[] = {
+        "/", "/proc", "/dev", MOUNTS_OWN, MOUNTS_HOST, SANDBOX_HELPER_HOME, SANDBOX_RUNTIME
+    };
     if (path[0] != '/') {
         return ERR(e, ERR_CONFIG, "sandbox: '%s' is not an absolute path", path);
     }
@@ -202,8 +203,14 @@ static int add_reach(struct compose *c, struct err *e)
     struct toolchain_paths r = { .n = 0 };
     const char *home = getenv("HOME");
     int rc = 0;
-    toolchain_path(&r, c->arena, c->policy->path, home);
+    if (c->policy->image == NULL) { /* else PATH leads through the image */
+        toolchain_path(&r, c->arena, c->policy->path, home);
+    }
+    const char *const *more = c->policy->image == NULL ? NULL : c->policy->image->programs;
     toolchain_program(&r, c->arena, c->opts->program, home);
+    for (; more != NULL && *more != NULL; more++) {
+        toolchain_program(&r, c->arena, *more, home);
+    }
     for (size_t i = 0; rc == 0 && i < r.n + r.n_links; i++) {
         bool link = i >= r.n;
         const char *path = link ? r.links[i - r.n] : r.paths[i];
@@ -317,6 +324,7 @@ int compose_init(struct compose *c, struct arena *a, const struct sandbox_opts *
     c->who.home =
         c->policy->home != NULL ? c->policy->home : arena_printf(a, "/home/%s", c->who.name);
     int rc = has_view ? check_view(o->view, e) : 0;
+    rc = rc < 0 || c->policy->image == NULL ? rc : compose_read_image(c, e);
     return rc < 0 ? rc : gather(c, e);
 }
 
@@ -440,6 +448,12 @@ static void draft_landlock(struct draft *d, bool helper)
     for (size_t i = 0; i < ARRAY_LEN(writable); i++) {
         draft_rule(d, all | (shows_host_below(c, writable[i]) ? 0 : connect), writable[i]);
     }
+    for (size_t i = 0; c->policy->mode != SANDBOX_READ_ONLY && i < c->n_names; i++) {
+        if (c->names[i].dir) { /* what is shown below it read-only is mounted so */
+            const char *dir = arena_printf(c->arena, "/%s", c->names[i].name);
+            draft_rule(d, all | (shows_host_below(c, dir) ? 0 : connect), dir);
+        }
+    }
     if (c->policy->home == NULL) {
         draft_rule(d, all | connect, c->who.home);
     }
@@ -476,6 +490,9 @@ int compose_entry(const struct compose *c, const char *layer, bool helper, struc
     }
     if (layer != NULL) {
         draft_layer(&d, layer);
+    }
+    if (helper && c->policy->image != NULL) {
+        draft_image_fixed(&d);
     }
     if (helper) {
         draft_helper_home(&d);

@@ -48,6 +48,15 @@ struct compose_grant {
 
 #define COMPOSE_GRANTS_MAX 256
 
+/* A name at the top of an image. */
+struct compose_name {
+    const char *name;
+    const char *link; /* what it points to; NULL: it is a file or a directory */
+    bool dir;
+};
+
+#define COMPOSE_NAMES_MAX 256
+
 struct compose {
     struct arena *arena;
     const struct sandbox_opts *opts;
@@ -56,6 +65,8 @@ struct compose {
     struct compose_who who;
     struct compose_grant grants[COMPOSE_GRANTS_MAX];
     size_t n_grants;
+    struct compose_name *names; /* of the image, in order; NULL: there is none */
+    size_t n_names;
     uint32_t requested; /* guarantees */
     uint32_t without;
     bool layers;      /* it has to be tried whether programs can have layers */
@@ -74,7 +85,12 @@ int compose_entry(const struct compose *c, const char *layer, bool helper, struc
 bool compose_without(const struct compose *c, enum sandbox_guarantee g);
 
 /* The mode of an overlay in a plan: which one a machine refused. */
-enum compose_overlay { COMPOSE_OVERLAY_VIEW, COMPOSE_OVERLAY_TRIAL, COMPOSE_OVERLAY_HOME };
+enum compose_overlay {
+    COMPOSE_OVERLAY_VIEW,
+    COMPOSE_OVERLAY_TRIAL,
+    COMPOSE_OVERLAY_HOME,
+    COMPOSE_OVERLAY_IMAGE,
+};
 
 /* The version of Landlock that is switched on; 0: none. */
 int compose_landlock_version(void);

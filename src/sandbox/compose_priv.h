@@ -24,6 +24,10 @@ struct draft {
 #define OWN_TRIAL     MOUNTS_OWN "/trial"
 #define OWN_HOME      MOUNTS_OWN "/home.lower"
 #define OWN_HOME_UP   MOUNTS_OWN "/home.layer"
+#define OWN_IMAGE     MOUNTS_OWN "/image"
+#define OWN_IMAGE_LOW MOUNTS_OWN "/image.lower"
+#define OWN_IMAGE_UP  OWN_PRIVATE "/image" /* with upper and work */
+#define OWN_VAR_TMP   OWN_PRIVATE "/vartmp"
 /* /etc/passwd of programs beside the agent */
 #define OWN_HELPER_PASSWD MOUNTS_OWN "/passwd.helper"
 
@@ -44,6 +48,19 @@ void draft_paths(struct draft *d, enum plan_op op, const char *from, const char 
 void draft_system(struct draft *d);
 /* Who is who, and the home, if it is a private one. */
 void draft_person(struct draft *d);
+
+/* compose_image.c: the root of an image, with an /etc that fits; what is mounted beside it, after
+ * the grants; and the parts of it that programs beside the agent shall find unchanged. */
+int compose_read_image(struct compose *c, struct err *e) MUST_USE;
+void draft_image(struct draft *d);
+void draft_image_mounts(struct draft *d);
+void draft_image_fixed(struct draft *d);
+/* /etc/passwd and /etc/group, with the accounts of the image if there is one. */
+const char *compose_passwd(const struct compose *c, const char *home);
+const char *compose_group(const struct compose *c);
+/* /etc/hosts and /etc/resolv.conf where the network is not the host's. */
+#define COMPOSE_HOSTS    "127.0.0.1 localhost cinch\n"
+#define COMPOSE_RESOLVER "# There is no network here.\n"
 
 /* The protected parts of the workspace; again over a layer that has covered them. */
 void draft_protect(struct draft *d);

@@ -38,25 +38,14 @@ static void draft_programs(struct draft *d)
     }
 }
 
-static void draft_passwd(struct draft *d, const char *to, const char *home)
-{
-    const struct compose_who *w = &d->c->who;
-    draft_file(d, to,
-               arena_printf(d->c->arena,
-                            "root:x:0:0:root:/root:/usr/sbin/nologin\n"
-                            "%s:x:%u:%u:%s:%s:/bin/sh\n"
-                            "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-                            w->name, w->inside_uid, w->inside_gid, w->name, home));
-}
-
 static void draft_accounts(struct draft *d)
 {
-    const struct compose_who *w = &d->c->who;
-    draft_passwd(d, "/etc/passwd", w->home);
-    draft_passwd(d, OWN_HELPER_PASSWD, SANDBOX_HELPER_HOME);
-    draft_file(d, "/etc/group",
-               arena_printf(d->c->arena, "root:x:0:\n%s:x:%u:\nnogroup:x:65534:\n", w->name,
-                            w->inside_gid));
+    const struct compose *c = d->c;
+    if (c->policy->image == NULL) {
+        draft_file(d, "/etc/passwd", compose_passwd(c, c->who.home));
+        draft_file(d, "/etc/group", compose_group(c));
+    }
+    draft_file(d, OWN_HELPER_PASSWD, compose_passwd(c, SANDBOX_HELPER_HOME));
 }
 
 /* What the host has of these is public: tables, certificates, the loader's cache. A list of what to
@@ -84,8 +73,8 @@ static void draft_names(struct draft *d)
         draft_bind(d, "/etc/hosts", "/etc/hosts", PLAN_OPTIONAL);
         draft_bind(d, "/etc/resolv.conf", "/etc/resolv.conf", PLAN_OPTIONAL);
     } else {
-        draft_file(d, "/etc/hosts", "127.0.0.1 localhost cinch\n");
-        draft_file(d, "/etc/resolv.conf", "# There is no network here.\n");
+        draft_file(d, "/etc/hosts", COMPOSE_HOSTS);
+        draft_file(d, "/etc/resolv.conf", COMPOSE_RESOLVER);
     }
     draft_file(d, "/etc/hostname", "cinch\n");
     draft_file(d, "/etc/nsswitch.conf",
@@ -116,15 +105,20 @@ static void draft_private(struct draft *d)
         uint32_t mode;
     } dirs[] = {
         { OWN_PRIVATE "/tmp", "/tmp", 01777 },
-        { OWN_PRIVATE "/vartmp", "/var/tmp", 01777 }, /* no link: workspaces may be below it */
         { OWN_PRIVATE "/shm", "/dev/shm", 01777 },
         { OWN_PRIVATE "/run", "/run", 01777 },
+        { OWN_VAR_TMP, "/var/tmp", 01777 }, /* no link: workspaces may be below it */
     };
+    bool image = d->c->policy->image != NULL; /* has a /var of its own, which is not there yet */
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
         draft_dir(d, dirs[i].from, dirs[i].mode, false);
-        draft_bind(d, dirs[i].from, dirs[i].to, PLAN_INSIDE | PLAN_WRITABLE);
+        if (!image || strcmp(dirs[i].from, OWN_VAR_TMP) != 0) {
+            draft_bind(d, dirs[i].from, dirs[i].to, PLAN_INSIDE | PLAN_WRITABLE);
+        }
     }
-    draft_symlink(d, "/run", "/var/run");
+    if (!image) {
+        draft_symlink(d, "/run", "/var/run");
+    }
 }
 
 void draft_person(struct draft *d)
@@ -139,12 +133,17 @@ void draft_person(struct draft *d)
 
 void draft_system(struct draft *d)
 {
-    draft_programs(d);
-    draft_names(d);
-    draft_tables(d);
+    bool image = d->c->policy->image != NULL;
+    if (!image) {
+        draft_programs(d);
+        draft_names(d);
+        draft_tables(d);
+    }
     draft_dev(d);
     draft_private(d);
     draft_dir(d, "/sys", 0555, false);
-    draft_dir(d, "/root", 0555, false);
+    if (!image) {
+        draft_dir(d, "/root", 0555, false);
+    }
     draft_dir(d, "/proc", 0555, false);
 }

@@ -375,8 +375,14 @@ int compose_view(const struct compose *c, struct buf *out, struct err *e)
     if (c->opts->listen && !compose_without(c, SANDBOX_NETWORK)) {
         draft_number(&d, PLAN_OP_LISTEN, c->opts->listen_port);
     }
+    if (c->policy->image != NULL) {
+        draft_image(&d);
+    }
     draft_person(&d);
     draft_grants(&d);
+    if (c->policy->image != NULL) {
+        draft_image_mounts(&d);
+    }
     draft_endpoints(&d);
     draft_protect(&d);
     draft_secrets(&d);

@@ -59,6 +59,27 @@ enum sandbox_guarantee {
         SANDBOX_GUARANTEE_MAX
 };
 
+/* Where programs of the host are seen beside an image: /usr at SANDBOX_RUNTIME "/usr" and so on. */
+#define SANDBOX_RUNTIME "/.runtime"
+
+/* Something outside that is shown read-only at another path; or a symbolic link. */
+struct sandbox_mount {
+    const char *from; /* absolute; of a link: its target */
+    const char *to;
+    bool link;
+};
+
+/* The root file system of a container image in the place of the host's /usr, /etc and so on. It is
+ * never changed: what programs write goes to a private layer that ends with the sandbox, and
+ * programs beside the agent see the directories of programs and libraries without that layer
+ * (sandbox_image_is_fixed()). */
+struct sandbox_image {
+    const char *root; /* directory outside */
+    const struct sandbox_mount *mounts;
+    size_t n_mounts;
+    const char *const *programs; /* of the host: their installations are made readable; or NULL */
+};
+
 struct sandbox_policy {
     enum sandbox_mode mode;
     const char *const *read;  /* also readable, where they are outside */
@@ -90,6 +111,7 @@ struct sandbox_policy {
      * NULL: they are real and at once. */
     const char *home_layer;
     const char *path; /* PATH of the programs; what it names below homes is made readable */
+    const struct sandbox_image *image; /* NULL: the host's programs and libraries */
 };
 
 #define SANDBOX_PIDS_DEFAULT 4096u
@@ -97,6 +119,10 @@ struct sandbox_policy {
 #define SANDBOX_LOSE_ALL     ((1u << SANDBOX_GUARANTEE_MAX) - 1u)
 
 void sandbox_policy_init(struct sandbox_policy *p);
+
+/* Is a path of an image in a directory of programs and libraries? There programs beside the agent
+ * find the image as it was, unless something that was granted is below the same directory. */
+bool sandbox_image_is_fixed(const char *path);
 
 const char *sandbox_mode_word(enum sandbox_mode m); /* "workspace-write" … */
 bool sandbox_mode_find(struct str word, enum sandbox_mode *ret);

@@ -204,6 +204,7 @@ struct proc_place sandbox_place(struct sandbox *s, const char *layer)
         .pid = member_pid,
         .arg = s,
         .layer = layer,
+        .root = s->opts.policy->image == NULL ? NULL : s->opts.policy->image->root,
         .uid = own ? geteuid() : s->compose.who.uid,
         .gid = own ? getegid() : s->compose.who.gid,
     };
@@ -289,7 +290,8 @@ static bool do_without_overlay(struct sandbox *s, const struct control_refused *
                                const struct err *why)
 {
     const struct sandbox_port *port = &s->opts.port;
-    if (r->op != PLAN_OP_OVERLAY || r->number == COMPOSE_OVERLAY_HOME) {
+    if (r->op != PLAN_OP_OVERLAY || r->number == COMPOSE_OVERLAY_HOME ||
+        r->number == COMPOSE_OVERLAY_IMAGE) {
         return false; /* a home without its layer would be changed */
     }
     LOG_DEBUG("sandbox", "no overlay", LOG_STR("why", why->msg));
@@ -310,14 +312,15 @@ static void on_refused(struct sandbox *s, const struct control_refused *r)
         try_again(s);
         return;
     }
-    if (r->op == PLAN_OP_OVERLAY && r->number == COMPOSE_OVERLAY_HOME) {
-        struct err home;
-        (void)ERR(
-            &home, ERR_UNSUPPORTED,
-            "sandbox: a shared home needs an overlay file system, which is refused here (%s): "
-            "use --home private",
-            why.msg);
-        give_up(s, FAILED, &home);
+    if (r->op == PLAN_OP_OVERLAY &&
+        (r->number == COMPOSE_OVERLAY_HOME || r->number == COMPOSE_OVERLAY_IMAGE)) {
+        bool home = r->number == COMPOSE_OVERLAY_HOME;
+        struct err no;
+        (void)ERR(&no, ERR_UNSUPPORTED,
+                  "sandbox: %s needs an overlay file system, which is refused here (%s): %s",
+                  home ? "a shared home" : "an image", why.msg,
+                  home ? "use --home private" : "load the module 'overlay'");
+        give_up(s, FAILED, &no);
         return;
     }
     enum sandbox_guarantee g = loss_of(r, &s->compose);
