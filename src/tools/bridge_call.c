@@ -36,7 +36,9 @@ static struct bridge_call *call_of(struct tool_run *run)
 static void leave(struct bridge_call *c)
 {
     c->phase = CALL_DONE;
-    c->txn = txn_rollback(c->txn);
+    if (c->txn != NULL) {
+        c->txn = txn_rollback(c->txn);
+    }
     bridge_unlink(c);
     loop_retire(c->b->opts.loop, bridge_call_destroy, c);
 }
@@ -152,7 +154,7 @@ static void conclude(struct bridge_call *c)
     const struct bridge_opts *o = &c->b->opts;
     struct bridge_record *r = &c->record;
     c->phase = CALL_BUSY;
-    if (!c->working) {
+    if (!c->working && c->txn != NULL) {
         c->txn = txn_rollback(c->txn); /* what was committed is gone from here */
     }
     c->timer = timer_free(c->timer);
