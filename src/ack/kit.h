@@ -35,8 +35,9 @@ struct kit_adapter {
     bool available;
     const char *why_not; /* "claude is not in PATH: npm install -g …" */
     const char *version;
-    const char *path;    /* directories before those of PATH, with colons; NULL: none */
-    const char *program; /* found by kit_probe(); NULL: none */
+    const char *untested; /* sentence: the profile was never tested on this version; NULL: it was */
+    const char *path;     /* directories before those of PATH, with colons; NULL: none */
+    const char *program;  /* found by kit_probe(); NULL: none */
 };
 
 /* For who shows how it goes on; all may be NULL. */

@@ -9,6 +9,7 @@
 #include "ack/contract_scenarios.h"
 #include "ack/kit_priv.h"
 #include "adapters/driver.h"
+#include "adapters/node.h"
 #include "adapters/version.h"
 #include "proc/probe.h"
 #include "proc/which.h"
@@ -129,6 +130,22 @@ static int find_command(struct arena *a, struct kit_adapter *adapter, const char
     return r;
 }
 
+/* An agent without a node that it can run on is not installed. */
+static int check_node(struct arena *a, struct kit_adapter *adapter, const char *const *env,
+                      struct err *e)
+{
+    struct err why = { 0 };
+    const char *dir;
+    int r = adapter->profile->node == NULL
+                ? 0
+                : node_find(a, adapter->profile->node, kit_path(a, adapter, env), &dir, &why);
+    if (r == -ERR_CANCELLED) {
+        return ERR(e, ERR_CANCELLED, "%s", why.msg);
+    }
+    adapter->why_not = r < 0 ? arena_dup(a, str_of(why.msg)) : "";
+    return r < 0 ? 1 : 0;
+}
+
 static int find_program(struct arena *a, struct kit_adapter *adapter, const char *const *env,
                         struct err *e)
 {
@@ -147,7 +164,9 @@ static int find_program(struct arena *a, struct kit_adapter *adapter, const char
             adapter->available = true;
             return 0;
         }
-        return find_version(a, adapter, arena_dup(a, str_of(program)), e);
+        int r = check_node(a, adapter, env, e);
+        return r != 0 ? (r < 0 ? r : 0)
+                      : find_version(a, adapter, arena_dup(a, str_of(program)), e);
     }
     bool path = json_len(candidates) == 1 && strchr(names.ptr, '/') != NULL;
     adapter->why_not = path ? arena_dup(a, str_of(why.msg))
@@ -155,7 +174,8 @@ static int find_program(struct arena *a, struct kit_adapter *adapter, const char
     return 0;
 }
 
-int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *env, struct err *e)
+static int probe(struct arena *a, struct kit_adapter *adapter, const char *const *env,
+                 struct err *e)
 {
     const struct profile *p = adapter->profile;
     adapter->available = false;
@@ -177,6 +197,19 @@ int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *e
         return find_program(a, adapter, env, e);
     }
     return 0;
+}
+
+int kit_probe(struct arena *a, struct kit_adapter *adapter, const char *const *env, struct err *e)
+{
+    const struct profile *p = adapter->profile;
+    int r = probe(a, adapter, env, e);
+    bool untested = r == 0 && adapter->available && adapter->version[0] != '\0' &&
+                    version_warning(a, p, adapter->version) != NULL;
+    adapter->untested =
+        !untested ? NULL
+                  : arena_printf(a, "%s %s is not among the tested versions of its profile (%s)",
+                                 adapter->name, adapter->version, version_tested(a, p));
+    return r;
 }
 
 /* --- what is skipped --- */

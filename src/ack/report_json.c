@@ -34,6 +34,7 @@ static struct json *adapters_of(struct arena *a, const struct kit_report *r)
         json_setc(a, o, "version", json_cstr(a, x->version == NULL ? "" : x->version));
         json_setc(a, o, "model", json_cstr(a, x->model));
         json_setc(a, o, "why_not", json_cstr(a, x->available ? NULL : x->why_not));
+        json_setc(a, o, "untested", json_cstr(a, x->untested));
         json_push(a, list, o);
     }
     return list;

@@ -738,6 +738,9 @@ static int check_rest(const struct profile *p, const char *file, struct err *e)
     if (p->trust.style != NULL && p->trust.file == NULL) {
         return ERR(e, ERR_CONFIG, "%s: 'trust' needs 'file', relative to the home", file);
     }
+    if (p->node != NULL && (p->node[0] < '0' || p->node[0] > '9')) {
+        return ERR(e, ERR_CONFIG, "%s: 'node' must be a version, such as \"22.19\"", file);
+    }
     if (p->skills != NULL && !path_is_inner(str_of(p->skills))) {
         return ERR(e, ERR_CONFIG, "%s: 'skills' must be a folder below the home", file);
     }

@@ -258,7 +258,7 @@ struct profile {
     const char *tested_since, *tested_until; /* range of tested versions; NULL: none */
     const char *version_package;  /* of the program, for its version; NULL: the one that it is in */
     struct json *version_command; /* that prints it; NULL: `BINARY --version` */
-    const char *node; /* the oldest major version of node that it runs on; NULL: not known */
+    const char *node;             /* the oldest version of node that it runs on; NULL: any */
     /* Parts for some versions only, {since, until, …}; merged over the rest (profile_variant()). */
     struct json *versions;
     const char *unverified; /* why it could not be tried; NULL: nothing is said */
@@ -272,6 +272,10 @@ int profile_parse(struct arena *a, struct str text, const char *file, struct pro
  * version is not known (NULL). */
 const struct profile *profile_variant(struct arena *a, const struct profile *p,
                                       const char *version);
+
+/* The profile with a section of it changed: members one by one, null removes one. */
+int profile_override(struct arena *a, const struct profile *p, const char *key,
+                     const struct json *over, const struct profile **ret, struct err *e) MUST_USE;
 
 const char *prompt_delivery_word(enum prompt_delivery d); /* "file", "argument", "stdin" */
 bool prompt_delivery_of(struct str word, enum prompt_delivery *ret);

@@ -110,3 +110,18 @@ const struct profile *profile_variant(struct arena *a, const struct profile *p, 
     variant->source = p->source;
     return variant;
 }
+
+int profile_override(struct arena *a, const struct profile *p, const char *key,
+                     const struct json *over, const struct profile **ret, struct err *e)
+{
+    struct json *part = json_object(a);
+    struct profile *changed;
+    json_setc(a, part, key, json_copy(a, over));
+    int r = profile_read(a, merge(a, p->doc, part), p->name, &changed, e);
+    if (r < 0) {
+        return r;
+    }
+    changed->source = p->source;
+    *ret = changed;
+    return 0;
+}

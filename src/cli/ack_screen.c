@@ -268,5 +268,13 @@ void ack_screen_report(struct arena *a, const struct kit_report *r, const struct
         text_clean(out, str_of(r->stale[i]), TEXT_LINE);
         buf_adds(out, "\n");
     }
+    for (size_t i = 0; i < r->adapters_len; i++) {
+        if (r->adapters[i].untested != NULL) {
+            style_add(out, t->color, STYLE_WARN, "warning");
+            buf_adds(out, ": ");
+            text_clean(out, str_of(r->adapters[i].untested), TEXT_LINE);
+            buf_adds(out, "\n");
+        }
+    }
     add_sum(r, t, out);
 }

@@ -134,6 +134,21 @@ static void read_all(struct arena *a, struct settings *s)
     read_dependent(s);
 }
 
+/* What a profile would say of an agent that has none. */
+static int override_acp(struct arena *a, struct settings *s, struct err *e)
+{
+    if (json_len(s->acp) == 0 || s->profile == NULL) {
+        return 0;
+    }
+    if (strcmp(s->profile->driver, "acp") != 0) {
+        return ERR(e, ERR_CONFIG,
+                   "agent.acp: adapter '%s' does not use the Agent Client Protocol (set by %s)",
+                   s->profile->name, origin(a, s, "agent", "acp"));
+    }
+    int r = profile_override(a, s->profile, "acp", s->acp, &s->profile, e);
+    return r < 0 ? err_wrap(e, "agent.acp") : 0;
+}
+
 int settings_add_layer(struct arena *a, struct settings *s, const char *name, const char *source,
                        const struct json *tree, struct err *e)
 {
@@ -176,7 +191,8 @@ int settings_load(struct arena *a, const struct settings_input *in, struct setti
         return r;
     }
     read_all(a, ret);
-    return check(a, ret, e);
+    r = override_acp(a, ret, e);
+    return r < 0 ? r : check(a, ret, e);
 }
 
 int settings_adapter(const struct settings *s, struct err *e)

@@ -131,6 +131,7 @@ struct settings {
     const char *adapter;
     const char *model; /* NULL: the harness' own choice */
     const struct json *command;
+    const struct json *acp; /* over that section of the profile */
     const struct json *args;
     enum auth_mode auth;
     bool trust_project; /* the harness may obey all files of its own in the workspace, not only the

@@ -174,6 +174,8 @@ const struct setting settings_table[] = {
       .option = { "model", 'm', .value = "MODEL" } },
     { "agent.command", SHAPE_COMMAND, .field = FIELD(command), .help = "program and arguments, for the adapter `command`" },
     { "agent.args", SHAPE_STRINGS, .field = FIELD(args), .help = "additional arguments, for the other adapters" },
+    { "agent.acp", SHAPE_ANY_OBJECT, .field = FIELD(acp),
+      .help = "keys of `acp` in a profile (`auth`, `mode`, `mcp_transport` …), for an agent over the Agent Client Protocol" },
     { "agent.sampling", SHAPE_OBJECT, .help = "parameters of the model; absent: the harness decides" },
     { "agent.sampling.temperature", SHAPE_NUMBER, .field = FIELD(sampling.temperature), .unset = NAN, .max = 2,
       .help = "randomness" },

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "adapters/node.h"
 #include "adapters/version.h"
 #include "base/file.h"
 #include "config/support.h"
@@ -61,7 +62,6 @@ static const char *child_path(const struct run *run)
     return set != NULL ? set : which_path(run->opts->environ);
 }
 
-/* The first candidate of the profile that exists, or the command of the request. */
 /* The version that is installed, without starting the program. */
 static void note_version(struct run *run)
 {
@@ -76,6 +76,27 @@ static void note_version(struct run *run)
     }
 }
 
+/* A node that the agent can run on comes first in its PATH. */
+static int choose_node(struct run *run, struct err *e)
+{
+    struct arena *a = run->arena;
+    const struct profile *p = run->plan->settings.profile;
+    const char *dir;
+    if (p->node == NULL) {
+        return 0;
+    }
+    int r = node_find(a, p->node, child_path(run), &dir, e);
+    if (r < 0 || dir == NULL) {
+        return r;
+    }
+    const struct json *set = run->plan->settings.env_set;
+    struct json *env = set == NULL ? json_object(a) : json_copy(a, set);
+    json_setc(a, env, "PATH", json_cstr(a, arena_printf(a, "%s:%s", dir, child_path(run))));
+    run->draft->settings.env_set = env;
+    return 0;
+}
+
+/* The first candidate of the profile that exists, or the command of the request. */
 static int find_program(struct run *run, struct err *e)
 {
     const struct json *candidates = run->plan->settings.profile->binary;
@@ -100,6 +121,7 @@ static int find_program(struct run *run, struct err *e)
             r = which_find(name, child_path(run), NULL, found, e);
         }
     }
+    r = r < 0 ? r : choose_node(run, e);
     if (r < 0) {
         return err_wrap(e, "adapter '%s'", run->plan->settings.profile->name);
     }
