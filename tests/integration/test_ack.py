@@ -276,6 +276,59 @@ class Ack(harness.Case):
         self.assertEqual(verdict["status"], "skipped")
         self.assertRegex(verdict["why"][0], r"liar' cannot be started \(status 127: node: not found <&>\)$")
 
+    # --- versions ---
+
+    def add_versions(self, *versions):
+        """The liar's profile, and a program of each version in a directory of its own; the text for --matrix."""
+        self.write("profiles/liar.yaml", LIAR + "tested: {since: '1.0', until: '2.9'}\n"
+                   "versions: [{since: '2.0', lacks: {transcript: it forgets}}]\n")
+        rows = []
+        for version in versions:
+            self.write(f"v{version}/liar", LIES, 0o755)
+            self.write(f"v{version}/package.json", json.dumps({"name": "liar", "version": version, "bin": "liar"}))
+            rows.append(f"liar\t{version}\t{self.path('v' + version)}")
+        return "# a comment\n\n" + "\n".join(rows) + "\n"
+
+    def test_a_matrix_of_versions(self):
+        """Each has a row with what its part of the profile declares; the table has a column for each."""
+        self.write("matrix.txt", self.add_versions("1.5", "2.5"))
+        command = ("--adapter-dir", "profiles", "--matrix", "matrix.txt", "--require", "--publish-dir", "table")
+        for _ in range(2):  # rows are replaced, not added
+            report = self.report(*command)
+        self.assertEqual([(x["name"], x["version"], x["untested"]) for x in report["adapters"]],
+                         [("liar", "1.5", None), ("liar", "2.5", None)])
+        verdicts = [v for v in report["verdicts"] if v["scenario"] == "test_returns_text_response"]
+        self.assertEqual([v["status"] for v in verdicts], ["failed", "failed"])
+        with open(self.path("table/compatibility.json"), encoding="utf-8") as f:
+            rows = {row["version"]: row["capabilities"] for row in json.load(f)["rows"]}
+        self.assertEqual(sorted(rows), ["1.5", "2.5"])
+        self.assertNotEqual(rows["1.5"]["transcript"]["state"], "skipped")
+        self.assertEqual(rows["2.5"]["transcript"], {"state": "skipped", "reason": "it forgets"})
+        with open(self.path("table/compatibility.md"), encoding="utf-8") as f:
+            self.assertIn("| capability | 2.5 | 1.5 |", f.read())
+
+    def test_a_matrix_that_is_not_one(self):
+        self.add_versions()
+        for text, error in (("liar 1.0 /x\n", "matrix.txt:1: a line needs"), ("liar\t1.0\trelative\n", "a line needs"),
+                            ("# none\n", "no line names an adapter"), ("nobody\t1\t/x\n", "'nobody'")):
+            with self.subTest(text):
+                self.write("matrix.txt", text)
+                done = self.ack("--adapter-dir", "profiles", "--matrix", "matrix.txt")
+                self.assertIn(error, done.stderr)
+                self.assertIn(done.returncode, (65, 69))
+
+    def test_nothing_tested_is_an_error_if_that_is_required(self):
+        self.assertEqual(self.quick().returncode, 0)
+        done = self.quick("--require")
+        self.assertEqual(done.returncode, 69, done.stderr)
+        self.assertIn("nothing was tested on adapter 'qwen': not in PATH", done.stderr)
+
+    def test_a_version_that_was_never_tested(self):
+        self.write("matrix.txt", self.add_versions("2.9.9", "3.0"))
+        done = self.ack("--adapter-dir", "profiles", "--matrix", "matrix.txt", "--scenario", "test_returns_text_response")
+        self.assertIn("warning: liar 3.0 is not among the tested versions of its profile (1.0 to 2.9)\n", done.stdout)
+        self.assertEqual(done.stdout.count("warning"), 1)
+
     # --- where reports go ---
 
     QUICK = ["-a", "qwen", "--scenario", "test_native_tool_emits*"]  # skipped at once: PATH is empty
