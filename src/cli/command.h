@@ -39,6 +39,7 @@
     X(recover)          \
     X(clean)            \
     X(rm)               \
+    X(images)           \
     X(cassette)         \
     X(gateway)          \
     X(mcp)              \

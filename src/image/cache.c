@@ -242,3 +242,24 @@ int image_remove(struct arena *a, const char *cache, const struct image_item *it
     }
     return r < 0 ? r : file_remove_tree(AT_FDCWD, gone, e);
 }
+
+int image_prune_runtime(struct arena *a, const char *cache, nsec before, struct err *e)
+{
+    const char *path = arena_printf(a, "%s/runtime", cache);
+    nsec hour_ago = clock_wall() - 3600 * NSEC_PER_SEC;
+    nsec limit = before < hour_ago ? before : hour_ago;
+    DIR *d = opendir(path);
+    int r = d == NULL && errno != ENOENT ? ERR_SYS_AS(e, ERR_INPUT, "open '%s'", path) : 0;
+    for (const struct dirent *i = d == NULL ? NULL : readdir(d); r == 0 && i != NULL;
+         i = readdir(d)) {
+        struct stat st;
+        if (i->d_name[0] != '.' && fstatat(dirfd(d), i->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            (nsec)st.st_mtim.tv_sec * NSEC_PER_SEC < limit) {
+            r = file_remove_tree(dirfd(d), i->d_name, e);
+        }
+    }
+    if (d != NULL) {
+        (void)closedir(d);
+    }
+    return r;
+}

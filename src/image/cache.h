@@ -64,6 +64,9 @@ int image_list(struct arena *a, const char *cache, struct image_item **ret, size
 /* Takes an entry away. 1: a run has it, nothing was done. */
 int image_remove(struct arena *a, const char *cache, const struct image_item *item,
                  struct err *e) MUST_USE;
+/* Removes copies of programs and loaders (image/runtime.h) that were last used before `before`, and
+ * none of the last hour: a run may be about to mount it. */
+int image_prune_runtime(struct arena *a, const char *cache, nsec before, struct err *e) MUST_USE;
 /* Marks an entry as used, and keeps it from being removed while the descriptor is open. -1: it is
  * not of the cache. */
 int image_hold(struct arena *a, const struct image *image, int *ret_fd, struct err *e) MUST_USE;

@@ -147,7 +147,10 @@ static const char *name_for(struct arena *a, const char *dir, const char *kind, 
                                    (long long)st.st_size, (long long)st.st_mtim.tv_sec,
                                    st.st_mtim.tv_nsec)),
                hash);
-    return arena_printf(a, "%s/%s-%.32s", dir, kind, hash);
+    const char *path = arena_printf(a, "%s/%s-%.32s", dir, kind, hash);
+    /* When it was used last; `cinch images prune` looks at it. */
+    (void)utimensat(AT_FDCWD, path, NULL, 0);
+    return path;
 }
 
 static int open_new(struct arena *a, const char *path, const char **ret_tmp, int *ret_fd,

@@ -264,6 +264,7 @@ static int make_venv(struct runtime *rt, const char *venv, const char *to, struc
 static int add_venv(struct runtime *rt, const char *venv, struct err *e)
 {
     const char *made = venv_key(rt, venv);
+    (void)utimensat(AT_FDCWD, made, NULL, 0); /* when it was used last */
     int r = file_is_dir(AT_FDCWD, made) ? 0 : make_venv(rt, venv, made, e);
     r = r < 0 ? r
               : add_mount(rt, arena_printf(rt->a, "%s/bin", made),

@@ -273,7 +273,6 @@ class ImageRoot(Box):
                       [("var", None), ("var/tmp", ociimage.link("/.host" + outside))]):
             root = self.root(*links, name=f"root{len(links)}")
             self.assertEqual(self.good(f"dir:{root}", "cat /etc/mark; echo x > /var/tmp/y; echo z > made"), "image\n")
-        shutil.rmtree(self.path("root-etc"), ignore_errors=True)
         root = self.root(name="root-etc")
         shutil.rmtree(os.path.join(root, "etc"))
         os.symlink("/.host" + outside, os.path.join(root, "etc"))
@@ -387,9 +386,99 @@ class ImageRoot(Box):
         self.assertTrue(os.path.isdir(root))
 
 
+    # --- cinch images ---
+
+    def images(self, *args):
+        done = test_sandbox.run_as(self.uid, [self.cinch_path, "images", "--format", "json", *args], env=self.env,
+                                   cwd=self.dir, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                   timeout=harness.PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_list_and_prune(self):
+        self.assertEqual(self.images()["images"], [])
+        image = self.archive()
+        self.good(image, "true")
+        found = self.images()["images"]
+        self.assertEqual([(x["id"], x["reference"], x["in_use"]) for x in found], [(self.id, image, False)])
+        self.assertGreater(found[0]["bytes"], 100000)
+        self.assertFalse(self.images("prune", "--dry-run")["images"][0]["removed"])
+        self.images("prune", "--older-than", "1h")
+        self.assertEqual(self.entries(), ["sha256-" + self.id])
+        # A run that goes on has it.
+        mark = os.path.join(self.workspace, "go")
+        text = self.good(image, "true") or "echo started > started; while ! test -e go; do sleep 0.1; done"
+        output = self.new_output()
+        def become():
+            if self.uid != os.geteuid():
+                os.setgroups([])
+                os.setresgid(self.uid, self.uid, self.uid)
+                os.setresuid(self.uid, self.uid, self.uid)
+        p = subprocess.Popen([self.cinch_path, "run", "--workspace", self.workspace, "--workspace-mode", "in-place",
+                              "--output", output, "--image", image, "--env", "CINCH_TEST_MARK", "--", "sh", "-c", text],
+                             env=self.env, cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, preexec_fn=become)
+        self.addCleanup(self.reap, p)
+        harness.wait_until(lambda: os.path.exists(os.path.join(self.workspace, "started")), "the run")
+        self.assertTrue(self.images("prune")["images"][0]["in_use"])
+        self.assertEqual(self.entries(), ["sha256-" + self.id])
+        self.put("ws/go", "")
+        self.assertTrue(os.path.exists(mark))
+        self.assertEqual(p.wait(timeout=harness.PATIENCE), 0)
+        self.assertTrue(self.images("prune")["images"][0]["removed"])
+        self.assertEqual((self.entries(), self.images()["images"]), ([], []))
+        self.assertEqual(self.good(image, "cat /etc/mark"), "image\n")
+
+
 @unittest.skipUnless(os.geteuid() == 0, "needs root to become somebody else")
 class OrdinaryUserImageRoot(ImageRoot):
     uid = test_sandbox.OTHER
+
+
+class Agents(Box):
+    """The real agent programs, where nothing of what they need is in the image."""
+
+    SHELL = "turns:\n  - {say: I will., call: {tool: native.shell, args: {command: 'cat /etc/mark > made'}}}\n  - say: done\n"
+
+    def agent(self, name, image, script=SHELL):
+        self.env["PATH"] = os.path.dirname(self.real(name)) + ":" + self.env["PATH"]
+        r = self.run_cinch("--adapter", name, "--image", image, "--timeout", "200s", "--script",
+                           self.write("model.yaml", script), "--model", "some-model", "write the file")
+        self.assertEqual(r.reason, "success", r.stderr + r.bytes("stdout.log") + r.bytes("stderr.log"))
+        return r.bytes("diff.patch").decode()
+
+    def test_claude_code_in_a_busybox(self):
+        self.assertIn("+image", self.agent("claude-code", self.root()))
+
+    def test_codex_in_a_busybox(self):
+        self.assertIn("+image", self.agent("codex", self.root()))
+
+    def test_aider_in_an_older_debian(self):
+        if not os.path.exists(BULLSEYE):
+            self.skipTest(f"no {BULLSEYE}: mmdebstrap --variant=minbase bullseye makes it, with a Debian mirror")
+        root = self.make_dir("bullseye")
+        subprocess.run(["tar", "-C", root, "-xf", BULLSEYE, "--exclude=./dev"], check=True)
+        self.write("ws/old.txt", "old\n")
+        patch = self.agent("aider", root, "turns:\n  - say: |\n      old.txt\n      ```\n      <<<<<<< SEARCH\n"
+                                          "      old\n      =======\n      new\n      >>>>>>> REPLACE\n      ```\n")
+        self.assertIn("+new", patch)
+
+
+@unittest.skipUnless(shutil.which("podman") and os.geteuid() == 0, "needs podman and root")
+class PodmanStore(Box):
+    def test_an_image_of_the_store(self):
+        conf = self.write("storage.conf", f'[storage]\ndriver = "vfs"\ngraphroot = "{self.path("graph")}"\n'
+                                          f'runroot = "{self.path("run")}"\n')
+        self.env["CONTAINERS_STORAGE_CONF"] = conf
+        self.write("base.tar", ociimage.tar_bytes(base()))
+        done = subprocess.run(["podman", "import", "--quiet", self.path("base.tar"), "localhost/cinch-base:1"],
+                              env=self.env, capture_output=True, text=True, timeout=harness.PATIENCE)
+        if done.returncode != 0:
+            self.skipTest("podman cannot import an image here: " + done.stderr.strip()[-200:])
+        self.assertEqual(self.good("cinch-base:1", "cat /etc/mark"), "image\n")
+        # Neither the engine nor cinch-unpack is started again.
+        self.env.update({"CINCH_UNPACK": "/bin/false", "PATH": "/nonexistent"})
+        self.assertEqual(self.good("localhost/cinch-base:1", "cat /etc/mark"), "image\n")
 
 
 if __name__ == "__main__":
