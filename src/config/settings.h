@@ -134,6 +134,7 @@ struct settings {
     const struct json *acp; /* over that section of the profile */
     const struct json *args;
     enum auth_mode auth;
+    bool ask; /* the tool ask_human is offered */
     bool trust_project; /* the harness may obey all files of its own in the workspace, not only the
                            prose; run/project_config.h */
 

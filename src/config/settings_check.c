@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "config/settings_priv.h"
 #include "data/schema.h"
+#include "guard/guard.h"
 #include "skill/skill_card.h"
 
 enum { DESCRIPTION_MAX = 200, TOOL_NAME_MAX = 64 };
@@ -59,12 +60,6 @@ static bool is_tool_name(struct str s)
     return s.len >= 1 && s.len <= TOOL_NAME_MAX;
 }
 
-static bool is_built_in(struct str s)
-{
-    return str_eqc(s, "open_sections") || str_eqc(s, "read_section") ||
-           str_eqc(s, "structured_output");
-}
-
 static bool is_description(struct str s)
 {
     s = str_trim(s);
@@ -112,7 +107,7 @@ static int check_tool(const struct checking *c, const struct json *tool)
     if (!is_tool_name(json_str(name, STR_EMPTY))) {
         return wrong(c, name, "the name of a tool", "must be 1 to 64 of a-z, 0-9, _ and -");
     }
-    if (is_built_in(name->string)) {
+    if (guard_is_builtin(name->string)) {
         return wrong(c, name, "a tool of this name", "is built in: choose another");
     }
     if (upstream == (json_len(json_get(tool, "command")) > 0)) {

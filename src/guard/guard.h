@@ -105,6 +105,9 @@ struct guard_unmatched {
     struct str name; /* as the task has it */
 };
 
+/* Is this the name of a tool that cinch brings itself (tools/tool_builtin.h)? */
+bool guard_is_builtin(struct str name);
+
 /* Before the run: ERR_CONFIG for a name in a policy that no tool can have. Patterns with wildcards
  * are not checked. */
 int guard_check_names(const struct guard *g, const struct guard_tools *tools,

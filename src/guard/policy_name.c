@@ -4,8 +4,18 @@
  */
 #include "guard/guard_priv.h"
 
-/* Tools that a prompt needs to work at all; who wants them gone says so with `deny`. */
-static const char *const built_in[] = { "open_sections", "read_section", "structured_output" };
+/* Tools that a prompt needs to work at all; `deny` removes them. */
+bool guard_is_builtin(struct str name)
+{
+    static const char *const names[] = { "ask_human", "open_sections", "read_section",
+                                         "structured_output" };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (str_eqc(name, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static int names_make(struct policy *p, const struct json *definition, struct err *e)
 {
@@ -14,10 +24,8 @@ static int names_make(struct policy *p, const struct json *definition, struct er
 
 static enum policy_verdict allow_check(struct policy *p, struct guard_check *c)
 {
-    for (size_t i = 0; i < ARRAY_LEN(built_in) && !c->call.native; i++) {
-        if (str_eqc(c->call.tool, built_in[i])) {
-            return POLICY_ALLOWS;
-        }
+    if (!c->call.native && guard_is_builtin(c->call.tool)) {
+        return POLICY_ALLOWS;
     }
     return policy_names_match(&p->tools, &c->call) ? POLICY_ALLOWS : POLICY_DENIES;
 }

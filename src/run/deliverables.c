@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "record/redact.h"
 #include "run/run_priv.h"
+#include "run/run_tools.h"
 #include "run/skill_files.h"
 #include "workspace/workspace.h"
 
@@ -145,10 +146,12 @@ void deliverables_collect(struct run *run)
 const char *deliverables_question(struct run *run)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(QUESTION_MAX);
-    if (!read_artifact(run, NEEDS_HUMAN_FILE, &text)) {
+    struct str asked = tools_question(run);
+    if (asked.len == 0 && !read_artifact(run, NEEDS_HUMAN_FILE, &text)) {
         return NULL;
     }
-    struct str clean = str_trim(redact_str(run->redactor, run->arena, buf_str(&text)));
+    asked = asked.len > 0 ? asked : buf_str(&text);
+    struct str clean = str_trim(redact_str(run->redactor, run->arena, asked));
     clean = str_slice(clean, 0, QUESTION_SHOWN);
     clean = str_slice(clean, 0, str_utf8_prefix(clean));
     return clean.len == 0 ? "the agent asks for a human" : arena_dup(run->arena, clean);

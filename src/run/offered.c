@@ -5,6 +5,7 @@
 #include "run/offered.h"
 
 #include "gateway/filter.h"
+#include "guard/guard.h"
 #include "llm/codec.h"
 #include "run/gateway_run_priv.h"
 #include "run/run_tools_priv.h"
@@ -212,18 +213,12 @@ void offered_called(struct run *run, struct str name)
 
 /* --- afterwards --- */
 
-static bool is_builtin(struct str name)
-{
-    return str_eqc(name, "structured_output") || str_eqc(name, "open_sections") ||
-           str_eqc(name, "read_section");
-}
-
 static const char *hidden_names(const struct run *run, const struct offered *o, bool builtin)
 {
     CLEANUP(buf) struct buf names = BUF_INIT(BUF_TEXT);
     for (size_t i = 0; i < o->len && names.len < 200; i++) {
         const struct offered_tool *t = &o->tools[i];
-        if (t->how == OFFER_HIDDEN && t->from_start && is_builtin(t->name) == builtin) {
+        if (t->how == OFFER_HIDDEN && t->from_start && guard_is_builtin(t->name) == builtin) {
             buf_addf(&names, "%s%.*s", names.len > 0 ? ", " : "",
                      STR_ARG(str_slice(t->name, 0, 80)));
         }

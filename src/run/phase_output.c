@@ -146,7 +146,7 @@ struct str output_repair(struct run *run, const struct agent_report *report, str
 
 void output_judge(struct run *run)
 {
-    if (run->outcome.answer.error != NULL) {
+    if (run->outcome.answer.error != NULL && deliverables_question(run) == NULL) {
         run_fail(run, REASON_FAILURE, "OutputParseError: %.*s", STR_ARG(run->outcome.answer.why));
     }
 }

@@ -35,19 +35,29 @@ static bool discloses(const struct run *run)
     return false;
 }
 
+static bool reaches_tools(const struct run *run)
+{
+    return run->plan->settings.profile->mcp.prefix[0] != '\0' || run->plan->driver->begin != NULL;
+}
+
 /* Where the harness does not take the output contract by itself, a tool takes the answer. */
 static bool takes_answer(const struct run *run)
 {
-    const struct profile *p = run->plan->settings.profile;
-    bool reaches_tools = p->mcp.prefix[0] != '\0' || run->plan->driver->begin != NULL;
-    return run->definition.schema != NULL && run->definition.package == NULL && reaches_tools &&
-           !definition_native_schema(p);
+    return run->definition.schema != NULL && run->definition.package == NULL &&
+           reaches_tools(run) && !definition_native_schema(run->plan->settings.profile);
+}
+
+/* An agent that has no tools of ours leaves its question in a file (deliverables.h). */
+static bool takes_questions(const struct run *run)
+{
+    bool api = run->plan->driver->ask != NULL;
+    return run->plan->settings.ask && (api || reaches_tools(run));
 }
 
 static bool offers(const struct run *run)
 {
     return json_len(run->plan->settings.tools) > 0 || discloses(run) || takes_answer(run) ||
-           run->opts->hooks.n_tools > 0;
+           takes_questions(run) || run->opts->hooks.n_tools > 0;
 }
 
 bool tools_wanted(const struct run *run)
@@ -317,9 +327,18 @@ static int add_answer(struct run *run, struct err *e)
     return r < 0 ? r : add(run, &tool, e);
 }
 
+static int add_ask(struct run *run, struct err *e)
+{
+    struct tool tool;
+    run->tools->ask = tool_ask_new();
+    int r = tool_ask_tool(run->tools->ask, run->arena, &tool, e);
+    return r < 0 ? r : add(run, &tool, e);
+}
+
 static int add_builtins(struct run *run, struct err *e)
 {
     int r = discloses(run) ? add_sections(run, e) : 0;
+    r = r == 0 && takes_questions(run) ? add_ask(run, e) : r;
     return r == 0 && takes_answer(run) ? add_answer(run, e) : r;
 }
 
@@ -359,13 +378,10 @@ static int make_tools(struct run *run, struct err *e)
 
 static enum guard_tool find_task_tool(void *arg, struct str name)
 {
-    static const char *const built_in[] = { "open_sections", "read_section", "structured_output" };
     const struct run *run = arg;
     const struct run_tools *t = run->tools;
-    for (size_t i = 0; i < ARRAY_LEN(built_in); i++) {
-        if (str_eqc(name, built_in[i])) {
-            return GUARD_TOOL_EXISTS;
-        }
+    if (guard_is_builtin(name)) {
+        return GUARD_TOOL_EXISTS;
     }
     if (t->bridge != NULL && bridge_find(t->bridge, name) != NULL) {
         return GUARD_TOOL_EXISTS;
@@ -621,6 +637,7 @@ void tools_done(struct run *run)
     t->bridge = bridge_free(t->bridge);
     t->sections = tool_sections_free(t->sections);
     t->answer = tool_output_free(t->answer);
+    t->ask = tool_ask_free(t->ask);
     servers_free(run);
     t->txns = txns_close(t->txns);
     t->completion = completion_free(t->completion);

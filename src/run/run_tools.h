@@ -66,3 +66,5 @@ void tools_observed(struct run *run, const struct native_call *call);
 void tools_tell_denial(struct run *run, const struct guard_decision *d);
 /* The answer that was given by the tool structured_output; NULL: none. */
 const struct json *tools_structured(const struct run *run);
+/* The question of ask_human; empty: none. */
+struct str tools_question(const struct run *run);

@@ -54,6 +54,12 @@ const struct json *tools_structured(const struct run *run)
                                                             : tool_output_value(run->tools->answer);
 }
 
+struct str tools_question(const struct run *run)
+{
+    return run->tools == NULL || run->tools->ask == NULL ? STR_EMPTY
+                                                         : tool_ask_question(run->tools->ask);
+}
+
 /* Both are strict: a call that begins is one that may. */
 int tools_admit_call(struct run *run, nsec *ret_left, struct err *e)
 {

@@ -5,6 +5,7 @@
 #include "tools/tool_builtin.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/macro.h"
@@ -118,6 +119,65 @@ int tool_output_tool(struct tool_output *o, struct arena *a, struct tool *ret, s
     ret->self = o;
     if (r < 0) {
         tool_free(ret);
+    }
+    return r;
+}
+
+/* --- ask_human --- */
+
+struct tool_ask {
+    char text[TOOL_ASK_MAX];
+    size_t len;
+};
+
+struct tool_ask *tool_ask_new(void)
+{
+    return xcalloc(1, sizeof(struct tool_ask));
+}
+
+struct tool_ask *tool_ask_free(struct tool_ask *q)
+{
+    free(q);
+    return NULL;
+}
+
+struct str tool_ask_question(const struct tool_ask *q)
+{
+    return str_n(q->text, q->len);
+}
+
+static void start_ask(void *self, struct tool_run *run)
+{
+    struct tool_ask *q = self;
+    struct str text = str_trim(json_str(json_get(run->arguments, "question"), STR_EMPTY));
+    if (text.len == 0) {
+        refuse(run, STR("the question is empty"));
+        return;
+    }
+    text = str_slice(text, 0, sizeof q->text);
+    text = str_slice(text, 0, str_utf8_prefix(text));
+    memcpy(q->text, text.ptr, text.len);
+    q->len = text.len;
+    say(run, STR("The question is recorded, and the run ends when your turn ends. A person will "
+                 "reply later, in this conversation. Do no further work: end your turn now."));
+}
+
+static const struct tool_handler ask_handler = { "builtin", start_ask, NULL, NULL };
+
+int tool_ask_tool(struct tool_ask *q, struct arena *a, struct tool *ret, struct err *e)
+{
+    static const char definition[] =
+        "{\"name\":\"ask_human\",\"description\":\"Asks a person a question without whose answer "
+        "you cannot continue. The run ends with it, so find out everything else first.\","
+        "\"input_schema\":{\"type\":\"object\",\"properties\":{\"question\":{\"type\":\"string\"}},"
+        "\"required\":[\"question\"]}}";
+    struct json *tree;
+    int r = json_parse(a, STR(definition), NULL, &tree, e);
+    r = r < 0 ? r : tool_define(a, tree, ret, e);
+    if (r == 0) {
+        ret->reads_only = ret->quiet = true;
+        ret->handler = &ask_handler;
+        ret->self = q;
     }
     return r;
 }

@@ -44,6 +44,17 @@ int tool_output_tool(struct tool_output *o, struct arena *a, struct tool *ret,
 /* NULL: there was no valid call yet. */
 const struct json *tool_output_value(const struct tool_output *o);
 
+/* --- ask_human --- */
+
+/* The model has a question that only a person can answer: the run shall end with it. */
+struct tool_ask;
+struct tool_ask *tool_ask_new(void);
+struct tool_ask *tool_ask_free(struct tool_ask *q); /* accepts NULL, returns NULL */
+int tool_ask_tool(struct tool_ask *q, struct arena *a, struct tool *ret, struct err *e) MUST_USE;
+/* The last question, cut at TOOL_ASK_MAX bytes; empty: none. */
+#define TOOL_ASK_MAX 4096
+struct str tool_ask_question(const struct tool_ask *q);
+
 /* --- open_sections, read_section --- */
 
 struct tool_sections_opts {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What every record has whatever the adapter: files that count as artifacts, a summary, and a way to ask for a human."""
 
+import json
 import os
 
 import harness
@@ -33,6 +34,45 @@ TASK = """name: mend
 prompt: "mend it"
 output: {artifacts: [manifest.json, diff.patch, summary.md, evidence/]}
 """
+
+
+class Ask(harness.Case):
+    """`agent.ask`; on the real agent programs: scenario ask_human of the kit."""
+
+    def ask(self, *options, steps=None, **task):
+        self.write("model.yaml", json.dumps({"steps": steps or [
+            {"times": 1, "call": {"tool": "ask_human", "args": {"question": "Which branch?"}}}, {"say": "I asked."}]}))
+        path = self.write("task.json", json.dumps({"prompt": "go", "gateway": {"script": "model.yaml"}, **task,
+                                                   "agent": {"adapter": "api-direct", "model": "m", "ask": True}}))
+        return self.run_cinch(path, *options)
+
+    def test_a_question_ends_the_run(self):
+        r = self.ask()
+        self.assertEqual((r.code, r.reason, r.result["error"]), (2, "needs_human", "Which branch?"), r.stderr)
+
+    def test_it_comes_before_the_schema_and_the_checks(self):
+        r = self.ask(output={"schema": {"type": "object", "required": ["n"]}}, completion={"files": ["never"]})
+        self.assertEqual((r.code, r.reason, r.metrics["api_calls"]), (2, "needs_human", 2), r.stderr)
+
+    def test_it_is_not_offered_by_itself(self):
+        r = self.ask("--no-ask", steps=[{"say": "done"}])
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertEqual(r.events("RenderedTools")[0]["context"]["tools"], [])
+
+    def test_no_question_at_all(self):
+        r = self.ask(steps=[{"times": 1, "call": {"tool": "ask_human", "args": {"question": "  "}}}, {"say": "done"}])
+        self.assertEqual((r.reason, r.events("ToolInvoked")[0]["context"]["failure"]), ("success", "invalid"), r.stderr)
+
+    def test_the_secret_in_a_question(self):
+        self.env["TOKEN"] = "hunter2-hunter2"
+        r = self.ask("-s", "TOKEN", steps=[
+            {"times": 1, "call": {"tool": "ask_human", "args": {"question": "is it hunter2-hunter2?"}}}, {"say": "x"}])
+        self.assertEqual(r.reason, "needs_human", r.stderr)
+        self.assert_not_in_tree(b"hunter2", r.output)
+
+    def test_an_agent_without_tools_uses_the_file(self):
+        r = self.run_command("sh", "-c", 'echo "Which branch?" > "$CINCH_ARTIFACTS_DIR/needs-human.md"', options=["--ask"])
+        self.assertEqual((r.code, r.reason, r.result["error"]), (2, "needs_human", "Which branch?"), r.stderr)
 
 
 class Record(harness.Case):
