@@ -238,5 +238,18 @@ class Corpus(harness.Case):
         self.assertGreaterEqual(len(taken), 0.95 * (len(taken) + len(refused) - len(configs)))
 
 
+class Headless(harness.Case):
+    def test_claude_code_asks_nothing_at_its_first_start(self):
+        """Its onboarding is done, the permission mode is accepted, and updates are off by more than one switch."""
+        self.script("bin/claude", 'cat "$HOME/.claude.json" >&2\n'
+                    'echo "{\\"type\\":\\"result\\",\\"is_error\\":false,\\"result\\":\\"off: $DISABLE_AUTOUPDATER\\"}"\n')
+        self.env["PATH"] = self.path("bin") + ":" + self.env["PATH"]
+        script = self.write("model.yaml", "steps: [{say: never}]\n")
+        r = self.run_cinch("-a", "claude-code-print", "--script", script, "hello")
+        self.assertEqual(json.loads(r.bytes("stderr.log")),
+                         {"hasCompletedOnboarding": True, "bypassPermissionsModeAccepted": True, "autoUpdates": False})
+        self.assertEqual(r.result["text"], "off: 1")
+
+
 if __name__ == "__main__":
     harness.main()
