@@ -222,6 +222,8 @@ static const struct shape profile_shape[] = {
     { "files", SHAPE_LIST, .inner = file_shape },
     { "own_files", SHAPE_STRINGS },
     { "skills", SHAPE_STRING },
+    { "instructions", SHAPE_STRING },
+    { "agents", SHAPE_STRING },
     { "skill_packages", SHAPE_OBJECT, .inner = skill_packages_shape },
     { "known_models", SHAPE_STRINGS },
     { "tool_names", SHAPE_STRINGS },
@@ -521,11 +523,9 @@ static int read_tier(struct profile *p, const char *file, struct err *e)
         .tools_off = json_get(t, "tools_off"),
         .delegation_off = json_get(t, "delegation_off"),
     };
+    p->drops_system_prompt = has_arguments_when(p, "system_prompt_none");
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         p->tier.prompt = str_eqc(prompt, words[i]) ? (enum tier_prompt)i : p->tier.prompt;
-    }
-    if (p->tier.prompt_file != NULL && !path_is_inner(str_of(p->tier.prompt_file))) {
-        return ERR(e, ERR_CONFIG, "%s: 'tier.prompt_file' must be a file below the home", file);
     }
     int r = check_section(p, "tier.prompt", p->tier.prompt_files, file, e);
     r = r < 0 ? r : check_section(p, "tier.tools_off", p->tier.tools_off, file, e);
@@ -674,6 +674,8 @@ static void read_rest(struct arena *a, struct profile *p)
     p->settings = json_get(p->doc, "settings");
     p->enforced = json_get(p->doc, "enforced");
     p->skills = json_cstring(json_get(p->doc, "skills"), NULL);
+    p->instructions = json_cstring(json_get(p->doc, "instructions"), NULL);
+    p->agents = json_cstring(json_get(p->doc, "agents"), NULL);
     p->own_files = json_get(p->doc, "own_files");
     const struct json *packages = json_get(p->doc, "skill_packages");
     p->skill_packages = (struct profile_skill_packages) {
@@ -741,8 +743,12 @@ static int check_rest(const struct profile *p, const char *file, struct err *e)
     if (p->node != NULL && (p->node[0] < '0' || p->node[0] > '9')) {
         return ERR(e, ERR_CONFIG, "%s: 'node' must be a version, such as \"22.19\"", file);
     }
-    if (p->skills != NULL && !path_is_inner(str_of(p->skills))) {
-        return ERR(e, ERR_CONFIG, "%s: 'skills' must be a folder below the home", file);
+    static const char *const places[] = { "/skills", "/instructions", "/agents",
+                                          "/tier/prompt_file" };
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        if (!path_is_inner(json_str(json_pointer(p->doc, str_of(places[i])), STR("x")))) {
+            return ERR(e, ERR_CONFIG, "%s: '%s' must be below the home", file, places[i] + 1);
+        }
     }
     return check_pattern(p, file, e);
 }

@@ -229,6 +229,9 @@ struct profile {
     struct json *enforced; /* configuration layer `enforced` */
     struct profile_file *files;
     size_t files_len;
+    const char *instructions; /* the file of instructions for all projects, as below; NULL: none */
+    const char *agents;       /* the folder of sub-agents, as below; NULL: none */
+    bool drops_system_prompt; /* {when: system_prompt_none}: it can go without one of its own */
     const char *skills; /* the folder where it looks for skills, relative to the home; NULL: none */
     struct profile_skill_packages skill_packages;
     enum system_prompt_style system_prompt;

@@ -49,6 +49,7 @@ static const struct mapping tier_keys[] = {
     { "tools_enabled", "eval.tools_enabled" },
     { "uses_delegation", "eval.delegation_enabled" },
     { "delegation_enabled", "eval.delegation_enabled" },
+    { "model", "agent.model" },
     { 0 },
 };
 

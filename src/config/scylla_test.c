@@ -167,15 +167,23 @@ static int convert(const struct reading *r, struct json *tree)
     return 0;
 }
 
+int scylla_test_layer(struct arena *a, const struct json *test, const char *file, struct json **ret,
+                      struct err *e)
+{
+    struct reading reading = { a, file, test, e };
+    *ret = json_object(a);
+    return json_is(test, JSON_OBJECT) ? convert(&reading, *ret)
+                                      : ERR(e, ERR_CONFIG, "%s: expected a map", file);
+}
+
 int scylla_test_load(struct arena *a, const struct task_source *src, struct json *notes,
                      struct json **ret, struct err *e)
 {
-    struct json *tree = json_object(a);
+    struct json *tree = NULL;
     struct json *test = NULL;
     const char *file = scylla_test_file(a, src->path);
     int r = load(a, file, &test, e);
-    struct reading reading = { a, file, test, e };
-    r = r < 0 ? r : convert(&reading, tree);
+    r = r < 0 ? r : scylla_test_layer(a, test, file, &tree, e);
     *ret = tree;
     file = below(a, src->path, "config.yaml");
     if (r < 0 || !file_exists(AT_FDCWD, file)) {
@@ -226,6 +234,34 @@ static const char *find_above(struct arena *a, const char *dir, const char *cons
         }
     }
     return NULL;
+}
+
+const char *scylla_test_subtests(struct arena *a, const char *dir)
+{
+    static const char *const names[] = { "subtests", "shared/subtests" };
+    const char *own = below(a, dir, "subtests");
+    return file_is_dir(AT_FDCWD, own) ? own : find_above(a, dir, names, ARRAY_LEN(names));
+}
+
+const char *scylla_test_mirror(struct arena *a, const char *mirror, const char *repo)
+{
+    struct str name = path_base(str_of(repo));
+    name = str_ends(name, STR(".git")) ? str_slice(name, 0, name.len - 4) : name;
+    if (name.len == 0 || zip_name_fault(name) != NULL) {
+        return NULL;
+    }
+    const char *dir = arena_printf(a, "%s/%.*s", mirror, STR_ARG(name));
+    return file_is_dir(AT_FDCWD, dir) ? dir : NULL;
+}
+
+const char *scylla_test_tier_model(const struct json *models, const char *tier)
+{
+    const struct json *v =
+        json_is(models, JSON_OBJECT) && tier != NULL ? json_get(models, tier) : models;
+    if (json_is(v, JSON_ARRAY) && json_len(v) == 1) {
+        v = json_item(v, 0);
+    }
+    return json_cstring(v, NULL);
 }
 
 int scylla_test_tier(struct arena *a, const char *dir, const char *tier, struct json **ret,

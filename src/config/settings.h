@@ -134,7 +134,8 @@ struct settings {
     const struct json *acp; /* over that section of the profile */
     const struct json *args;
     enum auth_mode auth;
-    bool ask; /* the tool ask_human is offered */
+    bool no_system_prompt; /* the harness' own system prompt is left out */
+    bool ask;              /* the tool ask_human is offered */
     bool trust_project; /* the harness may obey all files of its own in the workspace, not only the
                            prose; run/project_config.h */
 
@@ -151,6 +152,7 @@ struct settings {
     const struct json *params; /* map: variables of the prompt, parameters of a skill package */
     const struct json *skills; /* list of {path, name} */
     const struct json *inputs; /* map: inputs of a skill package */
+    const struct json *instructions, *agents;       /* lists of absolute paths */
     const struct json *tools, *policies, *feedback; /* lists */
     const struct json *completion;                  /* map */
     const struct json *session;       /* map: slices, reducers, restore (absolute path) */
@@ -179,7 +181,7 @@ struct settings {
     enum home_kind home;
     const char *exit_profile;
 
-    const char *test_id, *tier, *tier_name, *tier_prompt;
+    const char *test_id, *tier, *tier_name, *tier_prompt, *subtest;
     int64_t run_number; /* 0: not given */
     enum tristate tools_enabled, delegation_enabled;
     bool tier_strict; /* eval.strict, an alias of `strict`: set if either is */

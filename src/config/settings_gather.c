@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "config/scylla_config.h"
+#include "config/scylla_subtest.h"
 #include "config/scylla_test.h"
 #include "config/settings_priv.h"
 #include "config/task_format.h"
@@ -118,6 +119,23 @@ static int add_task(struct gathering *g, const char *path)
     return r;
 }
 
+/* What the layers known so far say about a key; the model's, tier's and adapter's layers depend on
+ * it. */
+static const struct json *peek(const struct gathering *g, const char *section, const char *key)
+{
+    for (size_t group = GROUP_MAX; group-- > 0;) {
+        const struct layers *l = &g->groups[group];
+        for (size_t i = l->len; i-- > 0;) {
+            const struct json *v = json_get(l->items[i].tree, section);
+            v = key == NULL ? v : json_get(v, key);
+            if (v != NULL && !json_is(v, JSON_NULL)) {
+                return v;
+            }
+        }
+    }
+    return NULL;
+}
+
 /* Model and tier of a Scylla test, as the files around it say. */
 static int add_scylla_named(struct gathering *g, const char *model, const char *tier)
 {
@@ -135,6 +153,56 @@ static int add_scylla_named(struct gathering *g, const char *model, const char *
         layers_add(&g->groups[GROUP_NAMED], "tier", source, tree);
     }
     return r;
+}
+
+/* A layer that sets one key. */
+static void add_value(struct gathering *g, enum group group, const char *layer, const char *source,
+                      const char *key, const char *value)
+{
+    struct json *tree = json_object(g->a);
+    setting_put(g->a, tree, key, json_cstr(g->a, value));
+    layers_add(&g->groups[group], layer, source, tree);
+}
+
+/* The sub-test that --subtest names. */
+static int add_subtest(struct gathering *g, const char *tier)
+{
+    const char *id = json_cstring(peek(g, "eval", "subtest"), NULL);
+    struct json *tree = NULL;
+    const char *file = NULL;
+    if (id == NULL) {
+        return 0;
+    }
+    if (g->scylla_dir == NULL || tier == NULL) {
+        return ERR(g->e, ERR_USAGE, "--subtest needs a test directory of Scylla and a --tier");
+    }
+    const struct scylla_subtest_name name = { g->scylla_dir, tier, id };
+    int r = scylla_subtest_load(g->a, &name, &tree, &file, g->e);
+    if (r == 0) {
+        r = prepare(g, tree, file, dir_of(g->a, file), g->task_shape);
+        layers_add(&g->groups[GROUP_NAMED], "subtest", file, tree);
+    }
+    return r;
+}
+
+/* With --mirror, the clone of the test's repository is the workspace. */
+static int add_mirror(struct gathering *g)
+{
+    const char *mirror = json_cstring(peek(g, "eval", "mirror"), NULL);
+    const struct json *source = json_get(peek(g, "metadata", "scylla"), "source");
+    const char *repo = json_cstring(json_get(source, "repo"), NULL);
+    if (mirror == NULL || repo == NULL) {
+        return 0;
+    }
+    const char *dir = scylla_test_mirror(g->a, mirror, repo);
+    if (dir == NULL) {
+        return ERR(g->e, ERR_INPUT,
+                   "there is no clone of '%.200s' in '%s': run 'git clone' there, or leave out "
+                   "--mirror and give a clone with -w",
+                   repo, mirror);
+    }
+    add_value(g, GROUP_REQUEST, "mirror", mirror, "workspace.path", dir);
+    return 0;
 }
 
 /* dir/name, if it exists. */
@@ -276,23 +344,6 @@ static int add_dictionary(struct gathering *g)
     return r;
 }
 
-/* What the layers known so far say about a key; the model's, tier's and adapter's layers depend on
- * it. */
-static const struct json *peek(const struct gathering *g, const char *section, const char *key)
-{
-    for (size_t group = GROUP_MAX; group-- > 0;) {
-        const struct layers *l = &g->groups[group];
-        for (size_t i = l->len; i-- > 0;) {
-            const struct json *v = json_get(l->items[i].tree, section);
-            v = key == NULL ? v : json_get(v, key);
-            if (v != NULL && !json_is(v, JSON_NULL)) {
-                return v;
-            }
-        }
-    }
-    return NULL;
-}
-
 /* A command without an adapter means the adapter `command`. The user has then said what to run; a
  * project file may not change that: called before that file is read, and its layer is above. */
 static void imply_adapter(struct gathering *g)
@@ -403,7 +454,17 @@ static int add_dependent(struct gathering *g)
 {
     const char *model = json_cstring(peek(g, "agent", "model"), NULL);
     const char *tier = json_cstring(peek(g, "eval", "tier"), NULL);
-    int r = add_scylla_named(g, model, tier);
+    const struct json *models = json_get(peek(g, "metadata", "scylla"), "models");
+    if (model == NULL && g->scylla_dir != NULL) {
+        model = scylla_test_tier_model(models, tier);
+        if (model != NULL) {
+            add_value(g, GROUP_NAMED, "task", scylla_test_file(g->a, g->scylla_dir), "agent.model",
+                      model);
+        }
+    }
+    int r = add_mirror(g);
+    r = r < 0 ? r : add_scylla_named(g, model, tier);
+    r = r < 0 ? r : add_subtest(g, tier);
     if (r == 0) {
         r = add_named(g, "model", "models", model);
     }

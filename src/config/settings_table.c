@@ -202,6 +202,9 @@ const struct setting settings_table[] = {
       .help = "let the agent load settings, hooks, plugins and servers from the workspace",
       .option = { "trust-project", .heading = HEADING_ENVIRONMENT, .negatable = true, .on = "trusted", .off = "instructions" } },
 
+    { "agent.system_prompt", SHAPE_WORD, .field = FIELD(no_system_prompt), WORDS("default|none", false, true),
+      .fallback = "default", .help = "none: the harness sends no system prompt of its own", .since = "0.2.0" },
+
     { "prompt", SHAPE_OBJECT, .field = FIELD(prompt), .shorthand = "text|sections", .help = "the prompt: text, file or sections" },
     { "prompt.text", SHAPE_STRING, .field = FIELD(prompt_text), .help = "the prompt itself" },
     { "prompt.file", SHAPE_PATH, .field = FIELD(prompt_file), .help = "file that contains the prompt" },
@@ -222,6 +225,11 @@ const struct setting settings_table[] = {
     { "skills", SHAPE_LIST, .inner = skill_shape, .shorthand = "path", .field = FIELD(skills),
       .help = "install a skill (directory, SKILL.md or zip); a skill package becomes the task",
       .option = { "skill", .value = "PATH" } },
+    { "instructions", SHAPE_PATHS, .field = FIELD(instructions),
+      .help = "files whose text becomes the instructions of the harness for all projects (CLAUDE.md, AGENTS.md …) in the run's home",
+      .since = "0.2.0" },
+    { "agents", SHAPE_PATHS, .field = FIELD(agents),
+      .help = "definitions of sub-agents (Markdown) to install into the run's home", .since = "0.2.0" },
     { "inputs", SHAPE_ANY_OBJECT, .field = FIELD(inputs), .help = "set an input of the skill package",
       .option = { "input", 'i', .value = "NAME=FILE" } },
 
@@ -402,6 +410,11 @@ const struct setting settings_table[] = {
     { "eval.tier_prompt", SHAPE_STRING, .field = FIELD(tier_prompt), PROJECT, .help = "system prompt of the tier" },
     { "eval.test_id", SHAPE_STRING, .field = FIELD(test_id), PROJECT, .help = "set the test of the evaluation ($TEST_ID)",
       .option = { "test-id", .value = "ID", .heading = HEADING_EVALUATION } },
+    { "eval.subtest", SHAPE_STRING, .field = FIELD(subtest), PROJECT,
+      .help = "use this sub-test of the tier: its number or name below subtests/ of a Scylla test",
+      .option = { "subtest", .value = "ID", .heading = HEADING_EVALUATION }, .since = "0.2.0" },
+    { "eval.mirror", SHAPE_PATH, .help = "use the clone of a Scylla test's repository below DIR as the workspace",
+      .option = { "mirror", .value = "DIR", .heading = HEADING_EVALUATION, .complete = COMPLETE_DIRECTORIES }, .since = "0.2.0" },
     { "eval.task_description", SHAPE_STRING, PROJECT, .help = "description of the test" },
     { "eval.run_number", SHAPE_INT, .field = FIELD(run_number), .min = 1, .max = 99, PROJECT,
       .help = "set the number of the run ($RUN_NUMBER)",

@@ -72,6 +72,32 @@ static int check_policies(struct arena *a, const struct settings *s, struct err 
                settings_origin(s, a, "policies", NULL).file, s->profile->name);
 }
 
+/* Files of the task for the harness need a home of the run's own. */
+static int check_harness_files(const struct settings *s, struct err *e)
+{
+    const struct profile *p = s->profile;
+    bool some = json_len(s->instructions) > 0 || json_len(s->agents) > 0;
+    if (p == NULL) {
+        return 0;
+    }
+    if (json_len(s->agents) > 0 && p->agents == NULL) {
+        return ERR(e, ERR_UNSUPPORTED,
+                   "adapter '%s' has no folder for sub-agents, so it cannot use 'agents'", p->name);
+    }
+    if (some && p->instructions != NULL && s->home == HOME_SHARED) {
+        return ERR(e, ERR_UNSUPPORTED,
+                   "'instructions' and 'agents' would be left in your own home: they need "
+                   "--home private");
+    }
+    if (s->no_system_prompt && !p->drops_system_prompt && json_len(p->binary) > 0) {
+        return ERR(e, ERR_UNSUPPORTED,
+                   "adapter '%s' cannot leave out the system prompt of its harness "
+                   "(agent.system_prompt: none)",
+                   p->name);
+    }
+    return 0;
+}
+
 static int check_rounds(struct arena *a, const struct settings *s, struct err *e)
 {
     const struct driver *d = s->profile == NULL ? NULL : driver_find(s->profile->driver);
@@ -283,6 +309,7 @@ int support_check(struct arena *a, const struct settings *s, struct err *e)
 {
     int r = check_policies(a, s, e);
     r = r < 0 ? r : check_rounds(a, s, e);
+    r = r < 0 ? r : check_harness_files(s, e);
     r = r < 0 ? r : check_budget(a, s, e);
     r = r < 0 ? r : check_strict(s, e);
     r = r < 0 ? r : check_sampling(a, s, e);

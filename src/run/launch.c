@@ -117,6 +117,8 @@ struct placeholders execute_vars(struct run *run)
         { .name = "mcp_url", .value = text_or_none(mcp.url) },
         { .name = "mcp_token", .value = text_or_none(mcp.token) },
         { .name = "resume", .value = run->exec.resume },
+        { .name = "system_prompt_none",
+          .value = s->no_system_prompt ? STR("true") : (struct str) { 0 } },
         { .name = "tools_off", .value = when_off(s->tools_enabled) },
         { .name = "delegation_off", .value = when_off(s->delegation_enabled) },
         { .name = "git", .value = when_repository(run) },

@@ -19,6 +19,7 @@
 #include "run/project_config.h"
 #include "run/run_priv.h"
 #include "run/short_path.h"
+#include "run/task_files.h"
 
 static int render_config(const struct json *tree, enum config_format format, struct buf *out,
                          struct err *e)
@@ -45,6 +46,20 @@ int home_write(struct run *run, const char *path, struct str text, struct err *e
         *slash = '/';
     }
     return r < 0 ? r : file_write_atomic(AT_FDCWD, full, text, 0600, e);
+}
+
+int home_append(struct run *run, const char *path, struct str text, struct err *e)
+{
+    enum { WHOLE_MAX = 8 << 20 };
+    char full[PATH_MAX];
+    CLEANUP(buf) struct buf all = BUF_INIT(WHOLE_MAX);
+    int r = path_join(run->paths.home, path, full, sizeof full, e);
+    if (r == 0 && file_exists(AT_FDCWD, full)) {
+        r = file_read(AT_FDCWD, full, all.max, &all, e);
+        buf_add(&all, STR("\n\n"));
+    }
+    buf_add(&all, text);
+    return r < 0 ? r : home_write(run, path, buf_str(&all), e);
 }
 
 static int write_config_file(struct run *run, const struct profile_file *file, struct err *e)
@@ -100,6 +115,9 @@ int phase_configure(struct run *run, struct err *e)
     }
     if (r == 0) {
         r = tier_install(run, e);
+    }
+    if (r == 0) {
+        r = task_files_install(run, e);
     }
     return r < 0 ? r : auth_install(run, e);
 }
@@ -202,7 +220,7 @@ int context_render(struct run *run, struct str *ret, struct err *e)
     int r = definition_prompt(&run->definition, &place, ret, e);
     r = r < 0 ? r : holon_name_paths(run, ret, e);
     if (r == 0) {
-        *ret = tier_prompt(run, *ret);
+        *ret = task_files_prompt(run, tier_prompt(run, *ret));
     }
     return r;
 }

@@ -226,20 +226,6 @@ static int read_prose(struct run *run, int dir, const char *path, struct buf *re
 
 /* --- instructions --- */
 
-/* After what is there already: the prompt of a tier may be in the same file. */
-static int append_prose(struct run *run, const char *to, struct str text, struct err *e)
-{
-    char full[PATH_MAX];
-    CLEANUP(buf) struct buf all = BUF_INIT(8 * PROSE_MAX);
-    int r = path_join(run->paths.home, to, full, sizeof full, e);
-    if (r == 0 && file_exists(AT_FDCWD, full)) {
-        r = file_read(AT_FDCWD, full, all.max, &all, e);
-        buf_add(&all, STR("\n\n"));
-    }
-    buf_add(&all, text);
-    return r < 0 ? r : home_write(run, to, buf_str(&all), e);
-}
-
 /* The first of several names, which the harness would read in this order. */
 static int copy_instructions(struct run *run, const struct roots *roots, const struct json *item,
                              struct err *e)
@@ -251,7 +237,7 @@ static int copy_instructions(struct run *run, const struct roots *roots, const s
         for (size_t k = 0; k < roots->len; k++) {
             CLEANUP(buf) struct buf text = BUF_INIT(PROSE_MAX);
             if (read_prose(run, roots->fds[k], name, &text) > 0 && text.len > 0) {
-                return append_prose(run, to, buf_str(&text), e);
+                return home_append(run, to, buf_str(&text), e);
             }
         }
     }

@@ -177,6 +177,7 @@ struct run {
     struct run_paths paths;
     struct definition definition; /* changes when sections are opened */
     struct str prompt;
+    struct str instructions;   /* that go in front of it; empty: none, or they are in a file */
     struct str spec_text;      /* that the adapter was given, run/holon.h; ptr NULL: none */
     void *session;             /* of the driver */
     struct state_store *state; /* what tools remember; run_session.h */
@@ -375,6 +376,9 @@ void gateway_done(struct run *run); /* idempotent, accepts a run that never plan
 int config_write_files(struct run *run, struct err *e) MUST_USE;
 /* A file below the run's home, whole, readable by nobody else. */
 int home_write(struct run *run, const char *path, struct str text, struct err *e) MUST_USE;
+/* As that, after what is in the file already: prompt of the tier, instructions of the task, prose
+ * of the workspace may share a file. */
+int home_append(struct run *run, const char *path, struct str text, struct err *e) MUST_USE;
 /* The prompt with the sections that are open now. */
 int context_render(struct run *run, struct str *ret, struct err *e);
 /* The prompt as a file, for the agent. */

@@ -46,7 +46,7 @@ struct run_tools {
     struct offered *offered;        /* what of it the model gets; NULL: not begun */
     struct tool_sections *sections; /* NULL: nothing can be opened */
     struct tool_output *answer;     /* NULL: the answer does not come by a tool */
-    struct tool_ask *ask; /* NULL: it is not offered */
+    struct tool_ask *ask;           /* NULL: it is not offered */
     struct driver_tools offer;      /* for drivers that run the loop themselves */
 
     void (*opened)(struct run *run); /* waits for tools_open() */

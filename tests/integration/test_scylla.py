@@ -251,6 +251,110 @@ class Test(harness.Case):
                 self.assertFalse(os.path.exists(witness))
 
 
+class SubTest(harness.Case):
+    """--subtest: what it names is installed into the run's home, never into the workspace."""
+
+    HELLO = os.path.join(harness.ROOT, "examples", "scylla", "tests", "hello")
+
+    def test_blocks_of_instructions(self):
+        """In front of the prompt for a program that has no file for them."""
+        r = self.run_cinch(self.HELLO, "--tier", "T0", "--subtest", "02", "--", "true")
+        self.assertEqual(r.code, 0, r.stderr)
+        prompt = r.bytes("logs", "prompt.txt").decode()
+        self.assertTrue(prompt.startswith("# Rules\n\nGreetings end with an exclamation mark.\n\n# Safety\n\nNever push.\n\n"), prompt)
+        self.assertIn("Write a file", prompt)
+        self.assertEqual([os.path.basename(p) for p in r.json("task.json")["instructions"]], ["B01-rules.md", "B02-safety.md"])
+
+    def test_by_number_and_by_name(self):
+        for name in ("01", "01-quality", "quality"):
+            r = self.cinch("config", self.HELLO, "--tier", "T1", "--subtest", name, "-w", self.workspace, "-a", "claude-code")
+            self.assertEqual(r.code, 0, r.stderr)
+            self.assertIn(b"tidy", r.stdout)
+
+    def test_servers_and_tools(self):
+        self.write("lib/tests/t/test.yaml", "id: t\ntask: {prompt_file: prompt.md}\n")
+        self.write("lib/tests/t/prompt.md", "Do it.\n")
+        self.write("lib/shared/subtests/t2/03-mcp.yaml", "resources: {mcp_servers: [{name: File-System, source: vendor}, "
+                   "{name: own, command: [./server]}], tools: {enabled: [Read, Grep]}}\nagent_teams: true\n")
+        r = self.cinch("config", self.path("lib", "tests", "t"), "--tier", "T2", "--subtest", "mcp", "-a", "claude-code", "-w", self.workspace)
+        self.assertEqual(r.code, 0, r.stderr)
+        for words in ("npx", "@vendor/File-System", "t2/server", "file-system_*", "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"):
+            self.assertIn(words, r.stdout.decode())
+
+    def test_bad(self):
+        """Right reason, right code, a record, and nothing started."""
+        witness = self.path("ws", "started")
+        self.write("lib/tests/t/test.yaml", "id: t\ntask: {prompt_file: prompt.md}\n")
+        self.write("lib/tests/t/prompt.md", "Do it.\n")
+        for text, code, words in (
+                ("resources: {claude_md: {blocks: [B99]}}\n", 66, ["9.yaml:1:", "B99", "blocks"]),
+                ("resources: {skills: {categories: [none]}}\n", 66, ["9.yaml:1:", "skills"]),
+                ("resources: {skills: {names: [../../etc]}}\n", 65, ["9.yaml:1:", "list of names"]),
+                ("resources: {agents: {names: [/etc/passwd]}}\n", 65, ["9.yaml:1:", "list of names"]),
+                ("resources: {agents: {levels: x}}\n", 65, ["9.yaml:1:", "list of names"]),
+                ("resources: [1]\n", 65, ["9.yaml:1:", "resources"]), ("- 1\n", 65, ["map"]), ("resources: [", 65, ["9.yaml:"]),
+                ("system_prompt_mode: odd\n", 65, ["9.yaml:1:", "system_prompt_mode"]),
+                ("inherit_best_from: [T0]\n", 69, ["9.yaml:1:", "inherit_best_from"])):
+            with self.subTest(text):
+                self.write("lib/subtests/t1/9.yaml", text)
+                r = self.run_cinch(self.path("lib", "tests", "t"), "--tier", "T1", "--subtest", "9", "--", "touch", witness)
+                self.assert_failed(r, code, *words)
+                self.assertEqual(r.reason, {65: "bad_task", 66: "missing_input", 69: "unavailable"}[code])
+                self.assertFalse(os.path.exists(witness))
+        for options, code in ((("--tier", "T1", "--subtest", "77"), 66), (("--subtest", "9"), 64), (("--tier", "T1", "--subtest", "../9"), 64)):
+            r = self.run_cinch(self.path("lib", "tests", "t"), *options, "--", "touch", witness)
+            self.assert_failed(r, code)
+
+    def test_what_an_adapter_cannot_take(self):
+        model = ("--script", self.write("model.yaml", "steps: [{say: never}]\n"))
+        r = self.run_cinch(self.HELLO, "--tier", "T3", "--subtest", "01", "-a", "codex", *model)
+        self.assert_failed(r, 69, "sub-agents")
+        r = self.run_cinch(self.HELLO, "--tier", "T0", "--subtest", "00", "-a", "codex", *model)
+        self.assert_failed(r, 69, "system prompt")
+
+    def test_a_clone_in_a_mirror(self):
+        self.write("mirror/hello/a.txt", "text\n")
+        self.write("lib/t/test.yaml", "id: t\nsource: {repo: 'https://host.invalid/x/hello.git', hash: " + "a" * 40 + "}\n"
+                   "task: {prompt_file: prompt.md}\nmodels: {T1: cheap, T2: [dear]}\n")
+        self.write("lib/t/prompt.md", "Do it.\n")
+        options = (self.path("lib", "t"), "--set", "workspace.ref=null", "--mirror", self.path("mirror"))
+        r = self.run_cinch(*options, "--", "cat", "a.txt")
+        self.assertEqual((r.code, r.bytes("stdout.log")), (0, b"text\n"), r.stderr)
+        for tier, model in (("T1", "cheap"), ("T2", "dear"), ("T3", None)):
+            r = self.run_cinch(*options, "--tier", tier, "--", "true")
+            self.assertEqual(r.json("task.json").get("agent", {}).get("model"), model)
+        r = self.run_cinch(*options, "--tier", "T1", "-m", "mine", "--", "true")
+        self.assertEqual(r.json("task.json")["agent"]["model"], "mine")
+        os.rename(self.path("mirror", "hello"), self.path("mirror", "other"))
+        self.assert_failed(self.run_cinch(*options, "--", "true"), 66, "clone")
+
+
+class SubTestOnClaude(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.env["PATH"] = os.path.dirname(self.real("claude-code")) + ":" + self.env["PATH"]
+        self.model = self.write("model.yaml", "steps: [{say: done}]\n")
+
+    def request(self, tier, subtest):
+        r = self.run_cinch(SubTest.HELLO, "--tier", tier, "--subtest", subtest, "-a", "claude-code", "-m", "claude-opus-4-8",
+                           "--script", self.model, "--set", "limits.usd=null", "--set", "eval.tools_enabled=null",
+                           "--set", "eval.delegation_enabled=null", "--set", "eval.tier_prompt=null")
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertEqual(r.bytes("diff.patch"), b"")
+        cassette = r.path("evidence", "traffic.cassette")
+        lines = self.cinch("cassette", "show", cassette).stdout.decode().splitlines()[1:]
+        return "".join(self.cinch("cassette", "show", "-x", line.split()[0], cassette).stdout.decode() for line in lines)
+
+    def test_instructions_skills_agents_and_no_system_prompt(self):
+        self.assertIn("Greetings end with an exclamation mark.", self.request("T0", "02"))
+        self.assertIn("Tidies text files.", self.request("T1", "01"))
+        self.assertIn("Reviews changes.", self.request("T3", "01"))
+        usual, empty = self.request("T1", "01"), self.request("T0", "00")
+        words = "You are an interactive"
+        self.assertIn(words, usual)
+        self.assertNotIn(words, empty)
+
+
 class Corpus(harness.Case):
     """What the original projects ship, unconverted. CINCH_CORPUS names the directory that has `scylla/` and
     `skill-runner/`; without it there is nothing to try."""
