@@ -4,9 +4,11 @@
  * was registered is removed in all cases; a failure to remove only warns, the next sweep will do
  * it.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 
 #include "adapters/trust.h"
+#include "base/file.h"
 #include "run/run_priv.h"
 
 static bool is_needed(const struct run *run)
@@ -15,8 +17,27 @@ static bool is_needed(const struct run *run)
            run->plan->settings.profile->trust.style != NULL;
 }
 
+/* Entries of runs that were killed are removed by the next run of the same harness, whatever home
+ * it has. There is a file of notes only while an entry of ours exists. */
+static void sweep(struct run *run)
+{
+    const struct profile_trust *t = &run->plan->settings.profile->trust;
+    const char *home = getenv("HOME");
+    enum trust_style style;
+    struct err e;
+    if (home == NULL || t->style == NULL || !trust_style_of(t->style, &style)) {
+        return;
+    }
+    const char *file = arena_printf(run->arena, "%s/%s", home, t->file);
+    if (file_exists(AT_FDCWD, arena_printf(run->arena, "%s.cinch.json", file)) &&
+        trust_sweep(style, file, NULL, NULL, &e) < 0) {
+        run_warn(run, "stale trust entries in '%s' could not be removed: %s", file, e.msg);
+    }
+}
+
 int phase_trust_on(struct run *run, struct err *e)
 {
+    sweep(run);
     if (!is_needed(run)) {
         return 0;
     }

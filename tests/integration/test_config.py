@@ -214,6 +214,32 @@ trust: {{style: {name}, file: {file}}}
         done = self.cinch("doctor", "--sweep", "--adapter-dir", self.path("adapters"))
         self.assertEqual(self.read(self.codex), before, done.stdout + done.stderr)
 
+    def test_the_next_run_sweeps(self):
+        """Any run of the harness removes the entry of one that was killed, also with a home of its own."""
+        before = self.read(self.codex)
+        process, r = self.start("--adapter-dir", self.path("adapters"), "--adapter", "fake-codex", "--trust-project", "go", "--",
+                                "-c", "true", env={"CINCH_STOP_AT": "execute"})
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.assertNotEqual(self.read(self.codex), before)
+        r = self.run_cinch("--adapter-dir", self.path("adapters"), "--adapter", "fake-codex", "--home", "private", "go", "--", "-c", "true")
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertEqual(self.read(self.codex), before)
+
+    def test_built_in_profiles(self):
+        """Gemini CLI with a shared home works in a trusted folder only if the project is trusted."""
+        before = self.read(self.gemini)
+        self.script("bin/gemini", f"cat {self.gemini} >&2; echo '{{\"response\": \"hello\"}}'\n")
+        self.env["PATH"] = self.path("bin") + ":" + self.env["PATH"]
+        script = self.write("model.yaml", "steps: [{say: never}]\n")
+        for options, trusted in (((), False), (("--trust-project",), True)):
+            r = self.run_cinch("-a", "gemini-print", "-m", "gemini-3-pro", "--home", "shared", "--script", script, *options, "hi")
+            self.assertEqual(r.result["text"], "hello", r.stderr)
+            seen = r.bytes("stderr.log").replace(b"\\/", b"/")
+            self.assertEqual(os.path.realpath(self.workspace).encode() in seen, trusted)
+            self.assertEqual(self.read(self.gemini), before)
+
     def test_clean_up_failure_does_not_change_the_outcome(self):
         before = self.read(self.codex)
         r = self.trusting("codex", f"echo '= broken' >> {self.codex}")
