@@ -350,7 +350,7 @@ class SubTestOnClaude(harness.Case):
         self.assertIn("Tidies text files.", self.request("T1", "01"))
         self.assertIn("Reviews changes.", self.request("T3", "01"))
         usual, empty = self.request("T1", "01"), self.request("T0", "00")
-        words = "You are an interactive"
+        words = "user-selected permission mode"  # part of its own system prompt
         self.assertIn(words, usual)
         self.assertNotIn(words, empty)
 
