@@ -9,9 +9,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/pager.h"
 #include "cli/run_name.h"
+#include "cli/table.h"
 #include "cli/text.h"
 #include "cli/transcript_format.h"
+#include "record/patch_stat.h"
 #include "record/rundir.h"
 #include "workspace/workspace.h"
 
@@ -21,6 +24,7 @@ enum { DESCRIPTION_MAX = 512 << 20 }; /* a million changed files */
 static const struct option options[] = {
     { "files", 0, OPTION_FLAG,
       .help = "list only the changed files (A added, M modified, D deleted, R renamed)" },
+    { "stat", 0, OPTION_FLAG, .help = "show only how many lines changed in each file" },
     { "turn", 0, OPTION_INT, .value = "N",
       .help = "show the changes up to the end of turn N (needs workspace.savepoint)" },
     { 0 },
@@ -52,6 +56,84 @@ static void list_files(const struct json *workspace, struct buf *out)
         text_clean(out, json_str(json_get(f, "path"), STR_EMPTY), TEXT_LINE);
         buf_addf(out, " (not in the patch: %s)\n", json_cstring(json_get(f, "why"), "?"));
     }
+}
+
+static void list_stat(struct cli *cli, struct str patch, struct buf *out)
+{
+    struct patch_stat stat;
+    char added[TEXT_SHORT];
+    char removed[TEXT_SHORT];
+    struct table t = { .arena = cli->arena,
+                       .columns = {
+                           { "" }, { "", .right = true }, { "", .right = true }, { "" } } };
+    patch_stat(cli->arena, patch, &stat);
+    for (size_t i = 0; i < stat.count; i++) {
+        const struct patch_file *f = &stat.files[i];
+        table_cellf(&t, STYLE_NAME, "%c", f->status);
+        if (f->binary) {
+            table_cell(&t, STYLE_DIM, "binary");
+            table_cell(&t, STYLE_PLAIN, "");
+        } else {
+            table_cellf(&t, STYLE_GOOD, "+%lld", (long long)f->added);
+            table_cellf(&t, STYLE_BAD, "-%lld", (long long)f->removed);
+        }
+        if (f->from.len > 0) {
+            table_cellf(&t, STYLE_PLAIN, "%.*s -> %.*s", STR_ARG(f->from), STR_ARG(f->path));
+        } else {
+            table_cell_str(&t, STYLE_PLAIN, f->path);
+        }
+    }
+    table_write(&t, terminal_width(&cli->out), cli->out.color, out);
+    buf_addf(out, "%zu file%s changed, +%s -%s\n", stat.count, stat.count == 1 ? "" : "s",
+             text_count(stat.added, added), text_count(stat.removed, removed));
+}
+
+static enum style line_style(struct str line)
+{
+    static const struct {
+        const char *prefix;
+        enum style style;
+    } prefixes[] = {
+        { "diff --git ", STYLE_BOLD }, { "+++ ", STYLE_BOLD }, { "--- ", STYLE_BOLD },
+        { "@@ ", STYLE_NAME },         { "+", STYLE_GOOD },    { "-", STYLE_BAD },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
+        if (str_starts(line, str_of(prefixes[i].prefix))) {
+            return prefixes[i].style;
+        }
+    }
+    return STYLE_PLAIN;
+}
+
+/* One file for people: coloured, a binary one as a note. */
+static void add_file(const struct patch_file *f, bool color, struct buf *out)
+{
+    struct str rest = f->patch;
+    while (rest.ptr != NULL && rest.len > 0) {
+        struct str line = str_split(&rest, '\n');
+        CLEANUP(buf) struct buf clean = BUF_INIT(SIZE_MAX);
+        bool data = f->binary && str_starts(line, STR("GIT binary patch"));
+        if (str_starts(line, STR("index "))) {
+            continue; /* 80 digits that nobody reads */
+        }
+        text_clean(&clean, data ? STR("(binary file)") : line, TEXT_BLOCK);
+        style_add(out, color, data ? STYLE_DIM : line_style(line), clean.len == 0 ? "" : clean.ptr);
+        buf_adds(out, "\n");
+        if (data) {
+            return;
+        }
+    }
+}
+
+static void print_patch(struct cli *cli, struct str patch)
+{
+    struct patch_stat stat;
+    CLEANUP(buf) struct buf out = BUF_INIT(SIZE_MAX);
+    patch_stat(cli->arena, patch, &stat);
+    for (size_t i = 0; i < stat.count; i++) {
+        add_file(&stat.files[i], cli->out.color, &out);
+    }
+    pager_print(cli, &out);
 }
 
 /* A run whose cinch died has no patch: secrets are not known to whoever closes the record, so none
@@ -110,18 +192,23 @@ static int run_diff(struct cli *cli, const struct options *opt, struct err *e)
         cli_hint(cli, "diff.patch is written when a run ends, if its agent was started");
         return r;
     }
-    if (!cli->out.tty) { /* for programs: the bytes as they are */
+    if (options_flag(opt, "stat", false)) {
+        list_stat(cli, buf_str(&patch), &out);
+        cli_print(cli, &out);
+    } else if (!cli->out.tty) { /* for programs: the bytes as they are */
         cli_print(cli, &patch);
-        return 0;
+    } else {
+        print_patch(cli, buf_str(&patch));
     }
-    text_clean(&out, buf_str(&patch), TEXT_BLOCK);
-    cli_print(cli, &out);
     return 0;
 }
 
 static const char *const description[] = {
-    "Prints `diff.patch` of a run directory: everything that the agent changed in the workspace "
-    "since the run began, including its own commits. With --format json it prints a description of "
+    "Prints `diff.patch` of a run: everything that the agent changed in the workspace since the "
+    "run "
+    "began, including its own commits. On a terminal it is coloured and shown by a pager ($PAGER, "
+    "or "
+    "less); elsewhere it is the patch byte for byte. With --format json it prints a description of "
     "the workspace, including the list of changed files.",
     "A run with `--savepoint turn` has such a patch for each turn, including turns that failed and "
     "were rolled back: --turn N prints it.",
@@ -129,9 +216,10 @@ static const char *const description[] = {
 };
 
 static const struct command_example examples[] = {
-    { "cinch diff out | less", "read the patch" },
-    { "cinch diff --files out", "list the changed files" },
-    { "cinch diff --turn 2 out", "show the changes up to the end of turn 2" },
+    { "cinch diff", "read what the last run changed" },
+    { "cinch diff --stat last", "count the changed lines of each file" },
+    { "cinch diff last > fix.patch", "keep the patch in a file" },
+    { "cinch diff --turn 2 last", "show the changes up to the end of turn 2" },
     { 0 },
 };
 

@@ -41,6 +41,7 @@ static int run_show(struct cli *cli, const struct options *opt, struct err *e)
             .width = terminal_text_width(&cli->out),
             .color = cli->out.color,
             .lines = (size_t)options_int(opt, "lines", LINES_DEFAULT),
+            .verbose = options_count(opt, "verbose") > 0,
         };
         digest_text(&d, style, cli->arena, &out);
     }

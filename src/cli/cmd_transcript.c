@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/conversation.h"
 #include "cli/run_name.h"
 #include "cli/text.h"
 #include "validate/validator.h"
@@ -178,6 +179,8 @@ static int check(struct cli *cli, const struct options *opt, const char *path, s
 
 struct showing {
     struct cli *cli;
+    struct conversation_style style;
+    bool began; /* something is printed */
     struct json *list;
 };
 
@@ -189,16 +192,25 @@ static void show_entry(void *arg, size_t line, const struct json *fields)
         return;
     }
     CLEANUP(buf) struct buf text = BUF_INIT(SIZE_MAX);
-    CLEANUP(buf) struct buf clean = BUF_INIT(SIZE_MAX);
-    transcript_render(fields, &text);
-    text_clean(&clean, buf_str(&text), TEXT_BLOCK);
-    cli_print(s->cli, &clean);
+    conversation_add(fields, s->style, &text);
+    if (!s->began && text.len > 0 && text.ptr[0] == '\n') { /* no empty line before the first */
+        terminal_write(&s->cli->out, str_slice(buf_str(&text), 1, text.len));
+    } else {
+        cli_print(s->cli, &text);
+    }
+    s->began = s->began || text.len > 0;
 }
 
-static int show(struct cli *cli, const char *path, struct err *e)
+static int show(struct cli *cli, const struct options *opt, const char *path, struct err *e)
 {
     CLEANUP(validator) struct validator *o = NULL;
-    struct showing s = { .cli = cli, .list = json_array(cli->arena) };
+    struct showing s = {
+        .cli = cli,
+        .style = { .width = terminal_text_width(&cli->out),
+                   .color = cli->out.color,
+                   .verbose = options_count(opt, "verbose") > 0 },
+        .list = json_array(cli->arena),
+    };
     struct validator_opts what = { .checks = 1u << VALIDATOR_ENVELOPE,
                                    .entry = show_entry,
                                    .arg = &s };
@@ -237,7 +249,7 @@ static int run_transcript(struct cli *cli, const struct options *opt, struct err
     if (r < 0) {
         return r;
     }
-    return checks ? check(cli, opt, path, e) : show(cli, path, e);
+    return checks ? check(cli, opt, path, e) : show(cli, opt, path, e);
 }
 
 static const char *const usage[] = { "[show] RUN", "check [--only NAME] RUN", NULL };

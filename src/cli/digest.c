@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "cli/conversation.h"
 #include "cli/text.h"
 #include "record/rundir.h"
 #include "record/state.h"
@@ -22,6 +23,8 @@
 #define FILE_MAX ((size_t)32 << 20)
 /* The last lines are looked for in that much of stdout.log. */
 #define TAIL_MAX ((size_t)16 << 10)
+/* The last entries are looked for in that much of transcript.jsonl. */
+#define ENTRIES_TAIL_MAX ((size_t)512 << 10)
 /* A patch beyond this is not counted. */
 #define PATCH_MAX ((size_t)64 << 20)
 
@@ -161,7 +164,7 @@ static void judge(struct digest *d, struct arena *a)
 
 /* --- the end of what the agent said --- */
 
-static struct str read_tail(const struct digest *d, const char *name, struct arena *a)
+static struct str read_tail(const struct digest *d, const char *name, size_t max, struct arena *a)
 {
     const char *why;
     CLEANUP(fd) int fd = open_regular(d, name, &why);
@@ -169,9 +172,9 @@ static struct str read_tail(const struct digest *d, const char *name, struct are
     if (fd < 0 || fstat(fd, &st) != 0) {
         return STR_EMPTY;
     }
-    off_t from = st.st_size > (off_t)TAIL_MAX ? st.st_size - (off_t)TAIL_MAX : 0;
-    char *text = arena_alloc(a, TAIL_MAX);
-    ssize_t n = pread(fd, text, TAIL_MAX, from);
+    off_t from = st.st_size > (off_t)max ? st.st_size - (off_t)max : 0;
+    char *text = arena_alloc(a, max);
+    ssize_t n = pread(fd, text, max, from);
     return n <= 0 ? STR_EMPTY : str_n(text, (size_t)n);
 }
 
@@ -179,8 +182,33 @@ static void find_tail(struct digest *d, struct arena *a)
 {
     struct str text = str_trim(json_str(json_get(d->result, "text"), STR_EMPTY));
     d->tail_is_answer = text.len > 0;
-    d->tail = d->tail_is_answer ? text : str_trim(read_tail(d, "stdout.log", a));
-    d->err_tail = str_trim(read_tail(d, "stderr.log", a));
+    d->tail = d->tail_is_answer ? text : str_trim(read_tail(d, "stdout.log", TAIL_MAX, a));
+    d->err_tail = str_trim(read_tail(d, "stderr.log", TAIL_MAX, a));
+}
+
+static bool is_shown(const struct json *entry)
+{
+    CLEANUP(buf) struct buf line = BUF_INIT(BUF_TEXT);
+    conversation_line(entry, TEXT_SHORT, &line);
+    return line.len > 0;
+}
+
+static void find_entries(struct digest *d, struct arena *a)
+{
+    struct str rest = read_tail(d, "transcript.jsonl", ENTRIES_TAIL_MAX, a);
+    while (rest.ptr != NULL && rest.len > 0) {
+        struct json *entry = NULL;
+        struct str line = str_split(&rest, '\n');
+        if (rest.ptr == NULL || json_parse(a, line, NULL, &entry, NULL) < 0 ||
+            json_get(entry, "entry_type") == NULL || !is_shown(entry)) {
+            continue; /* cut off at either end, or not for people */
+        }
+        if (d->entry_count == DIGEST_ENTRIES_MAX) {
+            memmove(d->entries, d->entries + 1, (DIGEST_ENTRIES_MAX - 1) * sizeof *d->entries);
+            d->entry_count--;
+        }
+        d->entries[d->entry_count++] = entry;
+    }
 }
 
 /* --- the work --- */
@@ -288,6 +316,7 @@ int digest_read(struct digest *d, const char *path, struct arena *a, struct err 
     }
     judge(d, a);
     find_tail(d, a);
+    find_entries(d, a);
     d->task = load(d, "task.json", a, false);
     d->workspace = load(d, "evidence/workspace.json", a, false);
     count_changes(d, a);

@@ -37,7 +37,7 @@ struct digest_problem {
     const char *text;
 };
 
-enum { DIGEST_PROBLEMS_MAX = 8 };
+enum { DIGEST_PROBLEMS_MAX = 8, DIGEST_ENTRIES_MAX = 6 };
 
 struct digest {
     const char *path; /* absolute */
@@ -50,7 +50,9 @@ struct digest {
     int64_t out_bytes, err_bytes; /* sizes of stdout.log and stderr.log; -1: no such file */
     struct str tail;              /* end of the final text, or of stdout.log */
     bool tail_is_answer;
-    struct str err_tail;          /* end of stderr.log */
+    struct str err_tail;                            /* end of stderr.log */
+    const struct json *entries[DIGEST_ENTRIES_MAX]; /* the last of the transcript, oldest first */
+    size_t entry_count;
     const struct json *task;      /* task.json; NULL: missing or damaged */
     const struct json *workspace; /* evidence/workspace.json; likewise */
     struct patch_stat changes;    /* of diff.patch */
@@ -74,6 +76,7 @@ struct digest_style {
     size_t width;
     bool color;
     size_t lines; /* of the answer at most */
+    bool verbose; /* also ids, all phases and all files */
 };
 
 void digest_text(const struct digest *d, struct digest_style style, struct arena *a,

@@ -11,12 +11,19 @@
 #include <sys/stat.h>
 
 #include "base/arena.h"
+#include "cli/conversation.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "record/stamp.h"
 
-enum { ARTIFACTS_SHOWN = 12, INDENT = 2, LINE_MAX_COLUMNS = 1000 };
+enum {
+    FILES_SHOWN = 12,
+    INDENT = 2,
+    LINE_MAX_COLUMNS = 1000,
+    PHASE_SHOWN_MS = 100,
+    OUTPUT_LINES = 5
+};
 
 static const enum style status_styles[] = {
     [DIGEST_RUNNING] = STYLE_NAME,  [DIGEST_SUCCEEDED] = STYLE_GOOD, [DIGEST_FAILED] = STYLE_BAD,
@@ -43,81 +50,74 @@ static void add_fact(struct table *t, const char *key, struct str value)
     }
 }
 
-static void add_status(struct table *t, const struct digest *d)
+static nsec duration_of(const struct digest *d)
 {
-    struct str outcome =
-        first_str(json_get(d->manifest, "outcome"), json_get(d->result, "outcome"));
-    struct str phase = json_str(json_get(d->state, "phase"), STR_EMPTY);
-    table_cell(t, STYLE_DIM, "status");
+    int64_t began = 0;
+    double seconds = json_real(json_get(d->metrics, "duration_seconds"), -1);
+    struct str started =
+        first_str(json_get(d->manifest, "started_at"), json_get(d->state, "started_at"));
     if (d->status == DIGEST_RUNNING) {
-        table_cellf(t, STYLE_NAME, "running, phase %.*s, process %lld", STR_ARG(phase),
-                    (long long)d->pid);
-        return;
+        return stamp_parse(started, &began) && d->now > began ? d->now - began : -1;
     }
-    if (d->status == DIGEST_ABANDONED) {
-        table_cellf(t, STYLE_WARN, "abandoned in phase %.*s: the process no longer exists",
-                    STR_ARG(phase));
-        return;
-    }
-    bool said = outcome.len > 0;
-    table_cellf(t, status_styles[d->status], "%s%s%.*s", digest_status_word(d->status),
-                said ? ", outcome " : "", STR_ARG(outcome));
+    return seconds >= 0 && seconds < 1e9 ? (nsec)(seconds * 1e9) : -1;
 }
 
-static void add_reason(struct table *t, const struct digest *d)
+/* "succeeded in 2.1s", "failed after 0.1s: MESSAGE (reason: auth)", "running for 3.0s, …" */
+static void add_outcome(struct table *t, const struct digest *d)
 {
+    struct str phase = json_str(json_get(d->state, "phase"), STR_EMPTY);
     struct str error = first_str(json_get(d->result, "error"), json_get(d->manifest, "error"));
+    error = error.len > 0 ? error : json_str(json_get(d->metrics, "error"), STR_EMPTY);
     struct str word = first_str(json_get(d->state, "reason"), json_get(d->manifest, "reason"));
-    if (d->reason != REASON_NONE) {
-        table_cell(t, STYLE_DIM, "reason");
-        table_cellf(t, STYLE_PLAIN, "%s: %s", reason_word(d->reason), reason_meaning(d->reason));
-    } else {
-        add_fact(t, "reason", word);
+    bool good = d->status == DIGEST_SUCCEEDED;
+    bool plain = good || word.len == 0 || d->reason == REASON_FAILURE;
+    nsec took = duration_of(d);
+    char time[TEXT_SHORT] = "";
+    if (took >= 0) {
+        (void)text_duration(took, time);
     }
-    add_fact(t, "error",
-             error.len > 0 ? error : json_str(json_get(d->metrics, "error"), STR_EMPTY));
+    table_cell(t, STYLE_DIM, "outcome");
+    if (d->status == DIGEST_RUNNING) {
+        table_cellf(t, STYLE_NAME, "running%s%s, phase %.*s, process %lld", took < 0 ? "" : " for ",
+                    time, STR_ARG(phase), (long long)d->pid);
+    } else if (d->status == DIGEST_ABANDONED) {
+        table_cellf(t, STYLE_WARN, "abandoned in phase %.*s: the process no longer exists",
+                    STR_ARG(phase));
+    } else {
+        table_cellf(t, status_styles[d->status], "%s%s%s%s%.*s%s%.*s%s",
+                    digest_status_word(d->status),
+                    took < 0 ? ""
+                    : good   ? " in "
+                             : " after ",
+                    time, error.len > 0 ? ": " : "", STR_ARG(error),
+                    plain ? "" : " (reason: ", STR_ARG(plain ? STR_EMPTY : word), plain ? "" : ")");
+    }
     if (json_is(json_get(d->result, "passed"), JSON_BOOL)) {
         add_fact(t, "passed",
                  json_bool(json_get(d->result, "passed"), false) ? STR("yes") : STR("no"));
     }
 }
 
-static void add_agent(struct table *t, const struct digest *d)
+/* "claude-code (claude 2.1.197), model claude-haiku-4-5" */
+static void add_agent(struct table *t, const struct digest *d, bool verbose)
 {
     const struct json *metadata = json_get(d->manifest, "metadata");
     const struct json *engine = json_get(metadata, "engine");
-    CLEANUP(buf) struct buf program = BUF_INIT(BUF_TEXT);
-    add_fact(t, "adapter", first_str(json_get(metadata, "agent"), json_get(d->state, "adapter")));
-    buf_add(&program, first_str(json_get(engine, "name"), ext(d, "engine")));
+    struct str program = first_str(json_get(engine, "name"), ext(d, "engine"));
     struct str version = json_str(json_get(engine, "version"), STR_EMPTY);
-    if (program.len > 0 && version.len > 0) {
-        buf_addf(&program, " %.*s", STR_ARG(version));
+    struct str model = first_str(json_get(engine, "model"), ext(d, "model"));
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    buf_add(&text, first_str(json_get(metadata, "agent"), json_get(d->state, "adapter")));
+    if (program.len > 0) {
+        buf_addf(&text, " (%.*s%s%.*s)", STR_ARG(program), version.len > 0 ? " " : "",
+                 STR_ARG(version));
     }
-    add_fact(t, "program", buf_str(&program));
-    add_fact(t, "model", first_str(json_get(engine, "model"), ext(d, "model")));
-    add_fact(t, "session", first_str(json_get(d->result, "session_id"), ext(d, "session_id")));
-}
-
-static void add_time(struct table *t, const struct digest *d)
-{
-    int64_t began = 0;
-    char took[TEXT_SHORT] = "";
-    struct str started =
-        first_str(json_get(d->manifest, "started_at"), json_get(d->state, "started_at"));
-    const struct json *seconds = json_get(d->metrics, "duration_seconds");
-    bool known = stamp_parse(started, &began);
-    if (d->status == DIGEST_RUNNING && known && d->now > began) {
-        (void)text_duration(d->now - began, took);
-    } else if (seconds != NULL && json_real(seconds, -1) >= 0 && json_real(seconds, -1) < 1e9) {
-        (void)text_duration((nsec)(json_real(seconds, 0) * 1e9), took);
+    if (model.len > 0) {
+        buf_addf(&text, ", model %.*s", STR_ARG(model));
     }
-    if (started.len > 0) {
-        table_cell(t, STYLE_DIM, "started");
-        table_cellf(t, STYLE_PLAIN, "%.*s%s%s", STR_ARG(started),
-                    took[0] == '\0'               ? ""
-                    : d->status == DIGEST_RUNNING ? ", running for "
-                                                  : ", took ",
-                    took);
+    add_fact(t, "agent", buf_str(&text));
+    if (verbose) {
+        add_fact(t, "session", first_str(json_get(d->result, "session_id"), ext(d, "session_id")));
     }
 }
 
@@ -162,37 +162,23 @@ static void add_output(struct table *t, const struct digest *d)
                 lost_bytes > 0 ? text_bytes((uint64_t)lost_bytes, lost) : "");
 }
 
-static void add_usage(struct table *t, const struct digest *d)
+static void add_usage(struct table *t, const struct digest *d, struct arena *a)
 {
-    char in[TEXT_SHORT];
-    char out[TEXT_SHORT];
-    char cost[TEXT_SHORT];
-    int64_t input = json_int(json_get(d->metrics, "tokens_input"), 0);
-    int64_t output = json_int(json_get(d->metrics, "tokens_output"), 0);
-    double usd = json_real(json_get(d->metrics, "cost_usd"), 0);
-    if (input > 0 || output > 0) {
-        table_cell(t, STYLE_DIM, "tokens");
-        table_cellf(t, STYLE_PLAIN, "%s in, %s out", text_count(input, in),
-                    text_count(output, out));
-    }
-    if (usd > 0) {
-        bool simulated = str_eqc(json_str(ext(d, "cost_source"), STR_EMPTY), "simulated");
-        table_cell(t, STYLE_DIM, "cost");
-        table_cellf(t, STYLE_PLAIN, "%s%s", text_cost(usd, cost),
-                    simulated ? " (simulated, nothing was billed)" : "");
-    }
+    char made_text[TEXT_SHORT];
+    char failed_text[TEXT_SHORT];
     const struct json *calls = ext(d, "tool_calls");
     int64_t made = json_int(json_get(calls, "total"), 0);
     int64_t failed = json_int(json_get(calls, "failed"), 0);
+    add_fact(t, "model", str_of(digest_usage(d, a)));
     if (made > 0) {
         table_cell(t, STYLE_DIM, "tools");
-        table_cellf(t, STYLE_PLAIN, "%s call%s, %s failed", text_count(made, in),
-                    made == 1 ? "" : "s", text_count(failed, out));
+        table_cellf(t, STYLE_PLAIN, "%s call%s, %s failed", text_count(made, made_text),
+                    made == 1 ? "" : "s", text_count(failed, failed_text));
     }
 }
 
-/* "admit 3 ms, execute 2m 05s": in a row, because most phases are over in no time. */
-static void add_phases(struct table *t, const struct digest *d)
+/* "execute 2m 05s, collect 1.2s": phases that took time; all of them if verbose. */
+static void add_phases(struct table *t, const struct digest *d, bool verbose)
 {
     const struct json *phases = ext(d, "phase_ms");
     CLEANUP(buf) struct buf list = BUF_INIT(BUF_TEXT);
@@ -200,14 +186,17 @@ static void add_phases(struct table *t, const struct digest *d)
         const struct json_member *m = &phases->object.members[i];
         int64_t ms = json_int(m->value, -1);
         char text[TEXT_SHORT] = "?";
+        if (!verbose && ms >= 0 && ms < PHASE_SHOWN_MS) {
+            continue;
+        }
         if (ms >= 0 && ms < 1000) {
             (void)snprintf(text, sizeof text, "%lld ms", (long long)ms);
         } else if (ms >= 0 && ms < INT64_MAX / NSEC_PER_MS) {
             (void)text_duration(ms * NSEC_PER_MS, text);
         }
-        buf_addf(&list, "%s%.*s %s", i == 0 ? "" : ", ", STR_ARG(m->key), text);
+        buf_addf(&list, "%s%.*s %s", list.len == 0 ? "" : ", ", STR_ARG(m->key), text);
     }
-    add_fact(t, "phases", buf_str(&list));
+    add_fact(t, "time", buf_str(&list));
 }
 
 /* --- lists --- */
@@ -223,8 +212,9 @@ static void add_title(struct buf *out, const struct digest_style *style, const c
 static bool is_product(struct str path)
 {
     static const char *const fixed[] = {
-        "stdout.log", "stderr.log",   "agent.log",   "transcript.jsonl", "events.jsonl",
-        "task.json",  "metrics.json", "result.json", "manifest.json",    "state.json",
+        "stdout.log",    "stderr.log", "agent.log",    "transcript.jsonl",
+        "events.jsonl",  "task.json",  "metrics.json", "result.json",
+        "manifest.json", "state.json", "diff.patch",   "summary.md",
     };
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
         if (str_eqc(path, fixed[i])) {
@@ -232,7 +222,7 @@ static bool is_product(struct str path)
         }
     }
     return !str_starts(path, STR("logs/")) && !str_starts(path, STR("evidence/")) &&
-           !str_starts(path, STR("home/"));
+           !str_starts(path, STR("home/")) && !str_starts(path, STR("session/"));
 }
 
 static void add_artifacts(const struct digest *d, const struct digest_style *style, struct arena *a,
@@ -248,7 +238,7 @@ static void add_artifacts(const struct digest *d, const struct digest_style *sty
         }
         struct stat st;
         char size[TEXT_SHORT] = "missing";
-        if (++found > ARTIFACTS_SHOWN) {
+        if (++found > FILES_SHOWN) {
             continue;
         }
         if (fstatat(d->dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
@@ -261,8 +251,8 @@ static void add_artifacts(const struct digest *d, const struct digest_style *sty
         add_title(out, style, "Artifacts");
         table_write(&t, style->width, style->color, out);
     }
-    if (found > ARTIFACTS_SHOWN) {
-        buf_addf(out, "  ... and %zu more\n", found - ARTIFACTS_SHOWN);
+    if (found > FILES_SHOWN) {
+        buf_addf(out, "  ... and %zu more\n", found - FILES_SHOWN);
     }
 }
 
@@ -319,24 +309,141 @@ static void add_line(const struct digest_style *style, struct str text, struct b
     buf_adds(out, "\n");
 }
 
-static void add_tail(const struct digest *d, const struct digest_style *style, struct buf *out)
+static void add_text(const struct digest_style *style, struct str text, size_t lines,
+                     const char *title, struct buf *out)
 {
-    struct str text = d->tail;
-    if (text.len == 0 || style->lines == 0) {
+    if (text.len == 0 || lines == 0) {
         return;
     }
     size_t from = text.len;
-    size_t lines = 0;
-    while (from > 0 && (text.ptr[from - 1] != '\n' || ++lines < style->lines)) {
+    size_t found = 0;
+    while (from > 0 && (text.ptr[from - 1] != '\n' || ++found < lines)) {
         from--;
     }
-    const char *title = d->tail_is_answer
-                            ? (from > 0 ? "Final answer (last lines)" : "Final answer")
-                            : (from > 0 ? "stdout.log (last lines)" : "stdout.log");
-    add_title(out, style, title);
+    CLEANUP(buf) struct buf full = BUF_INIT(BUF_TEXT);
+    buf_addf(&full, "%s%s", title, from > 0 ? " (last lines)" : "");
+    add_title(out, style, full.ptr);
     struct str rest = str_slice(text, from, text.len);
     while (rest.ptr != NULL) {
         add_line(style, str_split(&rest, '\n'), out);
+    }
+}
+
+static void add_changed_files(const struct digest *d, const struct digest_style *style,
+                              struct arena *a, struct buf *out)
+{
+    const struct json *left_out = json_get(d->workspace, "left_out");
+    size_t max = style->verbose ? SIZE_MAX : FILES_SHOWN;
+    struct table t = { .arena = a,
+                       .indent = INDENT,
+                       .columns = {
+                           { "" }, { "", .right = true }, { "", .right = true }, { "" } } };
+    for (size_t i = 0; i < d->changes.count && i < max; i++) {
+        const struct patch_file *f = &d->changes.files[i];
+        table_cellf(&t, STYLE_NAME, "%c", f->status);
+        if (f->binary) {
+            table_cell(&t, STYLE_DIM, "binary");
+            table_cell(&t, STYLE_PLAIN, "");
+        } else {
+            table_cellf(&t, STYLE_GOOD, "+%lld", (long long)f->added);
+            table_cellf(&t, STYLE_BAD, "-%lld", (long long)f->removed);
+        }
+        table_cell_str(&t, STYLE_PLAIN, f->path);
+    }
+    for (size_t i = 0; i < json_len(left_out) && i < max; i++) {
+        const struct json *f = json_item(left_out, i);
+        table_cell(&t, STYLE_WARN, "-");
+        table_cell(&t, STYLE_PLAIN, "");
+        table_cell(&t, STYLE_PLAIN, "");
+        table_cellf(&t, STYLE_WARN, "%s (not in the patch: %s)",
+                    json_cstring(json_get(f, "path"), "?"), json_cstring(json_get(f, "why"), "?"));
+    }
+    if (t.first != NULL) {
+        add_title(out, style, "Changed files");
+        table_write(&t, style->width, style->color, out);
+    }
+    if (d->changes.count > max) {
+        buf_addf(out, "  ... and %zu more\n", d->changes.count - max);
+    }
+}
+
+/* "connect to example.org:443", once for each attempt, as advice. */
+static void add_denied(const struct digest *d, const struct digest_style *style, struct arena *a,
+                       struct buf *out)
+{
+    const struct json *list = json_get(json_get(d->manifest, "sandbox"), "denied");
+    struct table t = { .arena = a, .indent = INDENT, .columns = { { "" } } };
+    for (size_t i = 0; json_is(list, JSON_ARRAY) && i < json_len(list); i++) {
+        struct str what = json_str(json_item(list, i), STR_EMPTY);
+        size_t times = 0;
+        bool again = false;
+        for (size_t k = 0; k < json_len(list); k++) {
+            bool same = str_eq(what, json_str(json_item(list, k), STR_EMPTY));
+            times += same;
+            again = again || (same && k < i);
+        }
+        struct str host = what;
+        bool connects = str_starts(what, STR("connect to "));
+        host = connects ? str_slice(what, strlen("connect to "), what.len) : what;
+        struct str name = str_split(&host, ':');
+        if (again) {
+            continue;
+        }
+        if (connects) {
+            table_cellf(&t, STYLE_WARN, "%.*s, %zu time%s; to allow it: --net %.*s", STR_ARG(what),
+                        times, times == 1 ? "" : "s", STR_ARG(name));
+        } else {
+            table_cell_str(&t, STYLE_WARN, what);
+        }
+    }
+    if (t.first != NULL) {
+        add_title(out, style, "Denied");
+        table_write(&t, style->width, style->color, out);
+    }
+}
+
+/* What the agent did last, when there is no answer to show. */
+static void add_entries(const struct digest *d, const struct digest_style *style, struct buf *out)
+{
+    add_title(out, style, "Transcript (last entries)");
+    for (size_t i = 0; i < d->entry_count; i++) {
+        struct str time = json_str(json_get(d->entries[i], "timestamp"), STR_EMPTY);
+        CLEANUP(buf) struct buf clean = BUF_INIT(BUF_TEXT);
+        text_clean(&clean, str_slice(time, 11, 19), TEXT_LINE);
+        text_repeat(out, " ", INDENT);
+        style_add(out, style->color, STYLE_DIM, clean.len == 0 ? "--:--:--" : clean.ptr);
+        buf_adds(out, " ");
+        conversation_line(d->entries[i], style->width - INDENT - strlen("00:00:00 "), out);
+        buf_adds(out, "\n");
+    }
+}
+
+/* A prompt and an error alone say nothing new. */
+static bool has_story(const struct digest *d)
+{
+    for (size_t i = 0; i < d->entry_count; i++) {
+        struct str type = json_str(json_get(d->entries[i], "entry_type"), STR_EMPTY);
+        if (!str_eqc(type, "user_message") && !str_eqc(type, "error")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_last_words(const struct digest *d, const struct digest_style *style,
+                           struct buf *out)
+{
+    bool failed = d->status != DIGEST_SUCCEEDED && d->status != DIGEST_RUNNING;
+    if (d->tail_is_answer) {
+        add_text(style, d->tail, style->lines, "Final answer", out);
+    }
+    if (has_story(d) && (failed || !d->tail_is_answer)) {
+        add_entries(d, style, out);
+    } else if (!d->tail_is_answer) {
+        add_text(style, d->tail, style->lines, "stdout.log", out);
+    }
+    if (failed) {
+        add_text(style, d->err_tail, OUTPUT_LINES, "stderr.log", out);
     }
 }
 
@@ -346,20 +453,27 @@ void digest_text(const struct digest *d, struct digest_style style, struct arena
     struct table facts = { .arena = a, .columns = { { "" }, { "" } } };
     add_fact(&facts, "run",
              first_str(json_get(d->state, "run_id"), json_get(d->manifest, "run_id")));
-    add_fact(&facts, "directory", str_of(d->path));
-    add_status(&facts, d);
-    add_reason(&facts, d);
-    add_agent(&facts, d);
-    add_time(&facts, d);
-    add_phases(&facts, d);
-    add_exit(&facts, d);
-    add_output(&facts, d);
-    add_usage(&facts, d);
+    add_fact(&facts, "task", digest_task(d));
+    add_outcome(&facts, d);
+    add_agent(&facts, d, style.verbose);
+    add_fact(&facts, "started",
+             first_str(json_get(d->manifest, "started_at"), json_get(d->state, "started_at")));
+    add_fact(&facts, "workspace", json_str(json_get(d->workspace, "source"), STR_EMPTY));
+    add_fact(&facts, "changes", str_of(digest_changes(d, a)));
+    add_usage(&facts, d, a);
+    add_phases(&facts, d, style.verbose);
+    if (d->status != DIGEST_SUCCEEDED || style.verbose) {
+        add_exit(&facts, d);
+        add_output(&facts, d);
+    }
+    add_fact(&facts, "record", str_of(d->path));
     table_write(&facts, style.width, style.color, out);
+    add_changed_files(d, &style, a, out);
     add_artifacts(d, &style, a, out);
+    add_denied(d, &style, a, out);
     add_warnings(d, &style, a, out);
     add_problems(d, &style, a, out);
-    add_tail(d, &style, out);
+    add_last_words(d, &style, out);
 }
 
 /* --- the end of `cinch run` --- */

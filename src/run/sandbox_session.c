@@ -541,8 +541,7 @@ static void note_strays(struct run *run)
     int64_t n = run->confine.box == NULL ? 0 : sandbox_strays(run->confine.box);
     if (n > 0) {
         sandbox_session_denied(
-            run, arena_printf(run->arena, "%lld connections or datagrams to where nothing is",
-                              (long long)n));
+            run, arena_printf(run->arena, "%lld direct connections or name lookups", (long long)n));
     }
 }
 

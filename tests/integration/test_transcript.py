@@ -158,9 +158,13 @@ class Faults(Case):
         self.assertEqual(self.check("--only", "order", self.r.output).code, 64)
         self.assertEqual(self.check("--only", "bundle", self.r.path("transcript.jsonl")).code, 64)
 
-    def test_show_is_agent_log(self):
+    def test_show_reads_like_a_conversation(self):
         done = self.cinch("transcript", "show", self.r.output)
-        self.assertEqual((done.code, done.stdout), (0, self.r.bytes("agent.log")))
+        self.assertEqual(done.code, 0)
+        self.assertRegex(done.stdout.decode(), r"^> do it\n\n\(thinking\) Hm.\n\nfirst I look\n\nshout \{\"text\":\"hello\"\}\n  ")
+        self.assertEqual(self.cinch("transcript", self.r.output).stdout, done.stdout)
+        self.assertNotIn(b"token_usage", done.stdout)
+        self.assertIn(b"token_usage", self.cinch("transcript", "-v", self.r.output).stdout)
         said = json.loads(self.cinch("transcript", "show", self.r.output, "--format", "json").stdout)
         self.assertEqual([e["sequence_number"] for e in said["entries"]], list(range(1, 10)))
 

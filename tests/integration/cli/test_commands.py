@@ -17,9 +17,8 @@ class Show(harness.Case):
         text = shown.stdout.decode()
         self.assertEqual((shown.code, shown.stderr), (0, b""))
         self.assertNotIn("\x1b", text)
-        self.assertIn("status     failed, outcome failure\n", text)
+        self.assertRegex(text, r"(?m)^outcome +failed after .*: the agent exited with 3")
         self.assertIn("the program exited with 3\n", text)
-        self.assertIn("execute ", text)
         self.assertNotIn("Problems", text)
         summary = json.loads(self.cinch("show", "--format", "json", r.output).stdout)
         self.assertEqual(summary["status"], "failed")
@@ -35,7 +34,7 @@ class Show(harness.Case):
         harness.wait_until(lambda: os.path.exists(ready) and r.bytes("stdout.log"), "the agent's first line")
         before = sorted(os.listdir(r.output))
         text = self.cinch("show", r.output).stdout.decode()
-        self.assertIn(f"status     running, phase execute, process {process.pid}\n", text)
+        self.assertRegex(text, rf"(?m)^outcome +running for .*, phase execute, process {process.pid}$")
         self.assertIn("\nstdout.log\n  working\n", text)
         self.assertNotIn("Problems", text)
         self.assertEqual(sorted(os.listdir(r.output)), before)
@@ -45,7 +44,7 @@ class Show(harness.Case):
         self.assertEqual(self.cinch("show", "-q", r.output).stdout, b"abandoned\n")
         self.assertEqual(self.cinch("recover", r.output).code, 0)
         text = self.cinch("show", r.output).stdout.decode()
-        self.assertIn("reason     interrupted", text)
+        self.assertIn("(reason: interrupted)", text)
         self.assertNotIn("Problems", text)
 
     def test_no_run_directory(self):

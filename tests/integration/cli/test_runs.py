@@ -6,6 +6,7 @@ import os
 import subprocess
 
 import harness
+from screen import on_terminal
 
 
 class Store(harness.Case):
@@ -86,6 +87,42 @@ class Store(harness.Case):
         self.assert_failed(self.cinch("rm", r.output), 73, "still running")
         self.assertTrue(r.exists("state.json"))
         self.reap(process)
+
+
+class Reading(harness.Case):
+    def test_show_is_one_screen(self):
+        r = self.run_command("sh", "-c", "seq 5 > new; echo '" + "x" * 300 + "' > f; echo the answer")
+        text = self.cinch("show", r.output).stdout.decode()
+        self.assertRegex(text, r"(?m)^outcome +succeeded in ")
+        self.assertRegex(text, r"(?m)^changes +2 files, \+6 -0$")
+        self.assertIn("\nChanged files\n  A  +1  -0  f\n  A  +5  -0  new\n", text)
+        self.assertIn("\nFinal answer\n  the answer\n", text)
+        self.assertLess(len(text.splitlines()), 24)
+        self.assertNotIn("trust_on", text)
+        self.assertIn("trust_on", self.cinch("show", "-v", r.output).stdout.decode())
+
+    def test_a_failure_shows_stderr(self):
+        r = self.run_command("sh", "-c", "seq 20 >&2; exit 1")
+        self.assertIn("\nstderr.log (last lines)\n  16\n  17\n  18\n  19\n  20\n",
+                      self.cinch("show", r.output).stdout.decode())
+
+    def test_diff(self):
+        self.write("ws/old", "1\n2\n3\n")
+        r = self.run_command("sh", "-c", "echo 4 >> old; mv old new; head -c 300 /dev/urandom > bin")
+        self.assertEqual(self.cinch("diff", "--stat", r.output).stdout.decode().splitlines()[-1], "2 files changed, +1 -0")
+        env = {**self.env, "TERM": "xterm", "CINCH_PAGER": "sed s/^/P:/"}
+        code, text = on_terminal(["diff", r.output], env, columns=80)
+        self.assertEqual(code, 0)
+        self.assertRegex(text, rb"P:\x1b\[[0-9;]*m\+4\x1b\[")
+        self.assertIn(b"(binary file)", text)
+        self.assertNotIn(b"P:index ", text)
+        self.assertEqual(self.cinch("diff", r.output).stdout, r.bytes("diff.patch"))
+
+    def test_denied_hosts_come_with_advice(self):
+        r = self.run_command("sh", "-c", "for i in 1 2; do curl -s https://registry.invalid/; done; true",
+                             options=["--net", "other.invalid"])
+        self.assertRegex(self.cinch("show", r.output).stdout.decode(),
+                         r"\nDenied\n  connect to registry.invalid:443, 2 times; to allow it: --net registry.invalid\n")
 
 
 class End(harness.Case):

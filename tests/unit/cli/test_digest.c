@@ -124,22 +124,16 @@ static void test_finished(void **state)
     assert_int_equal(f->d.reason, REASON_TIMEOUT);
     assert_int_equal(f->d.problem_count, 0);
     static const char *const lines[] = {
-        "run        0192f000-0000-7000-8000-000000000001\n",
-        "status     failed, outcome failure\n",
-        "reason     timeout: a deadline passed\n",
-        "error      total deadline of 80 s passed\n",
-        "passed     no\n",
-        "adapter    command\n",
-        "program    ./agent 1.2\n",
-        "model      m1\n",
-        "session    s-1\n",
-        "started    2026-11-15T20:29:35.123Z, took 1m 23s\n",
-        "exit       124; the program was killed by signal 15 SIGTERM\n",
-        "output     stdout 10 B, stderr 0 B; lost: 2.0 KiB\n",
-        "tokens     12,345 in, 67 out\n",
-        "cost       $0.5000\n",
-        "phases     admit 3 ms, execute 1m 22s\n",
-        "\nArtifacts\n      3 B  diff.patch\n  missing  artifacts/a.txt\n",
+        "run      0192f000-0000-7000-8000-000000000001\n",
+        "outcome  failed after 1m 23s: total deadline of 80 s passed (reason: timeout)\n",
+        "passed   no\n",
+        "agent    command (./agent 1.2), model m1\n",
+        "started  2026-11-15T20:29:35.123Z\n",
+        "exit     124; the program was killed by signal 15 SIGTERM\n",
+        "output   stdout 10 B, stderr 0 B; lost: 2.0 KiB\n",
+        "model    12,345 tokens in, 67 out, $0.5000\n",
+        "time     execute 1m 22s\n",
+        "\nArtifacts\n  missing  artifacts/a.txt\n",
         "\nWarnings\n  low disk\n",
         "\nFinal answer (last lines)\n  two\n  three\n  four\n",
     };
@@ -147,6 +141,7 @@ static void test_finished(void **state)
         assert_line(f, lines[i]);
     }
     assert_no_line(f, "Problems");
+    assert_no_line(f, "s-1"); /* only if verbose */
 }
 
 static void test_running(void **state)
@@ -161,8 +156,8 @@ static void test_running(void **state)
     assert_int_equal(f->d.status, DIGEST_RUNNING);
     assert_int_equal(f->d.pid, getpid());
     assert_int_equal(f->d.problem_count, 0); /* the other files come at the end */
-    assert_line(f, "status     running, phase execute, process ");
-    assert_line(f, ", running for 0.");
+    assert_line(f, ", phase execute, process ");
+    assert_line(f, "outcome  running for 0.");
     assert_line(f, "\nstdout.log\n  so far\n");
 }
 
@@ -174,7 +169,7 @@ static void test_abandoned(void **state)
         "\"boot_id\":\"00000000-0000-0000-0000-000000000000\"}");
     look(f);
     assert_int_equal(f->d.status, DIGEST_ABANDONED);
-    assert_line(f, "status     abandoned in phase execute: the process no longer exists\n");
+    assert_line(f, "outcome  abandoned in phase execute: the process no longer exists\n");
     assert_line(f, "'cinch recover'");
 }
 
@@ -187,7 +182,7 @@ static void test_half_missing(void **state)
     assert_int_equal(f->d.reason, REASON_TIMEOUT);
     assert_line(f, "\nProblems\n  state.json    missing\n  metrics.json  missing\n"
                    "  result.json   missing\n");
-    assert_line(f, "program    ./agent 1.2\n");
+    assert_line(f, "agent    command (./agent 1.2), model m1\n");
 
     put_finished(f);
     assert_int_equal(unlinkat(f->fd, "manifest.json", 0), 0);
@@ -250,7 +245,7 @@ static void test_wrong_types(void **state)
     put(f, "result.json", "{\"text\":{},\"engine_exit\":{\"code\":\"x\"},\"passed\":\"maybe\"}");
     look(f);
     assert_int_equal(f->d.status, DIGEST_UNKNOWN);
-    assert_line(f, "started    yesterday\n");
+    assert_line(f, "started  yesterday\n");
 }
 
 static void test_hostile_text(void **state)
