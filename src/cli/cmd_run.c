@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "cli/apply_record.h"
 #include "cli/command.h"
 #include "cli/digest.h"
+#include "cli/live.h"
 #include "cli/progress.h"
 #include "cli/run_name.h"
 #include "cli/run_request.h"
@@ -19,24 +21,37 @@
 
 enum { ANSWER_LINES = 4 }; /* of --answer short */
 
+/* A limit that is far away is not worth a place on the status line. */
+#define TIME_LEFT_SHOWN (10 * 60 * NSEC_PER_SEC)
+
 struct watching {
     struct progress progress;
-    char note[64];
+    struct live live;
+    bool lines; /* one for each message and tool call */
 };
 
 static struct progress_view as_progress(struct watching *w, const struct run_view *v)
 {
-    w->note[0] = '\0';
-    if (v->pid > 0) {
-        (void)snprintf(w->note, sizeof w->note, "pid %d", v->pid);
-    }
     return (struct progress_view) {
         .phase = v->phase,
         .elapsed = v->elapsed,
         .bytes_out = v->bytes_out,
         .bytes_err = v->bytes_err,
-        .note = w->note[0] == '\0' ? NULL : w->note,
+        .calls = v->calls,
+        .tokens = v->tokens,
+        .cost_usd = v->cost_usd,
+        .budget_usd = v->budget_usd,
+        .time_left = v->time_left < TIME_LEFT_SHOWN ? v->time_left : 0,
+        .note = live_note(&w->live),
     };
+}
+
+static void on_entry(void *owner, const struct json *entry)
+{
+    struct watching *w = owner;
+    if (w->lines) {
+        live_entry(&w->live, entry, clock_now());
+    }
 }
 
 static void on_view(void *owner, const struct run_view *v)
@@ -186,6 +201,20 @@ static void print_end(struct cli *cli, const struct options *opt, const struct r
     }
 }
 
+/* `how` is --progress; NULL: lines on a terminal, and elsewhere only warnings. */
+static void begin_watching(struct watching *w, struct cli *cli, const char *how)
+{
+    bool live = cli->err.live && !log_enabled(LOG_LEVEL_ERROR);
+    bool plain = how != NULL && strcmp(how, "plain") == 0;
+    bool lines = how == NULL ? cli->err.live : strcmp(how, "lines") == 0;
+    enum progress_mode mode = plain           ? PROGRESS_PLAIN
+                              : lines && live ? PROGRESS_AUTO
+                                              : PROGRESS_MESSAGES;
+    *w = (struct watching) { .live.progress = &w->progress,
+                             .lines = lines && cli->format == CLI_TEXT };
+    progress_init(&w->progress, &cli->err, cli->format == CLI_TEXT ? mode : PROGRESS_QUIET);
+}
+
 static int run_run(struct cli *cli, const struct options *opt, struct err *e)
 {
     struct watching w;
@@ -199,13 +228,17 @@ static int run_run(struct cli *cli, const struct options *opt, struct err *e)
         .keep_home = options_flag(opt, "keep-home", false),
         .drop_refused = true,
         .environ = (const char *const *)environ,
-        .watcher = { .phase = on_view, .progress = on_view, .warning = on_warning, .owner = &w },
+        .watcher = { .phase = on_view,
+                     .progress = on_view,
+                     .warning = on_warning,
+                     .entry = on_entry,
+                     .owner = &w },
     };
     int r = request_read(cli->arena, opt, options_arg(opt, 0), &opts.settings, e);
     if (r < 0) {
         return r;
     }
-    progress_init(&w.progress, &cli->err, cli->format == CLI_TEXT ? PROGRESS_AUTO : PROGRESS_QUIET);
+    begin_watching(&w, cli, options_string(opt, "progress", NULL));
     r = run_execute(&opts, &sum, e);
     progress_done(&w.progress);
     if (r < 0) {

@@ -40,11 +40,20 @@ void progress_format(const struct progress_view *v, size_t width, struct buf *ou
     if (v->bytes_err > 0) {
         add_field(&line, "err", text_bytes(v->bytes_err, text));
     }
+    if (v->calls > 0) {
+        add_field(&line, v->calls == 1 ? "call" : "calls", text_count(v->calls, text));
+    }
     if (v->tokens > 0) {
         add_field(&line, "tokens", text_count(v->tokens, text));
     }
     if (v->cost_usd > 0) {
         add_field(&line, "", text_cost(v->cost_usd, text));
+    }
+    if (v->cost_usd > 0 && v->budget_usd > 0) {
+        buf_addf(&line, " of %s", text_cost(v->budget_usd, text));
+    }
+    if (v->time_left > 0) {
+        add_field(&line, "left", text_duration(v->time_left, text));
     }
     if (v->note != NULL && v->note[0] != '\0') {
         buf_adds(&line, "  ");
@@ -106,7 +115,7 @@ static void write_plain(struct progress *p, const struct progress_view *v)
 
 void progress_update(struct progress *p, const struct progress_view *v, nsec now)
 {
-    if (p->mode == PROGRESS_QUIET) {
+    if (p->mode == PROGRESS_QUIET || p->mode == PROGRESS_MESSAGES) {
         return;
     }
     bool changed = phase_changed(p, v);

@@ -29,15 +29,19 @@ struct progress_view {
     const char *phase;
     nsec elapsed;
     uint64_t bytes_out, bytes_err;
-    int64_t tokens;   /* 0: not known, not shown */
-    double cost_usd;  /* 0: not known, not shown */
-    const char *note; /* "pid 1234", "waiting for the first output"; may be NULL */
+    int64_t tokens;    /* 0: not known, not shown */
+    double cost_usd;   /* 0: not known, not shown */
+    double budget_usd; /* limit; 0: none */
+    int64_t calls;     /* of models; 0: not shown */
+    nsec time_left;    /* 0: not shown */
+    const char *note;  /* "pid 1234", "waiting for the first output"; may be NULL */
 };
 
 enum progress_mode {
-    PROGRESS_AUTO,  /* live line on a capable terminal, plain lines otherwise or with a log */
-    PROGRESS_PLAIN, /* plain lines always */
-    PROGRESS_QUIET, /* nothing, also no messages */
+    PROGRESS_AUTO,     /* live line on a capable terminal, plain lines otherwise or with a log */
+    PROGRESS_PLAIN,    /* plain lines always */
+    PROGRESS_MESSAGES, /* messages only */
+    PROGRESS_QUIET,    /* nothing, also no messages */
 };
 
 struct progress {

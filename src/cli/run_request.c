@@ -73,6 +73,7 @@ static const struct {
         .help = "pass a variable to the agent, or set one" } },
 };
 
+static const char *const progress_words[] = { "lines", "plain", "none", NULL };
 static const char *const answer_words[] = { "short", "full", NULL };
 
 static const struct option run_options[] = {
@@ -82,6 +83,9 @@ static const struct option run_options[] = {
     { "apply", 0, OPTION_FLAG, .help = "apply the changes to the workspace if the run succeeds" },
     { "answer", 0, OPTION_ENUM, .section = "Terminal", .words = answer_words,
       .help = "print the end of the final answer, or all of it" },
+    { "progress", 0, OPTION_ENUM, .words = progress_words, .shown = "lines on a terminal",
+      .help = "while it runs, print a line for each message and tool call, plain lines for the "
+              "phases, or only warnings" },
     { 0 },
 };
 

@@ -166,6 +166,13 @@ static void write_agent_log(struct transcript *t, const struct json *line)
     logfile_flush(t->agent_log);
 }
 
+void transcript_listen(struct transcript *t, void (*entry)(void *arg, const struct json *line),
+                       void *arg)
+{
+    t->entry = entry;
+    t->entry_arg = arg;
+}
+
 void transcript_add(struct transcript *t, const struct transcript_entry *entry)
 {
     if (!t->open) {
@@ -192,6 +199,9 @@ void transcript_add(struct transcript *t, const struct transcript_entry *entry)
         transcript_count_add(&t->count, t->keep, entry->type, source);
     }
     write_agent_log(t, line);
+    if (t->entry != NULL) {
+        t->entry(t->entry_arg, line);
+    }
     arena_reset(a);
 }
 

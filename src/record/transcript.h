@@ -81,12 +81,17 @@ struct transcript {
     struct transcript_count count;
     char *prompt_name, *adapter;
     bool open;
+    void (*entry)(void *arg, const struct json *line); /* transcript_listen() */
+    void *entry_arg;
     bool start_written; /* entries without their start would be worthless: it is tried again */
 };
 
 /* `agent_log` may be NULL; it, `r` and `loss` are borrowed. */
 int transcript_init(struct transcript *t, const struct rundir *d, const struct redactor *r,
                     struct logfile *agent_log, struct loss *loss, struct err *e) MUST_USE;
+/* `entry` gets each entry as it is written; it lives until the function returns. NULL: none. */
+void transcript_listen(struct transcript *t, void (*entry)(void *arg, const struct json *line),
+                       void *arg);
 void transcript_start(struct transcript *t, const char *prompt_name, const char *adapter);
 void transcript_add(struct transcript *t, const struct transcript_entry *entry);
 void transcript_stop(struct transcript *t); /* nothing when there is no start */

@@ -268,6 +268,22 @@ static size_t find_route(const struct run_gateway *g, const struct upstream *ups
     return i < g->len ? i : 0;
 }
 
+void gateway_view(const struct run *run, struct run_view *ret)
+{
+    const struct run_gateway *g = run->gateway;
+    const struct settings *s = &run->plan->settings;
+    nsec left = s->timeout - ret->elapsed;
+    ret->time_left = left > 0 ? left : 0;
+    ret->budget_usd = s->budget.usd > 0 ? s->budget.usd : 0;
+    if (g == NULL || g->assembly.account == NULL) {
+        return;
+    }
+    const struct meter_sum *sum = meter_sum(account_meter(g->assembly.account));
+    ret->calls = sum->calls;
+    ret->tokens = llm_usage_total(&sum->usage);
+    ret->cost_usd = (double)sum->cost / 1e12;
+}
+
 /* Some agents present the error of their provider as an answer. */
 static void judge_failed_calls(struct run *run)
 {

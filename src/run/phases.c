@@ -174,7 +174,7 @@ struct event_prompt run_event_prompt(const struct run *run)
 
 static struct run_view view_of(const struct run *run)
 {
-    return (struct run_view) {
+    struct run_view view = {
         .run_id = run->record.state.run_id,
         .adapter = run->plan->settings.adapter,
         .output_dir = run->record.dir.path,
@@ -184,6 +184,8 @@ static struct run_view view_of(const struct run *run)
         .bytes_err = run->record.err.received,
         .pid = run->exec.launched && run->exec.ended == 0 ? run->exec.pid : 0,
     };
+    gateway_view(run, &view);
+    return view;
 }
 
 void run_show(struct run *run)
@@ -391,6 +393,8 @@ static int open_record(struct run *run, bool force, struct err *e)
     if (r == 0) {
         run->paths.dir = run->record.dir.path;
         events_listen(&run->record.events, run->opts->watcher.event, run->opts->watcher.owner);
+        transcript_listen(&run->record.transcript, run->opts->watcher.entry,
+                          run->opts->watcher.owner);
     }
     return r;
 }

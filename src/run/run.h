@@ -39,14 +39,19 @@ struct run_view {
     const char *phase;
     nsec elapsed;
     uint64_t bytes_out, bytes_err;
-    int pid; /* 0: none */
+    int pid;               /* 0: none */
+    int64_t calls, tokens; /* of models, by the gateway */
+    double cost_usd;
+    nsec time_left;    /* until the deadline of the run; 0: there is none */
+    double budget_usd; /* limit; 0: none */
 };
 
 struct run_watcher {
     void (*phase)(void *owner, const struct run_view *view);    /* entered a phase */
     void (*progress)(void *owner, const struct run_view *view); /* about ten times a second */
     void (*warning)(void *owner, const char *text);
-    void (*event)(void *owner, struct str line); /* of events.jsonl; also a sign of life */
+    void (*event)(void *owner, struct str line);         /* of events.jsonl; also a sign of life */
+    void (*entry)(void *owner, const struct json *line); /* of transcript.jsonl */
     bool (*cancel)(void *owner); /* about ten times a second: shall the run be cancelled? */
     void *owner;
     /* The agent gave a sign of life: output, an event of its protocol, a call of a model or a tool,

@@ -331,6 +331,8 @@ struct str tier_prompt(struct run *run, struct str prompt);
 int gateway_look(struct arena *a, const struct settings *s, struct err *e) MUST_USE;
 /* Before there is a record: routes, credentials, the token, which become secrets. */
 void gateway_plan(struct run *run);
+/* Model calls so far, for watchers. */
+void gateway_view(const struct run *run, struct run_view *ret);
 int gateway_admit(const struct run *run, struct err *e);
 /* Configure: from here on it listens, if the run has one. */
 int gateway_start(struct run *run, struct err *e);

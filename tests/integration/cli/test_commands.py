@@ -138,17 +138,24 @@ class Progress(harness.Case):
         self.assertEqual(code, 0)
         live, _, rest = text.rpartition(b"\r\x1b[K")
         self.assertIn(b"\rexecute", live)
-        for drawn in live.split(b"\r")[1:]:
-            self.assertLess(len(drawn.removesuffix(b"\x1b[K")), 50)
-            self.assertNotIn(b"\n", drawn)
+        self.assertRegex(live, rb"\d\d:\d\d > x\r\n")
+        for drawn in live.replace(b"\r\n", b"\n").split(b"\r")[1:]:
+            if drawn.endswith(b"\x1b[K"):
+                self.assertLess(len(drawn.removesuffix(b"\x1b[K")), 50)
+                self.assertNotIn(b"\n", drawn)
         self.assertTrue(rest.startswith(b"success in "), rest)
 
     def test_plain_lines_elsewhere(self):
-        r = self.run_command(*self.SLOW)
+        r = self.run_command(*self.SLOW, options=["--progress", "plain"])
         lines = r.stderr.decode().splitlines()
         self.assertTrue(all(line.startswith("[") and "s] " in line for line in lines), lines)
         self.assertEqual(sum("] execute" in line for line in lines), 1)
         self.assertNotIn(b"\r", r.stderr)
+
+    def test_nothing_elsewhere_unless_asked_for(self):
+        self.assertEqual(self.run_command(*self.SLOW).stderr, b"")
+        r = self.run_cinch("x", "--progress", "lines", "--", *self.SLOW)
+        self.assertRegex(r.stderr.decode(), r"^\d\d:\d\d > x\n")
 
     def test_nothing_when_quiet(self):
         r = self.run_command(*self.SLOW, options=["-q"])
