@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The inside of a virtual machine of scripts/escape-kernels: boots it, runs the escape suite, powers it off.
+"""The inside of a virtual machine of scripts/escape-kernels: boots it, tries the bounds of memory, runs the escape
+suite, powers it off.
 
 The kernel starts this file as its first process, from an initramfs that holds everything the suite needs. The
 root file system is then moved to the ext4 disk, as on an ordinary machine: pivot_root and overlays do not work on
@@ -26,6 +27,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 import traceback
 import unittest
 
@@ -35,6 +37,7 @@ CONFIG = "/guest.json"
 DISK = "/dev/vda"
 NEW_ROOT = "/newroot"
 RESULTS = "/dev/ttyS1"
+PYTHON = "/usr/bin/python3"
 
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_MOVE, MS_REC, MS_SHARED = 2, 4, 8, 8192, 16384, 1 << 20
 RB_AUTOBOOT = 0x01234567  # QEMU runs with -no-reboot, so this ends it, on every kernel
@@ -273,6 +276,106 @@ def run_suite(report, config):
                 run_others(report, bound, verdicts, no_sandbox)
 
 
+# --- bounds of memory ----------------------------------------------------------------------------
+
+GROUPS = "/sys/fs/cgroup"
+# Starts a program in a group, as a user.
+ENTER = """
+import os, sys
+group, uid, line = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+with open(group + "/cgroup.procs", "w") as f:
+    f.write(str(os.getpid()))
+if uid:
+    os.setgroups([])
+    os.setgid(uid)
+    os.setuid(uid)
+os.execv(line[0], line)
+"""
+EAT = "x = b'x' * (int(__import__('sys').argv[1]) << 20); print(len(x))"
+
+
+class Memory(unittest.TestCase):
+    """Limits of memory in a delegated group of version 2, which machines with other versions cannot show."""
+
+    uid = 0
+
+    def setUp(self):
+        self.slice = os.path.join(GROUPS, f"bounds-{self.uid}.slice")
+        leaf = os.path.join(self.slice, "session.scope")
+        os.makedirs(self.slice, exist_ok=True)
+        with open(os.path.join(self.slice, "cgroup.subtree_control"), "w", encoding="ascii") as f:
+            f.write("+memory +pids +cpu")
+        os.makedirs(leaf, exist_ok=True)
+        for path in (self.slice, leaf):  # as systemd delegates it
+            os.setxattr(path, "trusted.delegate", b"1")
+            for name in ("", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"):
+                os.chown(os.path.join(path, name), self.uid, self.uid)
+        self.leaf = leaf
+        self.dir = f"/tmp/bounds-{self.uid}-{self._testMethodName}"
+        for path in (self.dir, self.dir + "/ws"):
+            os.mkdir(path)
+            os.chown(path, self.uid, self.uid)
+
+    def line(self, *args):
+        return [PYTHON, "-c", ENTER, self.leaf, str(self.uid), os.environ["CINCH"], "run", "--workspace", self.dir + "/ws",
+                "--output", self.dir + "/out", *args]
+
+    def manifest(self):
+        with open(self.dir + "/out/manifest.json", encoding="utf-8") as f:
+            manifest = json.load(f)
+        if manifest["reason"] == "unavailable":
+            self.skipTest(manifest["error"])
+        return manifest
+
+    def bounds(self):
+        """memory.max of the groups that cinch has made."""
+        found = []
+        for base, dirs, files in os.walk(self.slice):
+            if base not in (self.slice, self.leaf) and "memory.max" in files:
+                with open(os.path.join(base, "memory.max"), encoding="ascii") as f:
+                    found.append(f.read().strip())
+        return found
+
+    def test_the_default_memory_bound(self):
+        """Three quarters of the machine's memory, and the group is gone after the run."""
+        process = subprocess.Popen(self.line("--", "/bin/sh", "-c", "echo ready; sleep 20"), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        seen = []
+        while process.poll() is None and not seen:
+            seen = [x for x in self.bounds() if x != "max"]
+            time.sleep(0.05)
+        process.wait()
+        manifest = self.manifest()
+        page = os.sysconf("SC_PAGE_SIZE")
+        want = os.sysconf("SC_PHYS_PAGES") * page // 4 * 3 // page * page
+        self.assertEqual(seen, [str(want)])
+        self.assertIn("memory", manifest["sandbox"]["enforced"])
+        self.assertEqual((manifest["reason"], self.bounds()), ("success", []))
+
+    def test_a_memory_limit(self):
+        subprocess.run(self.line("--memory", "64M", "--", PYTHON, "-c", EAT, "200"), stdin=subprocess.DEVNULL,
+                       capture_output=True, timeout=600)
+        manifest = self.manifest()
+        self.assertEqual(manifest["reason"], "failure", manifest)
+        self.assertIn("out of memory (1 killed, limit 64 MiB)", manifest["error"])
+        self.assertIn("memory", manifest["sandbox"]["enforced"])
+        shutil.rmtree(self.dir + "/out")
+        subprocess.run(self.line("--memory", "64M", "--", PYTHON, "-c", EAT, "8"), stdin=subprocess.DEVNULL,
+                       capture_output=True, timeout=600)
+        self.assertEqual(self.manifest()["reason"], "success")
+
+
+class MemoryOfAUser(Memory):
+    uid = 65534
+
+
+def run_memory(report):
+    for user, case in (("root", Memory), ("user", MemoryOfAUser)):
+        verdicts = Verdicts(report, user, "default")
+        for name in unittest.TestLoader().getTestCaseNames(case):
+            case(name).run(verdicts)
+
+
 def run_child(results, config):
     """The suite in a process of its own; what it writes besides its results goes to the console."""
     enter_cgroup()
@@ -281,7 +384,9 @@ def run_child(results, config):
                       CINCH=os.path.join(CINCH_ROOT, "build", "src", "cli", "cinch"))
     report = Report(results)
     try:
-        run_suite(report, config)
+        run_memory(report)
+        if not config["only_memory"]:
+            run_suite(report, config)
         report.emit(done=True)
     except BaseException:  # whatever it was: the host has to hear of it
         report.emit(fault=traceback.format_exc())
