@@ -53,8 +53,9 @@ static const struct option options[] = {
     { "upstream", 'u', OPTION_STRING, .value = "[NAME=]URL", .flags = OPTION_REPEAT,
       .help = "add a provider, a compatible server or another gateway; ',format=F' and "
               "',key=VARIABLE' may follow the URL" },
-    { "route", 'r', OPTION_STRING, .value = "PATTERN=NAME[:MODEL]", .flags = OPTION_REPEAT,
-      .help = "send models that match PATTERN to upstream NAME, as MODEL" },
+    { "route", 'r', OPTION_STRING, .value = "PATTERN=NAME[:MODEL][,…]", .flags = OPTION_REPEAT,
+      .help =
+          "send models that match PATTERN to upstream NAME, as MODEL; the others are fallbacks" },
     { "script", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
       .help = "take responses from a script" },
     { "cassette", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
@@ -176,9 +177,19 @@ static int add_route(struct server *s, const char *text, struct err *e)
         return ERR(e, ERR_USAGE, "--route %.80s: expected PATTERN=NAME or PATTERN=NAME:MODEL",
                    text);
     }
-    struct str name = str_split(&model, ':');
-    return routes_add(s->routes, arena_dup(a, pattern), arena_dup(a, name),
-                      model.ptr == NULL ? NULL : arena_dup(a, model), e);
+    int rc = 0;
+    struct str rest = model;
+    for (size_t i = 0; rc == 0 && rest.ptr != NULL; i++) {
+        model = str_split(&rest, ',');
+        struct str name = str_split(&model, ':');
+        if (i > EXCHANGE_FALLBACKS_MAX) {
+            return ERR(e, ERR_USAGE, "--route %.80s: more than %d fallbacks", text,
+                       EXCHANGE_FALLBACKS_MAX);
+        }
+        rc = routes_add(s->routes, i == 0 ? arena_dup(a, pattern) : NULL, arena_dup(a, name),
+                        model.ptr == NULL ? NULL : arena_dup(a, model), e);
+    }
+    return rc;
 }
 
 static int add_file(struct server *s, const char *kind, struct err *e)

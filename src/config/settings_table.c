@@ -149,12 +149,22 @@ static const struct shape mount_shape[] = {
     { "follow_symlinks", SHAPE_BOOL, .help = "also copy links to files within the source" },
     { 0 },
 };
+static const struct shape fallback_shape[] = {
+    { "upstream", SHAPE_STRING, .required = true, .help = "base URL" },
+    { "format", SHAPE_WORD, .words = "anthropic|responses|chat|gemini", .help = "wire format" },
+    { "name", SHAPE_STRING, .help = "name of the model at the upstream" },
+    { "key", SHAPE_STRING, .help = "variable that holds the key" },
+    { 0 },
+};
+
 static const struct shape route_shape[] = {
     { "model", SHAPE_STRING, .required = true, .help = "name or pattern" },
     { "upstream", SHAPE_STRING, .required = true, .help = "base URL" },
     { "format", SHAPE_WORD, .words = "anthropic|responses|chat|gemini", .help = "wire format" },
     { "name", SHAPE_STRING, .help = "name of the model at the upstream" },
     { "key", SHAPE_STRING, .help = "variable that holds the key" },
+    { "fallback", SHAPE_LIST, .inner = fallback_shape,
+      .help = "upstreams to try, in this order, when this one fails" },
     { 0 },
 };
 

@@ -130,6 +130,8 @@ struct reservation {
     struct price_entry dearest; /* that `ask` may point to */
     struct budget_claim claim;
     struct meter_reserved lost; /* charged for attempts that were sent and never answered */
+    bool moved;                 /* it was for an upstream that failed: the next needs its own */
+    bool again;                 /* the call was counted then */
 };
 
 static bool limits_usage(const struct account *acc)
@@ -165,6 +167,7 @@ static enum budget_verdict reserve(struct account *acc, const struct exchange_vi
 {
     nsec now = account_now(acc);
     r->ask = ask_of(acc, x, &r->dearest);
+    r->ask.again = r->again;
     if (!budget_fits(&acc->budget, &r->ask, now)) {
         look_closer(acc, x, &r->ask);
     }
@@ -272,20 +275,26 @@ static void on_request(void *arg, const struct exchange_view *x, void **slot,
                        struct filter_answer *ret)
 {
     struct account *acc = arg;
-    struct reservation r = { 0 };
-    if (!account_is_call(x) || *slot != NULL || is_held(acc, x, ret) ||
+    struct reservation *kept = *slot;
+    struct reservation r = { .again = kept != NULL && kept->again };
+    if (!account_is_call(x) || (kept != NULL && !kept->moved) || is_held(acc, x, ret) ||
         refuse_unmeterable(acc, x, ret)) {
         return;
     }
     enum budget_verdict verdict = reserve(acc, x, &r);
     answer_verdict(acc, x, verdict, &r.claim, ret);
     if (verdict == BUDGET_GRANTED) {
-        struct reservation *kept = xmalloc(sizeof *kept);
-        *kept = r;
+        if (kept == NULL) {
+            kept = xcalloc(1, sizeof *kept);
+            kept->exchange = x->id;
+            kept->next = acc->reservations;
+            acc->reservations = kept;
+        }
+        kept->ask = r.ask;
+        kept->dearest = r.dearest;
+        kept->claim = r.claim;
+        kept->moved = false;
         kept->ask.price = r.ask.price == NULL ? NULL : &kept->dearest;
-        kept->exchange = x->id;
-        kept->next = acc->reservations;
-        acc->reservations = kept;
         *slot = kept;
         ret->max_output = r.claim.cut ? r.claim.output : 0;
         ret->needs_usage = limits_usage(acc);
@@ -462,6 +471,29 @@ static void on_answer(void *arg, const struct exchange_view *x, void **slot,
     refused_above(acc, x, o);
 }
 
+/* What the failed upstream may bill is charged at its price; the rest is free for the next one. */
+static void on_switch(void *arg, const struct exchange_view *x, void **slot)
+{
+    struct account *acc = arg;
+    struct reservation *r = *slot;
+    if (r == NULL || r->moved) {
+        return;
+    }
+    r->again = r->again || !r->claim.open;
+    budget_release(&acc->budget, &r->claim);
+    r->moved = true;
+    const struct meter_call call = { .model = x->upstream_model,
+                                     .upstream = str_of(x->upstream->name),
+                                     .usage = LLM_USAGE_NONE,
+                                     .reserved = r->lost,
+                                     .terms = x->terms,
+                                     .local = x->upstream->local,
+                                     .attempts = x->attempt - x->earlier,
+                                     .moved = true };
+    (void)meter_add(acc->meter, &call);
+    r->lost = (struct meter_reserved) { 0 };
+}
+
 bool account_reserved(struct account *acc, const struct exchange_view *x,
                       struct meter_reserved *ret)
 {
@@ -526,5 +558,6 @@ struct filter account_budget_filter(struct account *acc)
                              .on_request = on_request,
                              .on_attempt = on_attempt,
                              .on_answer = on_answer,
+                             .on_switch = on_switch,
                              .on_done = on_done };
 }

@@ -19,7 +19,7 @@ struct event_model_call account_call_event(const struct exchange_view *x,
         .model = m->model,
         .upstream = x->upstream->name,
         .status = c->status,
-        .attempts = m->attempts,
+        .attempts = m->attempts + x->earlier,
         .complete = c->complete,
         .translated = x->translated,
         .side = c->side,
@@ -43,6 +43,7 @@ struct event_model_call account_call_event(const struct exchange_view *x,
     if (x->sampling != NULL) {
         ev.unsent = x->sampling->unsent;
     }
+    ev.fallback_from = x->failed[0] == NULL ? NULL : x->failed;
     return ev;
 }
 

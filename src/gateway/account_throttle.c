@@ -92,6 +92,10 @@ static void on_attempt(void *arg, const struct exchange_view *x, void **slot,
         ret->delay = gate.until == THROTTLE_WHEN_FREE ? FILTER_WHEN_FREE : gate.until - now;
         break;
     case THROTTLE_REFUSED: /* the text of the failure before it stays */
+        if (x->fallback) {
+            ret->verdict = FILTER_SWITCH;
+            break;
+        }
         note(acc, x,
              gate.signal.kind == THROTTLE_RATE_LIMIT ? ACCOUNT_RATE_LIMITED : ACCOUNT_UNREACHABLE,
              NULL);
@@ -188,6 +192,33 @@ static void tell(struct account *acc, const struct exchange_view *x,
     }
 }
 
+/* Another upstream may do better: this one did not answer, is overloaded, does not accept our
+ * credential or does not know the model. What is wrong with the request itself would fail there,
+ * too. */
+static bool is_worth_a_switch(const struct exchange_view *x, const struct filter_outcome *o,
+                              const struct throttle_signal *signal)
+{
+    if (!x->fallback || x->upstream->recorded || account_refused_above(o->fields)) {
+        return false;
+    }
+    if (o->error != NULL) {
+        return o->error->kind != UPSTREAM_REFUSED;
+    }
+    return signal->kind != THROTTLE_NONE || o->status >= 500 || o->status == 401 ||
+           o->status == 402 || o->status == 403 || o->status == 404;
+}
+
+/* An upstream that has a fallback gets one more try, and only soon. */
+static struct throttle_policy policy_for(const struct account *acc, const struct exchange_view *x)
+{
+    struct throttle_policy p = acc->opts.throttle;
+    if (x->fallback) {
+        p.max_attempts = p.max_attempts > 2 ? 2 : p.max_attempts;
+        p.total = p.total > 5 * NSEC_PER_SEC ? 5 * NSEC_PER_SEC : p.total;
+    }
+    return p;
+}
+
 static void on_answer(void *arg, const struct exchange_view *x, void **slot,
                       const struct filter_outcome *o, struct filter_answer *ret)
 {
@@ -208,9 +239,11 @@ static void on_answer(void *arg, const struct exchange_view *x, void **slot,
     nsec delay;
     struct throttle_moment at = { now, acc->budget.deadline, next_random(acc) };
     throttle_report(p->gate, &signal, now);
+    const struct throttle_policy policy = policy_for(acc, x);
+    bool worth = is_worth_a_switch(x, o, &signal);
     if (signal.kind == THROTTLE_NONE || x->upstream->recorded) {
         note(acc, x, trouble, text);
-    } else if (throttle_again(&acc->opts.throttle, &p->call, &signal, &at, &delay)) {
+    } else if (throttle_again(&policy, &p->call, &signal, &at, &delay)) {
         ret->verdict = FILTER_WAIT;
         ret->delay = delay;
         tell(acc, x, &signal, p->call.attempts, delay);
@@ -218,10 +251,12 @@ static void on_answer(void *arg, const struct exchange_view *x, void **slot,
         note(acc, x, trouble_of(&signal), text);
         tell(acc, x, &signal, p->call.attempts, -1);
     }
+    if (worth && ret->verdict == FILTER_PASS) {
+        ret->verdict = FILTER_SWITCH;
+    }
 }
 
-static void on_done(void *arg, const struct exchange_view *x, void **slot,
-                    const struct filter_done *d)
+static void on_switch(void *arg, const struct exchange_view *x, void **slot)
 {
     struct passage *p = *slot;
     if (p != NULL && p->inside) {
@@ -231,11 +266,18 @@ static void on_done(void *arg, const struct exchange_view *x, void **slot,
     *slot = NULL;
 }
 
+static void on_done(void *arg, const struct exchange_view *x, void **slot,
+                    const struct filter_done *d)
+{
+    on_switch(arg, x, slot);
+}
+
 struct filter account_throttle_filter(struct account *acc)
 {
     return (struct filter) { .name = "throttle",
                              .arg = acc,
                              .on_attempt = on_attempt,
                              .on_answer = on_answer,
+                             .on_switch = on_switch,
                              .on_done = on_done };
 }

@@ -25,6 +25,8 @@
 #define WAIT_MAX (2 * NSEC_PER_SEC)
 
 static void go_on(struct exchange *x);
+static void switch_upstream(struct exchange *x, const char *why);
+static const struct gateway_route *next_route(const struct exchange *x);
 
 static void refuse(struct exchange *x, int status, enum llm_error_kind kind, const char *message)
 {
@@ -137,6 +139,13 @@ static void on_failed_attempt(struct exchange *x, const struct filter *f,
     wait_for(x, delay);
 }
 
+/* For people: what an attempt came to. */
+static const char *failure_of(const struct exchange *x, const struct filter_outcome *o)
+{
+    return arena_printf(x->arena, "%s",
+                        o->error != NULL ? o->error->message : http_reason(o->status));
+}
+
 /* Asks the filters about it. False: there will be another attempt. */
 static bool judge(struct exchange *x, const struct upstream_error *error)
 {
@@ -156,6 +165,10 @@ static bool judge(struct exchange *x, const struct upstream_error *error)
         f->on_answer(f->arg, &x->view, &x->slots[i], &o, &a);
         if (a.verdict == FILTER_WAIT) {
             on_failed_attempt(x, f, &o, a.delay < 0 ? 0 : a.delay);
+            return false;
+        }
+        if (a.verdict == FILTER_SWITCH && next_route(x) != NULL) {
+            switch_upstream(x, failure_of(x, &o));
             return false;
         }
     }
@@ -353,7 +366,7 @@ static void after_first_start(struct exchange *x)
             f->on_started(f->arg, &x->view, &x->slots[i]);
         }
     }
-    if (x->sending.len > 0) {
+    if (x->sending.len > 0 && next_route(x) == NULL) {
         exchange_drop_body(x);
     } else {
         body_rest(&x->body);
@@ -380,6 +393,10 @@ static void call_upstream(struct exchange *x)
     if (x->upstream->ops->start(x->upstream, &x->request, &port, &x->call, &e) < 0) {
         x->call = NULL;
         x->view.attempt--;
+        if (next_route(x) != NULL) {
+            switch_upstream(x, arena_printf(x->arena, "%s", e.msg));
+            return;
+        }
         refuse(x, 502, e.code == ERR_SECRET ? LLM_ERR_AUTH : LLM_ERR_SERVER, e.msg);
     } else if (x->view.attempt == 1) {
         after_first_start(x);
@@ -438,11 +455,15 @@ static bool ask(struct exchange *x, size_t i)
         wait_for(x, a.delay);
         return false;
     }
+    if (a.verdict == FILTER_SWITCH && next_route(x) != NULL) {
+        switch_upstream(x, "it is left alone for a while, after failures");
+        return false;
+    }
     if (a.verdict == FILTER_REFUSE) {
         on_refused(x, f, &a);
         return false;
     }
-    x->passed = x->in_attempts ? x->passed : i + 1;
+    x->passed = x->in_attempts || i < x->passed ? x->passed : i + 1;
     return (a.max_output == 0 || limit_output(x, a.max_output)) && (!a.needs_usage || ask_usage(x));
 }
 
@@ -472,6 +493,9 @@ static const struct gateway_route *find_route(const struct gateway *g, const cha
 {
     for (size_t i = 0; i < g->opts.n_routes; i++) {
         const char *pattern = g->opts.routes[i].pattern;
+        if (pattern == NULL) {
+            continue; /* a fallback */
+        }
         if (strcmp(pattern, "*") == 0 || fnmatch(pattern, model, 0) == 0) {
             return &g->opts.routes[i];
         }
@@ -550,6 +574,7 @@ static int prepare(struct exchange *x, struct err *e)
     x->view.request = &x->request;
     x->view.upstream = x->upstream;
     x->view.translated = !same;
+    x->view.fallback = next_route(x) != NULL;
     /* Without messages a prompt may be a list of token ids; the shortest have two bytes. */
     size_t per_token = x->endpoint.call == LLM_CALL_GENERATE ? 3 : 2;
     x->view.estimate = (int64_t)(x->body_len / per_token) + 1;
@@ -564,6 +589,71 @@ static int prepare(struct exchange *x, struct err *e)
     x->view.prediction = same && x->scan.prediction;
     x->view.terms = same ? x->scan.terms : (struct price_terms) { 0 };
     return rc < 0 ? rc : check_sampling(x, e);
+}
+
+/* --- fallbacks --- */
+
+/* The next upstream of the route; NULL: there is none, or it is too late. */
+static const struct gateway_route *next_route(const struct exchange *x)
+{
+    const struct gateway_opts *o = &x->g->opts;
+    const struct gateway_route *next = x->route == NULL ? NULL : x->route + 1;
+    bool possible = next != NULL && x->c != NULL && x->told_status == 0 && is_filtered(x);
+    return possible && next < o->routes + o->n_routes && next->pattern == NULL ? next : NULL;
+}
+
+/* Nothing of the request as it was made for the upstream that failed. */
+static void forget_request(struct exchange *x)
+{
+    size_t max = x->rewritten.max;
+    x->translation = translation_free(x->translation);
+    x->losses = NULL;
+    x->asked_usage = false;
+    buf_done(&x->rewritten);
+    buf_init(&x->rewritten, max);
+    body_done(&x->sending);
+    x->view.dropped = NULL;
+    x->view.sampling = NULL;
+    x->view.max_output = x->scan.max_output;
+    memset(x->view.edits, 0, sizeof x->view.edits);
+    x->request = (struct upstream_request) { .exchange = x->view.id };
+}
+
+static void switch_upstream(struct exchange *x, const char *why)
+{
+    struct err e;
+    int rc = -1;
+    attempt_cancel(x);
+    while (rc < 0 && next_route(x) != NULL) {
+        for (size_t i = 0; i < x->passed; i++) {
+            const struct filter *f = &x->g->opts.filters[i];
+            if (f->on_switch != NULL) {
+                f->on_switch(f->arg, &x->view, &x->slots[i]);
+            }
+        }
+        size_t n = 0;
+        while (n < EXCHANGE_FALLBACKS_MAX && x->view.failed[n] != NULL) {
+            n++;
+        }
+        x->view.failed[n < EXCHANGE_FALLBACKS_MAX ? n : n - 1] = x->upstream->name;
+        x->view.failure = why;
+        x->view.earlier = x->view.attempt;
+        x->g->metrics.fallbacks++;
+        forget_request(x);
+        x->route = next_route(x);
+        x->upstream = x->route->upstream;
+        rc = prepare(x, &e);
+        why = rc < 0 ? arena_printf(x->arena, "%s", e.msg) : why;
+    }
+    if (rc < 0) {
+        refuse_err(x, &e);
+        return;
+    }
+    x->sent = false;
+    x->next_filter = 0;
+    x->in_attempts = false;
+    gateway_wake(x->g);
+    go_on(x);
 }
 
 /* True when the gateway answers by itself. */
@@ -591,9 +681,8 @@ void attempt_begin(struct exchange *x)
         }
         const char *model = arena_dup(x->arena, x->view.model);
         bool list = x->endpoint.call == LLM_CALL_MODELS && x->view.model.len == 0;
-        x->route =
-            list && x->g->opts.n_routes == 1 ? &x->g->opts.routes[0] : find_route(x->g, model);
-        if (list && (x->route == NULL || x->g->opts.n_routes > 1)) {
+        x->route = list && x->g->n_models == 1 ? &x->g->opts.routes[0] : find_route(x->g, model);
+        if (list && (x->route == NULL || x->g->n_models > 1)) {
             models_answer(x);
             return;
         }

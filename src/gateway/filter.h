@@ -20,6 +20,9 @@
  * else. on_answer comes once for each attempt that passed on_attempt, unless the client left; a
  * filter that waits there hides the answer from the filters after it.
  *
+ *   on_switch       the upstream failed and the exchange goes on at the next one of its route:
+ *                   on_request and on_attempt follow, with that one in the view
+ *
  * Any of them may be NULL. A filter keeps what it knows of one exchange in *slot, which starts as
  * NULL and is its own; it is released in on_done. Filters of one exchange never run at the same
  * time; many exchanges may be under way.
@@ -40,6 +43,8 @@ struct llm_losses;
 struct sampling_report;
 
 enum { EXCHANGE_EDITS_MAX = 12 };
+
+enum { EXCHANGE_FALLBACKS_MAX = 8 };
 
 /* What a filter may know of an exchange. Borrowed, valid during the callback. */
 struct exchange_view {
@@ -66,7 +71,11 @@ struct exchange_view {
     const char *edits[EXCHANGE_EDITS_MAX + 1]; /* members of the body that the gateway changed;
                                                   NULL ends */
     nsec began;
-    int attempt;      /* from 1 */
+    int attempt;   /* from 1 */
+    bool fallback; /* the route has another upstream, should this one fail */
+    int earlier;   /* attempts at upstreams before this one, … */
+    const char *failed[EXCHANGE_FALLBACKS_MAX + 1]; /* … their names, NULL ends … */
+    const char *failure;                            /* … and what the last of them said */
     const char *side; /* its kind, of a side request (side.h); known once it was sent */
 };
 
@@ -74,6 +83,7 @@ enum filter_verdict {
     FILTER_PASS,
     FILTER_REFUSE, /* not in on_answer: what the upstream said is passed on instead */
     FILTER_WAIT,   /* ask again after `delay`; in on_answer: try the upstream again after it */
+    FILTER_SWITCH, /* go on at the next upstream of the route; only if the view has a fallback */
 };
 
 #define FILTER_WHEN_FREE ((nsec)-1) /* a delay: until an attempt or exchange of another has ended */
@@ -126,6 +136,7 @@ struct filter {
     void (*on_started)(void *arg, const struct exchange_view *x, void **slot);
     void (*on_answer)(void *arg, const struct exchange_view *x, void **slot,
                       const struct filter_outcome *o, struct filter_answer *ret);
+    void (*on_switch)(void *arg, const struct exchange_view *x, void **slot);
     void (*on_data)(void *arg, const struct exchange_view *x, void **slot, struct str bytes);
     void (*on_event)(void *arg, const struct exchange_view *x, void **slot,
                      const struct llm_event *ev);

@@ -125,6 +125,9 @@ int gateway_open(struct loop *l, const struct gateway_opts *opts, struct gateway
     g->metrics.started = clock_now();
     g->need_scan = needs_scan(opts);
     auxiliary_init(&g->side);
+    for (size_t i = 0; i < opts->n_routes; i++) {
+        g->n_models += opts->routes[i].pattern != NULL ? 1 : 0;
+    }
     g->own_store = opts->store == NULL ? llm_store_new(0) : NULL;
     g->store = opts->store == NULL ? g->own_store : opts->store;
     fill_limits(&g->opts.limits);

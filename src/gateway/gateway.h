@@ -53,7 +53,8 @@ struct llm_losses;
 struct llm_sampling;
 struct llm_store;
 
-/* The first route whose pattern fits the model is taken. */
+/* The first route whose pattern fits the model is taken. Routes without a pattern are the fallbacks
+ * of the route before them: tried in order when it fails, while the client has received nothing. */
 struct gateway_route {
     const char *pattern; /* '*' stands for any characters, '?' for one; "*" for every model */
     struct upstream *upstream;

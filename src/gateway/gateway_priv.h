@@ -55,7 +55,8 @@ struct gateway {
     struct metrics metrics;
     struct llm_store *store, *own_store; /* own_store: NULL if the store is borrowed */
     struct auxiliary side;
-    bool need_scan; /* routes or filters depend on what stands in a body */
+    size_t n_models; /* routes that are not fallbacks */
+    bool need_scan;  /* routes or filters depend on what stands in a body */
     bool stopping;
     bool only_drains; /* and waits for no connection */
     struct timer *grace;

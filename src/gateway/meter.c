@@ -91,11 +91,13 @@ static void add_call(struct meter_sum *s, const struct meter_call *c, int64_t co
 {
     struct llm_usage u = meter_usage(c);
     bool used = u.input > 0 || u.output > 0 || u.cache_read > 0 || u.cache_write > 0;
-    s->calls++;
-    s->failed += c->failed;
-    s->side += c->side;
-    s->local += c->local;
-    s->estimated += c->estimated;
+    if (!c->moved) {
+        s->calls++;
+        s->failed += c->failed;
+        s->side += c->side;
+        s->local += c->local;
+        s->estimated += c->estimated;
+    }
     add(&s->attempts, c->attempts);
     add(&s->usage.input, u.input);
     add(&s->usage.output, u.output);

@@ -43,6 +43,7 @@ struct meter_call {
     bool local;                     /* answered by a script or a cassette */
     bool estimated;                 /* the usage was not reported, or not all of it */
     int attempts;                   /* that were made at the upstream; 0: none */
+    bool moved;                     /* it went on at another upstream, and is counted there */
     nsec first_byte;                /* absolute; 0: none came */
 };
 

@@ -48,6 +48,9 @@ static struct json *describe(struct arena *a, enum llm_format f, const char *nam
 /* Routes for one model are named by it; a pattern only if the upstream's model is known. */
 static const char *name_of(const struct gateway_route *r)
 {
+    if (r->pattern == NULL) {
+        return NULL; /* a fallback */
+    }
     bool is_pattern = r->pattern[strcspn(r->pattern, "*?[")] != '\0';
     return is_pattern ? r->model : r->pattern;
 }

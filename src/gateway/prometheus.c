@@ -92,6 +92,7 @@ int metrics_write(const struct metrics *m, size_t connections, struct buf *out, 
     const struct row rows[] = {
         { "refused_total", "counter", "Requests refused by the door or a filter.", m->refused },
         { "retries_total", "counter", "Attempts that were repeated.", m->retries },
+        { "fallbacks_total", "counter", "Calls that went on at another upstream.", m->fallbacks },
         { "bodies_spilled_total", "counter", "Bodies of requests that memory had no room for.",
           m->spilled },
         { "upstream_errors_total", "counter", "Attempts without an answer.", m->upstream_errors },

@@ -19,6 +19,7 @@ struct metrics {
     uint64_t requests[LLM_FORMAT_MAX][METRICS_CLASSES]; /* model calls that are over */
     uint64_t refused;                                   /* by the door or a filter */
     uint64_t retries;
+    uint64_t fallbacks;
     uint64_t upstream_errors;
     uint64_t translated;
     uint64_t spilled; /* bodies that went to a file */

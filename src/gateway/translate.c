@@ -183,6 +183,46 @@ static size_t add_dropped(struct exchange *x, struct http_field *ret)
     return list.len > 0 ? 1 : 0;
 }
 
+/* What a client may look for in any response: the provider's id of the request, for its support, and
+ * how much of the rate is left. Names differ between providers and are kept. */
+static bool is_kept(struct str name)
+{
+    static const char *const names[] = { "request-id", "x-request-id", "retry-after",
+                                         "retry-after-ms", "openai-processing-ms" };
+    static const char *const prefixes[] = { "x-ratelimit-", "anthropic-ratelimit-" };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (http_name_is(name, names[i])) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
+        struct str prefix = str_of(prefixes[i]);
+        if (http_name_is(str_slice(name, 0, prefix.len), prefixes[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The fields of our response: `type`, what is kept of the upstream's, and what was dropped. */
+static struct http_fields response_fields(struct exchange *x, const char *type, bool cache)
+{
+    const struct http_fields *all = &x->answer_fields;
+    struct http_field *fields = arena_array(x->arena, all->len + 3, sizeof *fields);
+    size_t n = 0;
+    fields[n++] = (struct http_field) { STR("Content-Type"), str_of(type) };
+    if (!cache) {
+        fields[n++] = (struct http_field) { STR("Cache-Control"), STR("no-cache") };
+    }
+    for (size_t i = 0; i < all->len; i++) {
+        if (is_kept(all->items[i].name)) {
+            fields[n++] = all->items[i];
+        }
+    }
+    n += add_dropped(x, &fields[n]);
+    return (struct http_fields) { fields, n };
+}
+
 /* Sends what the writer has made so far, behind our head. */
 static void flush(struct exchange *x, bool last)
 {
@@ -192,14 +232,9 @@ static void flush(struct exchange *x, bool last)
     }
     if (x->told_status == 0) {
         bool stream = t->request.stream;
-        struct http_field fields[3] = {
-            { STR("Content-Type"),
-              str_of(llm_content_type(x->endpoint.format, stream && !t->request.list)) },
-            { STR("Cache-Control"), STR("no-cache") },
-        };
-        size_t n = 2 + add_dropped(x, &fields[2]);
-        exchange_send_head(x, 200, &(struct http_fields) { fields, n },
-                           last && !stream ? (int64_t)t->out.len : -1);
+        const char *type = llm_content_type(x->endpoint.format, stream && !t->request.list);
+        struct http_fields fields = response_fields(x, type, false);
+        exchange_send_head(x, 200, &fields, last && !stream ? (int64_t)t->out.len : -1);
     }
     exchange_send(x, buf_str(&t->out));
     buf_reset(&t->out);
@@ -253,18 +288,13 @@ static void end_error(struct exchange *x)
 {
     struct translation *t = x->translation;
     struct llm_error error;
-    const struct str *after = http_find(&x->answer_fields, "retry-after");
-    struct http_field fields[3] = { { STR("Content-Type"), STR("application/json") } };
-    size_t n = 1 + add_dropped(x, &fields[1]);
+    struct http_fields fields = response_fields(x, "application/json", true);
     llm_error_read(x->arena, x->upstream->format, x->status, buf_str(&t->error), &error);
     if (llm_error_write(x->endpoint.format, &error, &t->out, NULL) < 0) {
         buf_reset(&t->out);
     }
-    if (after != NULL) {
-        fields[n++] = (struct http_field) { STR("Retry-After"), *after };
-    }
-    exchange_send_head(x, error.status != 0 ? error.status : x->status,
-                       &(struct http_fields) { fields, n }, (int64_t)t->out.len);
+    exchange_send_head(x, error.status != 0 ? error.status : x->status, &fields,
+                       (int64_t)t->out.len);
     exchange_send(x, buf_str(&t->out));
     exchange_finish(x, true);
 }

@@ -160,11 +160,32 @@ int routes_upstream(struct routes *r, const char *name, const struct routing_wor
 
 /* --- routes of a task --- */
 
+static size_t count_routes(const struct json *routes)
+{
+    size_t n = json_len(routes);
+    for (size_t i = 0; i < json_len(routes); i++) {
+        n += json_len(json_get(json_item(routes, i), "fallback"));
+    }
+    return n;
+}
+
+static struct route_entry read_entry(const struct json *item, const char *pattern,
+                                     const char *upstream)
+{
+    return (struct route_entry) {
+        .pattern = pattern,
+        .model = json_cstring(json_get(item, "name"), NULL),
+        .words = { json_cstring(json_get(item, "upstream"), upstream),
+                   json_cstring(json_get(item, "format"), NULL),
+                   json_cstring(json_get(item, "key"), NULL) },
+    };
+}
+
 int route_entries(struct arena *a, const struct route_settings *s, struct route_entry **ret,
                   size_t *ret_n, struct err *e)
 {
     size_t listed = json_len(s->routes);
-    struct route_entry *list = arena_array(a, listed + 1, sizeof *list);
+    struct route_entry *list = arena_array(a, count_routes(s->routes) + 1, sizeof *list);
     const char *file = s->script != NULL ? s->script : s->cassette;
     size_t n = 0;
     *ret = list;
@@ -178,15 +199,22 @@ int route_entries(struct arena *a, const struct route_settings *s, struct route_
     }
     for (size_t i = 0; i < listed; i++) {
         const struct json *item = json_item(s->routes, i);
-        list[n] = (struct route_entry) {
-            .pattern = json_cstring(json_get(item, "model"), "*"),
-            .model = json_cstring(json_get(item, "name"), NULL),
-            .words = { json_cstring(json_get(item, "upstream"), s->upstream),
-                       json_cstring(json_get(item, "format"), NULL),
-                       json_cstring(json_get(item, "key"), NULL) },
-        };
+        const struct json *fallback = json_get(item, "fallback");
+        const char *pattern = json_cstring(json_get(item, "model"), "*");
+        list[n] = read_entry(item, pattern, s->upstream);
         if (list[n++].words.upstream == NULL) {
             return ERR(e, ERR_CONFIG, "gateway.routes[%zu] needs 'upstream'", i);
+        }
+        if (json_len(fallback) > EXCHANGE_FALLBACKS_MAX) {
+            return ERR(e, ERR_CONFIG, "gateway.routes[%zu].fallback has more than %d upstreams", i,
+                       EXCHANGE_FALLBACKS_MAX);
+        }
+        for (size_t k = 0; k < json_len(fallback); k++) {
+            list[n] = read_entry(json_item(fallback, k), NULL, NULL);
+            if (list[n++].words.upstream == NULL) {
+                return ERR(e, ERR_CONFIG, "gateway.routes[%zu].fallback[%zu] needs 'upstream'", i,
+                           k);
+            }
         }
     }
     if (s->upstream != NULL) {
@@ -203,9 +231,11 @@ int routes_add(struct routes *r, const char *pattern, const char *upstream, cons
 {
     const struct entry *entry = find(r, upstream);
     if (entry == NULL) {
-        return ERR(e, ERR_CONFIG, "route '%.80s': there is no upstream '%.80s'", pattern, upstream);
+        return ERR(e, ERR_CONFIG, "%s '%.80s': there is no upstream '%.80s'",
+                   pattern == NULL ? "fallback" : "route", pattern == NULL ? upstream : pattern,
+                   upstream);
     }
-    if (pattern[0] == '\0' || r->n_items == ROUTES_MAX) {
+    if ((pattern != NULL && pattern[0] == '\0') || r->n_items == ROUTES_MAX) {
         return ERR(e, ERR_CONFIG, "a route without a pattern, or more than %d of them", ROUTES_MAX);
     }
     for (const char *p = model; p != NULL && *p != '\0'; p++) {
@@ -214,7 +244,7 @@ int routes_add(struct routes *r, const char *pattern, const char *upstream, cons
         }
     }
     r->items[r->n_items++] = (struct gateway_route) {
-        .pattern = arena_dup(r->arena, str_of(pattern)),
+        .pattern = pattern == NULL ? NULL : arena_dup(r->arena, str_of(pattern)),
         .upstream = entry->upstream,
         .model = model == NULL || model[0] == '\0' ? NULL : arena_dup(r->arena, str_of(model)),
     };

@@ -49,12 +49,12 @@ struct str route_missed(enum routing_kind kind, const struct upstream *up);
 /* `gateway` of a task or of a file. */
 struct route_settings {
     const char *script, *cassette, *upstream; /* NULL: not given */
-    const struct json *routes;                /* a list of {model, upstream, name, format, key} */
+    const struct json *routes; /* a list of {model, upstream, name, format, key, fallback} */
 };
 
 struct route_entry {
-    const char *pattern;
-    const char *model; /* that the upstream is asked for; NULL: the one of the request */
+    const char *pattern; /* NULL: a fallback of the entry before it */
+    const char *model;   /* that the upstream is asked for; NULL: the one of the request */
     struct routing_words words;
 };
 
@@ -77,7 +77,8 @@ struct routes *routes_free(struct routes *r); /* accepts NULL, returns NULL */
  * set, ERR_CONFIG and ERR_INPUT for what cannot be opened. */
 int routes_upstream(struct routes *r, const char *name, const struct routing_words *w,
                     struct err *e) MUST_USE;
-/* ERR_CONFIG when there is no upstream of that name. The strings are copied. */
+/* ERR_CONFIG when there is no upstream of that name. The strings are copied. Without a pattern it is
+ * a fallback of the route before it. */
 int routes_add(struct routes *r, const char *pattern, const char *upstream, const char *model,
                struct err *e) MUST_USE;
 /* A route with an upstream of its own, or one that another route with the same words has. */

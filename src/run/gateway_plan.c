@@ -116,7 +116,11 @@ static struct route_settings route_settings_of(const struct gateway_settings *s)
 /* Nothing behind such a route is ever asked, so its credential is not needed either. */
 static bool covers_all(const struct run_gateway *g)
 {
-    return g->len > 0 && strcmp(g->routes[g->len - 1].pattern, "*") == 0;
+    size_t last = g->len;
+    while (last > 0 && g->routes[last - 1].pattern == NULL) {
+        last--;
+    }
+    return last > 0 && strcmp(g->routes[last - 1].pattern, "*") == 0;
 }
 
 /* What the settings name, then the upstream of the profile. */
@@ -253,39 +257,44 @@ void gateway_plan(struct run *run)
     }
 }
 
-/* The model that the provider will be asked for, as far as that is known before the start. */
-static const char *planned_model(const struct run *run)
+/* The route of the task's model, as far as that is known before the start; `len`: none. */
+static size_t planned_route(const struct run *run)
 {
     const struct run_gateway *g = run->gateway;
     const char *model = run->plan->settings.model;
-    for (size_t i = 0; i < g->len; i++) {
-        if (model == NULL ? strcmp(g->routes[i].pattern, "*") == 0
-                          : fnmatch(g->routes[i].pattern, model, 0) == 0) {
-            return g->routes[i].model != NULL ? g->routes[i].model : model;
-        }
+    size_t i = 0;
+    while (i < g->len && (g->routes[i].pattern == NULL ||
+                          (model == NULL ? strcmp(g->routes[i].pattern, "*") != 0
+                                         : fnmatch(g->routes[i].pattern, model, 0) != 0))) {
+        i++;
     }
-    return model;
+    return i;
 }
 
 /* A limit in dollars needs a price; a model that only the harness knows is checked at its first
  * call. */
 static int check_price(const struct run *run, struct err *e)
 {
-    const char *model = planned_model(run);
+    const struct run_gateway *g = run->gateway;
     struct price_table *prices;
     struct price_match match;
-    if (run->plan->settings.budget.usd <= 0 || run->gateway->len == 0 || model == NULL) {
+    if (run->plan->settings.budget.usd <= 0 || g->len == 0) {
         return 0;
     }
     int r = price_load(run->arena, run->plan->settings.gateway.prices, &prices, e);
-    if (r < 0 || price_find(prices, str_of(model), &match)) {
-        return r;
+    size_t first = planned_route(run);
+    for (size_t i = first; r == 0 && (i == first || (i < g->len && g->routes[i].pattern == NULL));
+         i++) {
+        const char *model =
+            i < g->len && g->routes[i].model != NULL ? g->routes[i].model : run->plan->settings.model;
+        if (model != NULL && !price_find(prices, str_of(model), &match)) {
+            r = ERR(e, ERR_CONFIG,
+                    "model '%.100s' has no price, so the limit of %g dollars cannot be enforced; "
+                    "add the model to a price table (gateway.prices), or limit tokens instead",
+                    model, run->plan->settings.budget.usd);
+        }
     }
-    return ERR(
-        e, ERR_CONFIG,
-        "model '%.100s' has no price, so the limit of %g dollars cannot be enforced; add the "
-        "model to a price table (gateway.prices), or limit tokens instead",
-        model, run->plan->settings.budget.usd);
+    return r;
 }
 
 int gateway_admit(const struct run *run, struct err *e)

@@ -47,6 +47,20 @@ static void warn_of_unsent(struct run *run, const struct sampling_report *s)
     }
 }
 
+/* A call was served by a fallback: once, until another upstream serves. */
+static void warn_of_fallback(struct run *run, const struct exchange_view *x)
+{
+    size_t n = 0;
+    while (x->failed[n] != NULL) {
+        n++;
+    }
+    if (n > 0 && run->gateway->fallback != x->upstream) {
+        run->gateway->fallback = x->upstream;
+        run_warn(run, "model calls were sent to the fallback '%s', because '%s' failed: %s",
+                 x->upstream->name, x->failed[n - 1], x->failure);
+    }
+}
+
 static void on_call(void *arg, const struct exchange_view *x, const struct account_call *c)
 {
     struct run *run = arg;
@@ -54,6 +68,7 @@ static void on_call(void *arg, const struct exchange_view *x, const struct accou
     events_model_call(&run->record.events, &ev);
     warn_of_dropped(run, x->dropped);
     warn_of_unsent(run, x->sampling);
+    warn_of_fallback(run, x);
     run_alive(run);
     project_reveal(run, false);
 }

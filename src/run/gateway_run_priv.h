@@ -25,7 +25,8 @@ enum { ROUTES_MAX = 64 };
 
 /* One route, read from the settings. */
 struct planned {
-    const char *pattern, *model;
+    const char *pattern; /* NULL: a fallback of the route before it */
+    const char *model;
     struct routing_target target;
     const char *credential; /* NULL: none */
     bool kept;              /* the harness shows its own */
@@ -42,6 +43,7 @@ struct run_gateway {
     size_t n_withheld;
     struct llm_sampling sampling;     /* of the task, for the gateway to set */
     bool unsent[LLM_SAMPLING_FIELDS]; /* of it: reported as a warning */
+    const struct upstream *fallback;  /* the last one that was reported as a warning */
     const char *token, *url;
     const char *proxy_token; /* for what must not ask the model: tools, terminals; NULL: no proxy */
     const char *pass_url;    /* the address that shows the token; what harnesses get that show their

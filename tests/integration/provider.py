@@ -23,6 +23,7 @@ class Say:
     cache: tuple = (0, 0)          # read, written
     gate: threading.Event = None   # answered once it is set
     calls: tuple = ()
+    headers: dict = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass
@@ -49,6 +50,10 @@ class Work:
 @dataclasses.dataclass
 class Cut:
     """The head and half an answer, then nothing."""
+
+
+class Gone:
+    """Reads the request and closes the connection."""
 
 
 class Hang:
@@ -178,6 +183,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if isinstance(step, Hang):
             owner.closing.wait()
             self.close_connection = True
+        elif isinstance(step, Gone):
+            self.close_connection = True
         elif isinstance(step, Fail):
             self.reply(step.status, json.dumps(step.body).encode(), "application/json", step.headers)
         elif isinstance(step, Cut):
@@ -227,9 +234,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             step = dataclasses.replace(step, usage=(step.usage[0], min(step.usage[1], limit)))
         whole, stream = speak(step, request.body)
         if stream is None or ":generateContent" in request.path:
-            self.reply(200, json.dumps(whole).encode(), "application/json")
+            self.reply(200, json.dumps(whole).encode(), "application/json", step.headers)
         else:
-            self.reply(200, stream.encode(), "text/event-stream")
+            self.reply(200, stream.encode(), "text/event-stream", step.headers)
 
     def reply(self, status, body, kind, headers=None):
         self.send_response(status)

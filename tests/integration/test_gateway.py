@@ -12,6 +12,7 @@ import threading
 
 import gateway
 import harness
+from provider import Fail, Provider, Say
 
 
 class Echo(gateway.Handler):
@@ -681,6 +682,25 @@ class MoreEndpoints(gateway.Case):
         self.assertEqual(counted["object"], "response.input_tokens")
         self.assertGreater(counted["input_tokens"], 0)
         self.stop(g)
+
+
+class Translated(gateway.Case):
+    def test_ids_and_rate_limits(self):
+        """The provider's id of a request and its rate limits reach the client; its cookies and account do not."""
+        headers = {"x-request-id": "req-7", "x-ratelimit-remaining-tokens": "99", "anthropic-ratelimit-requests-limit": "5",
+                   "Set-Cookie": "c=1", "openai-organization": "org-1"}
+        with Provider(Say("hi", headers=headers), Fail(400, {**headers, "retry-after": "3"})) as p:
+            g = self.gateway("--upstream", f"a={p.url},format=chat")
+            for stream in (False, True):
+                p.plan = [Say("hi", headers=headers)]
+                a = g.request("POST", "/v1/messages", json.dumps({**MESSAGE, "stream": stream}))
+                self.assertEqual((a.status, a.fields["x-request-id"]), (200, "req-7"))
+                self.assertEqual(a.fields["x-ratelimit-remaining-tokens"], "99")
+                self.assertEqual(a.fields["anthropic-ratelimit-requests-limit"], "5")
+                self.assertFalse({"set-cookie", "openai-organization"} & set(a.fields))
+            p.plan = [Fail(400, {**headers, "retry-after": "3"})]
+            a = g.request("POST", "/v1/messages", json.dumps(MESSAGE))
+            self.assertEqual((a.status, a.fields["x-request-id"], a.fields["retry-after"]), (400, "req-7", "3"))
 
 
 class Chain(gateway.Case):
