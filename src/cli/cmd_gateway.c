@@ -48,7 +48,8 @@ static const struct option options[] = {
 
     { "config", 'c', OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
       .section = "Upstreams",
-      .help = "read upstream, routes, script, cassette and prices from the `gateway` key of FILE, "
+      .help = "read upstream, routes, endpoints, script, cassette and prices from the `gateway` "
+              "key of FILE, "
               "as in a task" },
     { "upstream", 'u', OPTION_STRING, .value = "[NAME=]URL", .flags = OPTION_REPEAT,
       .help = "add a provider, a compatible server or another gateway; ',format=F' and "
@@ -56,6 +57,8 @@ static const struct option options[] = {
     { "route", 'r', OPTION_STRING, .value = "PATTERN=NAME[:MODEL][,…]", .flags = OPTION_REPEAT,
       .help =
           "send models that match PATTERN to upstream NAME, as MODEL; the others are fallbacks" },
+    { "endpoint", 0, OPTION_STRING, .value = "GROUP", .flags = OPTION_REPEAT,
+      .help = "also forward files, batches or responses (stored ones) to the provider's account" },
     { "script", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
       .help = "take responses from a script" },
     { "cassette", 0, OPTION_PATH, .value = "FILE", .complete = COMPLETE_FILE,
@@ -216,6 +219,16 @@ static int add_config(struct server *s, struct err *e)
     int rc = route_entries(s->cli->arena, &settings, &entries, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         rc = routes_direct(s->routes, entries[i].pattern, &entries[i].words, entries[i].model, e);
+    }
+    return rc;
+}
+
+static int read_endpoints(const struct server *s, unsigned *ret, struct err *e)
+{
+    int rc = route_endpoints(json_get(s->config, "endpoints"), ret, e);
+    for (const char *const *w = options_list(s->opt, "endpoint"); rc == 0 && *w != NULL; w++) {
+        rc = gateway_endpoint_add(*w, ret, e);
+        rc = rc < 0 ? err_wrap(e, "--endpoint") : 0;
     }
     return rc;
 }
@@ -584,6 +597,7 @@ static int serve(struct server *s, struct err *e)
     };
     o.routes = routes_list(s->routes, &o.n_routes);
     int rc = variables_of(s, &variables, e);
+    rc = rc < 0 ? rc : read_endpoints(s, &o.endpoints, e);
     rc = rc < 0 ? rc : sigwatch_new(s->loop, SIGTERM, on_signal, s, &s->watches[0], e);
     rc = rc < 0 ? rc : sigwatch_new(s->loop, SIGINT, on_signal, s, &s->watches[1], e);
     if (rc < 0) {

@@ -102,11 +102,12 @@ struct gateway_settings {
     const char *upstream;      /* base URL; NULL: not given */
     const struct json *routes; /* list of {model, upstream, format, name, key}; NULL: none. `model`
                                   is a pattern, `key` the name of a variable */
-    const char *script;        /* absolute path of a scripted model; NULL: none */
-    const char *cassette;      /* absolute path of a cassette to replay; NULL: none */
-    enum tristate record;      /* into evidence/ */
-    double replay_speed;       /* 0: as fast as possible; 1: as it was */
-    const char *prices;        /* absolute path of a price table; NULL: the built-in one */
+    const struct json *endpoints; /* list of words: files, batches, responses; NULL: none */
+    const char *script;           /* absolute path of a scripted model; NULL: none */
+    const char *cassette;         /* absolute path of a cassette to replay; NULL: none */
+    enum tristate record;         /* into evidence/ */
+    double replay_speed;          /* 0: as fast as possible; 1: as it was */
+    const char *prices;           /* absolute path of a price table; NULL: the built-in one */
 };
 
 /* Where a value of the tree comes from. */

@@ -355,6 +355,8 @@ const struct setting settings_table[] = {
     { "gateway.upstream", SHAPE_STRING, .field = FIELD(gateway.upstream), .help = "send model requests to URL",
       .option = { "upstream", 'u', .value = "URL", .heading = HEADING_GATEWAY } },
     { "gateway.routes", SHAPE_LIST, .inner = route_shape, .field = FIELD(gateway.routes), .help = "upstreams of some models" },
+    { "gateway.endpoints", SHAPE_STRINGS, .field = FIELD(gateway.endpoints),
+      .help = "further endpoints to open: files, batches, responses (stored ones)" },
     { "gateway.script", SHAPE_PATH, .field = FIELD(gateway.script), .help = "use a scripted model instead of an upstream",
       .option = { "script", .value = "FILE", .heading = HEADING_GATEWAY } },
     { "gateway.cassette", SHAPE_PATH, .field = FIELD(gateway.cassette), .help = "replay a recording instead of using an upstream",

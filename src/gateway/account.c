@@ -134,7 +134,7 @@ struct reservation {
     bool again;                 /* the call was counted then */
 };
 
-static bool limits_usage(const struct account *acc)
+bool account_limits_usage(const struct account *acc)
 {
     const struct budget_limits *l = &acc->opts.limits;
     return l->input > 0 || l->output > 0 || l->total > 0 || l->cost > 0;
@@ -232,7 +232,7 @@ static const char *why_unmeterable(const struct exchange_view *x)
 static bool refuse_unmeterable(const struct account *acc, const struct exchange_view *x,
                                struct filter_answer *ret)
 {
-    const char *why = limits_usage(acc) ? why_unmeterable(x) : NULL;
+    const char *why = account_limits_usage(acc) ? why_unmeterable(x) : NULL;
     if (why != NULL) {
         ret->verdict = FILTER_REFUSE;
         ret->error = (struct llm_error) { .kind = LLM_ERR_INVALID,
@@ -297,7 +297,7 @@ static void on_request(void *arg, const struct exchange_view *x, void **slot,
         kept->ask.price = r.ask.price == NULL ? NULL : &kept->dearest;
         *slot = kept;
         ret->max_output = r.claim.cut ? r.claim.output : 0;
-        ret->needs_usage = limits_usage(acc);
+        ret->needs_usage = account_limits_usage(acc);
     }
 }
 
@@ -389,7 +389,7 @@ static struct account_bill bill_of(struct account *acc, const struct exchange_vi
 {
     struct account_bill bill = { .usage = LLM_USAGE_NONE };
     bool answered = d->answered >= 200 && d->answered < 300 && !d->rejected;
-    bool lost = d->answered == 0 && d->sent && (d->cancelled || limits_usage(acc));
+    bool lost = d->answered == 0 && d->sent && (d->cancelled || account_limits_usage(acc));
     if (!answered && !lost) {
         bill.usage = d->usage;
     } else if (d->ended && d->usage.output >= 0) {
@@ -398,7 +398,7 @@ static struct account_bill bill_of(struct account *acc, const struct exchange_vi
             bill.usage.input = r->claim.amount[BUDGET_INPUT];
             bill.estimated = true;
         }
-    } else if (limits_usage(acc) || (!d->ended && r->ask.output > 0)) {
+    } else if (account_limits_usage(acc) || (!d->ended && r->ask.output > 0)) {
         charge_reservation(acc, x, r, d, &bill);
     } else {
         estimate(x, d, &bill);
@@ -461,7 +461,7 @@ static void on_answer(void *arg, const struct exchange_view *x, void **slot,
     if (r == NULL) {
         return;
     }
-    if (o->error != NULL && o->sent && limits_usage(acc)) {
+    if (o->error != NULL && o->sent && account_limits_usage(acc)) {
         charge_lost(acc, x, r);
         return;
     }
@@ -507,7 +507,7 @@ bool account_reserved(struct account *acc, const struct exchange_view *x,
     struct llm_usage prompt = LLM_USAGE_NONE;
     prompt.input = r->claim.amount[BUDGET_INPUT];
     *ret = (struct meter_reserved) { .input = prompt.input, .cost = cost_of(acc, x, &prompt) };
-    if (limits_usage(acc) || r->ask.output > 0) {
+    if (account_limits_usage(acc) || r->ask.output > 0) {
         ret->output = r->claim.amount[BUDGET_OUTPUT];
         ret->cost = r->claim.amount[BUDGET_COST];
     }

@@ -112,6 +112,8 @@ bool account_counts(const struct llm_endpoint *ep);
 struct account *account_new(const struct account_opts *o);
 struct account *account_free(struct account *acc); /* accepts NULL, returns NULL */
 
+bool account_limits_usage(const struct account *acc); /* tokens or dollars, not calls */
+
 struct filter account_budget_filter(struct account *acc);
 struct filter account_throttle_filter(struct account *acc);
 struct filter account_meter_filter(struct account *acc);

@@ -656,6 +656,11 @@ static void switch_upstream(struct exchange *x, const char *why)
     go_on(x);
 }
 
+static struct str path_of(struct str target)
+{
+    return str_split(&target, '?');
+}
+
 /* True when the gateway answers by itself. */
 static bool answer_here(struct exchange *x)
 {
@@ -671,10 +676,38 @@ static bool answer_here(struct exchange *x)
     return true;
 }
 
+/* Files, batches, stored responses: they name no model. */
+static void begin_unmetered(struct exchange *x)
+{
+    struct err e;
+    bool spends = x->endpoint.call == LLM_CALL_BATCHES && str_eqc(x->head->method, "POST") &&
+                  !str_ends(path_of(x->head->target), STR("/cancel"));
+    if (spends && x->g->opts.metered) {
+        refuse(x, 400, LLM_ERR_INVALID,
+               "A batch reports no usage before it is done, so it cannot be held to the budget.");
+        return;
+    }
+    const struct gateway_route *route = gateway_endpoint_route(x->g, &x->endpoint);
+    if (route == NULL) {
+        refuse(x, 404, LLM_ERR_NOT_FOUND, "no upstream of this gateway has this endpoint");
+        return;
+    }
+    x->upstream = route->upstream;
+    if (prepare(x, &e) < 0) {
+        refuse_err(x, &e);
+        return;
+    }
+    go_on(x);
+}
+
 void attempt_begin(struct exchange *x)
 {
     struct err e;
     x->state = EXCHANGE_FILTERS;
+    if (x->kind == EXCHANGE_MODEL && gateway_endpoint_group(x->endpoint.call) != 0) {
+        begin_unmetered(x);
+        return;
+    }
     if (x->kind == EXCHANGE_MODEL) {
         if (!find_model(x)) {
             return;

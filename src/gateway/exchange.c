@@ -66,8 +66,12 @@ static enum exchange_kind kind_of(struct exchange *x)
         return EXCHANGE_MOUNT;
     }
     x->endpoint = llm_endpoint_of(x->head->method, x->head->target);
-    if (x->endpoint.call == LLM_CALL_MODELS) {
+    if (x->endpoint.call == LLM_CALL_MODELS || x->endpoint.shared) {
         x->endpoint.format = respond_format(x->head); /* "/v1/models" is everybody's */
+    }
+    enum gateway_endpoints group = gateway_endpoint_group(x->endpoint.call);
+    if ((group & ~x->g->opts.endpoints) != 0) {
+        x->closed = gateway_endpoint_name(group);
     }
     if (target_has_slash(x->head->target, x->endpoint.model)) {
         x->fault = "the path has an encoded slash outside of the name of a model";
@@ -120,6 +124,13 @@ static void check_head(struct exchange *x)
     }
     if (x->fault != NULL) {
         set_refusal(x, 400, LLM_ERR_INVALID, str_of(x->fault));
+        return;
+    }
+    if (x->closed != NULL) {
+        set_refusal(x, 404, LLM_ERR_NOT_FOUND,
+                    str_of(arena_printf(x->arena,
+                                        "this endpoint is not open: add '%s' to gateway.endpoints",
+                                        x->closed)));
         return;
     }
     if (x->kind == EXCHANGE_UNKNOWN) {
@@ -257,6 +268,7 @@ static void destroy(void *arg)
     x->timer = timer_free(x->timer);
     x->http = http_free(x->http);
     buf_done(&x->gathered);
+    model_list_done(x);
     mask_done(&x->mask);
     if (g->n_spare < SPARE_MAX) {
         arena_reset(a);

@@ -22,6 +22,8 @@
  *                             the same, but only unchanged
  *   …/count_tokens, …/input_tokens, :countTokens, /v1/models
  *                             the provider's answer, an estimate, the routes
+ *   /v1/files, /v1/batches, /v1/responses/ID …
+ *                             unchanged, if `endpoints` opens them
  *   CONNECT host:port, GET http://host/…           if `egress` allows it
  *   /healthz, /metrics                             for whoever watches
  *   mounts                                         other protocols on the same door: /mcp
@@ -60,6 +62,15 @@ struct gateway_route {
     struct upstream *upstream;
     const char *model; /* that the upstream is asked for; NULL: the one of the request */
 };
+
+/* Endpoints that reach the data of the provider's account, or that spend later: only if listed. */
+enum gateway_endpoints {
+    GATEWAY_FILES = 1u << 0,
+    GATEWAY_BATCHES = 1u << 1,
+    GATEWAY_RESPONSES = 1u << 2, /* stored ones */
+};
+/* From words: "files", "batches", "responses". ERR_CONFIG for any other. */
+int gateway_endpoint_add(const char *word, unsigned *to, struct err *e) MUST_USE;
 
 /* Something else on the same door. Requests go to it as they are; no filter sees them. */
 struct gateway_mount {
@@ -121,6 +132,8 @@ struct gateway_opts {
     size_t n_filters;
     const struct proxy_rules *egress; /* NULL: no proxy */
     struct gateway_limits limits;
+    unsigned endpoints; /* enum gateway_endpoints */
+    bool metered;       /* tokens or dollars are limited: nothing that cannot be metered is sent */
     /* Set in every request of a conversation, where the upstream takes it; NULL: nothing is set. */
     const struct llm_sampling *sampling;
     bool sampling_strict;    /* refuse requests that cannot have all of it */

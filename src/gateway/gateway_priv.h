@@ -107,6 +107,14 @@ int connection_raw(struct connection *c, struct str bytes);
 void connection_hold(struct connection *c, bool hold); /* no reading for a while */
 void connection_raw_end(struct connection *c, bool cut);
 
+/* --- endpoints.c: groups of endpoints that are closed unless listed --- */
+
+enum gateway_endpoints gateway_endpoint_group(enum llm_call_kind call); /* 0: always open */
+const char *gateway_endpoint_name(enum gateway_endpoints group);
+/* The upstream for a request without a model; NULL: none has the endpoint. */
+const struct gateway_route *gateway_endpoint_route(const struct gateway *g,
+                                                   const struct llm_endpoint *ep);
+
 /* --- respond.c: answers of our own --- */
 
 struct refusal {
@@ -144,6 +152,8 @@ enum exchange_state {
     EXCHANGE_OVER,
 };
 
+struct json;
+struct model_list;  /* model_list.c */
 struct translation; /* translate.c */
 
 struct exchange {
@@ -154,6 +164,7 @@ struct exchange {
     const struct http_head *head; /* of the connection's parser, or … */
     struct http_head bare;        /* … that without our address and the pass before its path */
     bool shown;                   /* the token, by that pass */
+    const char *closed;           /* the group of endpoints that is not open; NULL: none */
     bool trusted;                 /* it showed the token, wherever, or none is asked for */
     const char *fault;            /* of the path: it is refused; NULL: none */
     struct arena *arena;
@@ -177,6 +188,7 @@ struct exchange {
     struct llm_losses *losses;
     struct sampling_report sampling; /* if the view has it */
     struct llm_tap *tap;
+    struct model_list *list; /* while it is gathered; NULL: it is not */
     struct usage_tail *tail; /* in place of a tap, where no codec reads the response */
     bool asked_usage;        /* the gateway added include_usage, which the client did not ask for */
     struct usage_chunk *usage_chunk; /* removes what that adds to the response; NULL: nothing */
@@ -259,6 +271,13 @@ struct translation *translation_free(struct translation *t);
 
 /* models.c: /v1/models and count_tokens without a provider */
 void models_answer(struct exchange *x);
+const char *models_name(const struct gateway_route *r); /* that the route names; NULL: none */
+void models_send(struct exchange *x, const struct json *names);
+
+/* model_list.c: the names of all upstreams */
+void model_list_start(struct exchange *x);
+void model_list_done(struct exchange *x);
+
 void count_answer(struct exchange *x);
 
 /* --- proxy.c --- */

@@ -46,7 +46,7 @@ static struct json *describe(struct arena *a, enum llm_format f, const char *nam
 }
 
 /* Routes for one model are named by it; a pattern only if the upstream's model is known. */
-static const char *name_of(const struct gateway_route *r)
+const char *models_name(const struct gateway_route *r)
 {
     if (r->pattern == NULL) {
         return NULL; /* a fallback */
@@ -55,40 +55,38 @@ static const char *name_of(const struct gateway_route *r)
     return is_pattern ? r->model : r->pattern;
 }
 
-static struct json *list_of(struct exchange *x, enum llm_format f)
+void models_send(struct exchange *x, const struct json *names)
 {
+    enum llm_format f = respond_format(x->head);
     struct arena *a = x->arena;
     struct json *items = json_array(a);
     struct json *o = json_object(a);
-    const char *first = NULL, *last = NULL;
-    for (size_t i = 0; i < x->g->opts.n_routes; i++) {
-        const char *name = name_of(&x->g->opts.routes[i]);
-        if (name != NULL) {
-            json_push(a, items, describe(a, f, name));
-            first = first == NULL ? name : first;
-            last = name;
-        }
+    size_t n = json_len(names);
+    for (size_t i = 0; i < n; i++) {
+        json_push(a, items, describe(a, f, json_cstring(json_item(names, i), "")));
     }
     if (f == LLM_ANTHROPIC) {
         json_setc(a, o, "data", items);
         json_setc(a, o, "has_more", json_boolean(a, false));
-        json_setc(a, o, "first_id", json_cstr(a, first));
-        json_setc(a, o, "last_id", json_cstr(a, last));
+        json_setc(a, o, "first_id", json_copy(a, n == 0 ? json_null(a) : json_item(names, 0)));
+        json_setc(a, o, "last_id", json_copy(a, n == 0 ? json_null(a) : json_item(names, n - 1)));
     } else if (f == LLM_GEMINI) {
         json_setc(a, o, "models", items);
     } else {
         json_setc(a, o, "object", json_cstr(a, "list"));
         json_setc(a, o, "data", items);
     }
-    return o;
+    answer_json(x, o);
 }
 
 void models_answer(struct exchange *x)
 {
-    enum llm_format f = respond_format(x->head);
-    answer_json(x, x->view.model.len == 0
-                       ? list_of(x, f)
-                       : describe(x->arena, f, arena_dup(x->arena, x->view.model)));
+    if (x->view.model.len == 0) {
+        model_list_start(x);
+    } else {
+        answer_json(
+            x, describe(x->arena, respond_format(x->head), arena_dup(x->arena, x->view.model)));
+    }
 }
 
 /* --- tokens --- */

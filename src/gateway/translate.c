@@ -183,8 +183,8 @@ static size_t add_dropped(struct exchange *x, struct http_field *ret)
     return list.len > 0 ? 1 : 0;
 }
 
-/* What a client may look for in any response: the provider's id of the request, for its support, and
- * how much of the rate is left. Names differ between providers and are kept. */
+/* What a client may look for in any response: the provider's id of the request, for its support,
+ * and how much of the rate is left. Names differ between providers and are kept. */
 static bool is_kept(struct str name)
 {
     static const char *const names[] = { "request-id", "x-request-id", "retry-after",

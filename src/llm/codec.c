@@ -63,6 +63,73 @@ static void models_endpoint(struct str version, struct str path, struct llm_endp
     ret->model = str_slice(path, prefix.len + 1, path.len);
 }
 
+/* Is it `prefix`, or a path below it? */
+static bool is_below(struct str path, const char *prefix)
+{
+    struct str p = str_of(prefix);
+    return str_starts(path, p) && (path.len == p.len || path.ptr[p.len] == '/');
+}
+
+/* What is stored at the provider. `path` is without its version. */
+static bool account_endpoint(struct str version, struct str path, struct llm_endpoint *ret)
+{
+    static const struct {
+        const char *path;
+        enum llm_call_kind call;
+        enum llm_format format;
+    } known[] = {
+        { "/files", LLM_CALL_FILES, LLM_CHAT },
+        { "/uploads", LLM_CALL_FILES, LLM_CHAT },
+        { "/batches", LLM_CALL_BATCHES, LLM_CHAT },
+        { "/messages/batches", LLM_CALL_BATCHES, LLM_ANTHROPIC },
+        { "/responses", LLM_CALL_STORED, LLM_RESPONSES },
+        { "/conversations", LLM_CALL_STORED, LLM_RESPONSES },
+        { "/chat/completions", LLM_CALL_STORED, LLM_CHAT },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        if (is_below(path, known[i].path)) {
+            ret->call = known[i].call;
+            ret->format = known[i].format;
+            ret->shared = i == 0 && version.len <= 3;
+            bool google = version.len > 3;
+            ret->format = google ? LLM_GEMINI : ret->format;
+            return !google || ret->call == LLM_CALL_FILES || ret->call == LLM_CALL_BATCHES;
+        }
+    }
+    if (version.len > 3 && is_below(path, "/models") &&
+        str_ends(path, STR(":batchGenerateContent"))) {
+        ret->call = LLM_CALL_BATCHES;
+        ret->format = LLM_GEMINI;
+        return true;
+    }
+    return false;
+}
+
+/* "/responses/compact" makes a response, which nobody would meter. */
+static bool is_stored(struct str method, struct str path, const struct llm_endpoint *ep)
+{
+    bool reads = str_eqc(method, "GET") || str_eqc(method, "HEAD") || str_eqc(method, "DELETE");
+    if (ep->call != LLM_CALL_STORED) {
+        return reads || str_eqc(method, "POST");
+    }
+    return reads || (str_eqc(method, "POST") &&
+                     (str_ends(path, STR("/cancel")) || is_below(path, "/conversations")));
+}
+
+static struct llm_endpoint stored_endpoint(struct str method, struct str version, struct str path)
+{
+    struct llm_endpoint ep = { .call = LLM_CALL_NONE, .model = STR_EMPTY };
+    struct str upload = STR("/upload");
+    if (version.len == 0 && is_below(path, "/upload")) { /* Gemini */
+        path = str_slice(path, upload.len, path.len);
+        version = take_version(&path);
+    }
+    if (account_endpoint(version, path, &ep) && is_stored(method, path, &ep)) {
+        return ep;
+    }
+    return (struct llm_endpoint) { .call = LLM_CALL_NONE, .model = STR_EMPTY };
+}
+
 struct llm_endpoint llm_endpoint_of(struct str method, struct str target)
 {
     struct llm_endpoint ep = { .call = LLM_CALL_NONE, .model = STR_EMPTY };
@@ -74,7 +141,7 @@ struct llm_endpoint llm_endpoint_of(struct str method, struct str target)
     struct str version = take_version(&path);
     if (str_eqc(method, "GET") || str_eqc(method, "HEAD")) {
         models_endpoint(version, path, &ep);
-        return ep;
+        return ep.call != LLM_CALL_NONE ? ep : stored_endpoint(method, version, path);
     }
     for (enum llm_format f = 0; f < LLM_FORMAT_MAX; f++) {
         struct llm_endpoint found = { .format = f, .model = STR_EMPTY };
@@ -82,7 +149,7 @@ struct llm_endpoint llm_endpoint_of(struct str method, struct str target)
             return found;
         }
     }
-    return ep;
+    return stored_endpoint(method, version, path);
 }
 
 int llm_path(enum llm_format f, struct str model, bool stream, struct buf *out, struct err *e)

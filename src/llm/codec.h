@@ -41,6 +41,9 @@ enum llm_call_kind {
     /* Not read by a codec: for upstreams that have the same endpoint. */
     LLM_CALL_EMBED,    /* embeddings, embedContent, batchEmbedContents */
     LLM_CALL_COMPLETE, /* completions without messages, as before Chat Completions */
+    LLM_CALL_FILES,    /* files and uploads of the account */
+    LLM_CALL_BATCHES,  /* requests that are answered later */
+    LLM_CALL_STORED,   /* responses and conversations that the provider keeps */
 };
 
 /* Where a request goes, by method and path (query included, e.g. "?beta=true", "?alt=sse"). Also
@@ -50,6 +53,7 @@ struct llm_endpoint {
     enum llm_format format;
     bool stream;      /* Gemini: by path; for the others the body says */
     bool list;        /* Gemini without ?alt=sse: the stream is one JSON list of chunks */
+    bool shared;      /* FILES: Anthropic and OpenAI have this path; the headers tell which it is */
     struct str model; /* Gemini, and GET /v1/models/M: borrowed from the path, percent-encoded */
 };
 struct llm_endpoint llm_endpoint_of(struct str method, struct str target);

@@ -33,6 +33,7 @@ int assembly_listen(struct loop *l, const struct gateway_opts *o, struct assembl
     struct filter *f = ret->filters; /* borrowed by the gateway */
     size_t n = 0;
     if (ret->account != NULL) {
+        opts.metered = account_limits_usage(ret->account);
         f[n++] = account_budget_filter(ret->account);
         f[n++] = account_throttle_filter(ret->account);
         if (ret->recorder != NULL) {

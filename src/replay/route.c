@@ -224,6 +224,15 @@ int route_entries(struct arena *a, const struct route_settings *s, struct route_
     return 0;
 }
 
+int route_endpoints(const struct json *words, unsigned *ret, struct err *e)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < json_len(words); i++) {
+        r = gateway_endpoint_add(json_cstring(json_item(words, i), ""), ret, e);
+    }
+    return r < 0 ? err_wrap(e, "gateway.endpoints") : 0;
+}
+
 /* --- routes --- */
 
 int routes_add(struct routes *r, const char *pattern, const char *upstream, const char *model,

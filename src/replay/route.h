@@ -63,6 +63,9 @@ struct route_entry {
 int route_entries(struct arena *a, const struct route_settings *s, struct route_entry **ret,
                   size_t *ret_n, struct err *e) MUST_USE;
 
+/* `gateway.endpoints`, a list of words, as enum gateway_endpoints. */
+int route_endpoints(const struct json *words, unsigned *ret, struct err *e) MUST_USE;
+
 struct routes_opts {
     /* A variable of our environment, or NULL: for keys. */
     const char *(*variable)(void *arg, const char *name);
@@ -77,8 +80,8 @@ struct routes *routes_free(struct routes *r); /* accepts NULL, returns NULL */
  * set, ERR_CONFIG and ERR_INPUT for what cannot be opened. */
 int routes_upstream(struct routes *r, const char *name, const struct routing_words *w,
                     struct err *e) MUST_USE;
-/* ERR_CONFIG when there is no upstream of that name. The strings are copied. Without a pattern it is
- * a fallback of the route before it. */
+/* ERR_CONFIG when there is no upstream of that name. The strings are copied. Without a pattern it
+ * is a fallback of the route before it. */
 int routes_add(struct routes *r, const char *pattern, const char *upstream, const char *model,
                struct err *e) MUST_USE;
 /* A route with an upstream of its own, or one that another route with the same words has. */

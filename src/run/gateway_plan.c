@@ -171,7 +171,9 @@ int gateway_look(struct arena *a, const struct settings *s, struct err *e)
     struct route_entry *entries;
     size_t n = 0;
     int r = s->gateway.prices == NULL ? 0 : price_load(a, s->gateway.prices, &prices, e);
+    unsigned endpoints = 0;
     r = r < 0 ? r : route_entries(a, &settings, &entries, &n, e);
+    r = r < 0 ? r : route_endpoints(s->gateway.endpoints, &endpoints, e);
     if (r < 0) {
         return err_wrap(e, "gateway");
     }
@@ -245,6 +247,7 @@ void gateway_plan(struct run *run)
         return;
     }
     int r = plan_routes(run, &g->error);
+    r = r < 0 ? r : route_endpoints(run->plan->settings.gateway.endpoints, &g->endpoints, &g->error);
     withhold_keys(run);
     for (size_t i = 0; i < g->len; i++) { /* also when another one is missing */
         if (g->routes[i].credential != NULL) {

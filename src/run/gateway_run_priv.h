@@ -44,6 +44,7 @@ struct run_gateway {
     struct llm_sampling sampling;     /* of the task, for the gateway to set */
     bool unsent[LLM_SAMPLING_FIELDS]; /* of it: reported as a warning */
     const struct upstream *fallback;  /* the last one that was reported as a warning */
+    unsigned endpoints;               /* enum gateway_endpoints */
     const char *token, *url;
     const char *proxy_token; /* for what must not ask the model: tools, terminals; NULL: no proxy */
     const char *pass_url;    /* the address that shows the token; what harnesses get that show their

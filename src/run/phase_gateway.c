@@ -125,6 +125,7 @@ static int open_gateway(struct run *run, const int *listeners, size_t n_listener
                                  .filters = &offered,
                                  .n_filters = n_filters,
                                  .egress = g->egress,
+                                 .endpoints = g->endpoints,
                                  .sampling = gateway_sampling(run),
                                  .sampling_strict = run->plan->settings.tier_strict,
                                  .store = g->store,
