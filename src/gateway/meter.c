@@ -105,6 +105,7 @@ static void add_call(struct meter_sum *s, const struct meter_call *c, int64_t co
     add(&s->usage.cache_write, u.cache_write);
     add(&s->usage.reasoning, u.reasoning);
     add(&s->usage.cache_write_long, u.cache_write_long);
+    add(&s->usage.searches, u.searches);
     add(&s->cost, cost);
     add(&s->local_cost, c->local ? cost : 0);
     s->unpriced += used && cost < 0;

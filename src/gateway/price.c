@@ -249,6 +249,7 @@ int64_t price_cost(const struct price_entry *p, const struct llm_usage *usage)
     int64_t longer =
         said(usage->cache_write_long) < written ? said(usage->cache_write_long) : written;
     cost = plus(cost, times(longer, at->cache_write_long));
+    cost = plus(cost, times(usage->searches, p->search));
     return plus(cost, times(written - longer, at->cache_write));
 }
 

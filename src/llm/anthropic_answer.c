@@ -43,6 +43,8 @@ static void emit_usage(struct llm_read *rd, const struct json *usage)
         .reasoning = -1,
         .cache_write_long =
             json_int(json_get(json_get(usage, "cache_creation"), "ephemeral_1h_input_tokens"), -1),
+        .searches =
+            json_int(json_get(json_get(usage, "server_tool_use"), "web_search_requests"), -1),
     };
     llm_emit_usage(rd, &u);
 }

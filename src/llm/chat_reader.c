@@ -89,6 +89,9 @@ static void emit_usage(struct llm_read *rd, const struct json *usage)
     u.output = json_int(json_get(usage, "completion_tokens"), -1);
     u.reasoning = json_int(json_get(output, "reasoning_tokens"), -1);
     u.input = json_int(json_get(usage, "prompt_tokens"), -1);
+    /* OpenRouter; Perplexity */
+    u.searches = json_int(json_get(json_get(usage, "server_tool_use"), "web_search_requests"),
+                          json_int(json_get(usage, "num_search_queries"), -1));
     int64_t cached = (u.cache_read > 0 ? u.cache_read : 0) +
                      (u.cache_write > 0 && u.cache_write < INT32_MAX ? u.cache_write : 0);
     if (u.input >= 0) {

@@ -11,8 +11,25 @@ struct writer {
     struct arena *a;
     const struct llm_request *r;
     struct llm_losses *losses;
-    bool own; /* the request came in this format: as it was, extras included */
+    bool own;    /* the request came in this format: as it was, extras included */
+    bool thinks; /* the model wants its thoughts back with its calls */
 };
+
+/* Thinking models whose providers answer 400 to a message with tool calls that lacks its
+ * reasoning_content: DeepSeek ("must be passed back to the API"), Kimi ("is missing in assistant
+ * tool call message"), MiMo; GLM takes it. Other servers refuse the member, or ignore it. */
+static bool wants_thoughts(const struct llm_request *r)
+{
+    static const char *const names[] = { "deepseek", "kimi", "mimo", "glm-" };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        CLEANUP(buf) struct buf glob = BUF_INIT(BUF_TEXT);
+        buf_addf(&glob, "*%s*", names[i]);
+        if (str_glob(buf_str(&glob), r->model, true)) {
+            return !r->reasoning.off && !str_glob(STR("*instruct*"), r->model, true);
+        }
+    }
+    return false;
+}
 
 static struct json *typed(struct arena *a, const char *type)
 {
@@ -189,6 +206,9 @@ static void assistant_part(struct writer *w, const struct llm_part *p, struct js
     struct json *calls;
     switch (p->kind) {
     case LLM_PART_THINKING:
+        if (!w->own && w->thinks && p->signature.len == 0) {
+            break; /* see write_thoughts() */
+        }
         if (!w->own) {
             write_details(w, p, message);
             break;
@@ -229,6 +249,29 @@ static bool is_empty_assistant(const struct json *v)
             (json_is(content, JSON_STRING) && content->string.len == 0));
 }
 
+/* Also without a thought: it is the member that is missed. Without calls thoughts are of no use. */
+static void write_thoughts(struct writer *w, const struct llm_message *m, struct json *message)
+{
+    CLEANUP(buf) struct buf thoughts = BUF_INIT(BUF_TEXT);
+    bool calls = json_get(message, "tool_calls") != NULL;
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const struct llm_part *p = &m->parts[i];
+        if (p->kind != LLM_PART_THINKING || p->signature.len > 0 || p->redacted) {
+            continue;
+        }
+        if (!calls) {
+            llm_lost(w->losses, STR("messages[]: thinking"),
+                     "chat servers want it with tool calls only");
+        } else if (buf_append(&thoughts, p->text, NULL) < 0) {
+            break; /* 64 MiB */
+        }
+    }
+    if (calls && json_get(message, "reasoning_details") == NULL) {
+        json_setc(w->a, message, "reasoning_content",
+                  json_string(w->a, arena_str(w->a, buf_str(&thoughts))));
+    }
+}
+
 static int write_assistant(struct writer *w, const struct llm_message *m, struct json *list,
                            struct err *e)
 {
@@ -237,6 +280,9 @@ static int write_assistant(struct writer *w, const struct llm_message *m, struct
     int r = content(w, m->parts, m->n_parts, m->spelling, v, e);
     for (size_t i = 0; i < m->n_parts; i++) {
         assistant_part(w, &m->parts[i], v);
+    }
+    if (!w->own && w->thinks) {
+        write_thoughts(w, m, v);
     }
     llm_put_rest(w->a, v, m->extra);
     if (w->own || !is_empty_assistant(v)) {
@@ -661,6 +707,7 @@ int llm_chat_write(struct arena *a, const struct llm_request *r, struct llm_loss
                    struct json **ret, struct err *e)
 {
     struct writer w = { .a = a, .r = r, .losses = losses, .own = r->format == LLM_CHAT };
+    w.thinks = wants_thoughts(r);
     struct json *body = json_object(a);
     llm_set_str(a, body, "model", r->model);
     int result = write_messages(&w, body, e);

@@ -21,6 +21,7 @@ void llm_usage_update(struct llm_usage *to, const struct llm_usage *with)
     update(&to->cache_write, with->cache_write);
     update(&to->reasoning, with->reasoning);
     update(&to->cache_write_long, with->cache_write_long);
+    update(&to->searches, with->searches);
 }
 
 /* Providers are not trusted to send sane numbers: the sum saturates. */

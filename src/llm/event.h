@@ -61,8 +61,9 @@ struct llm_usage {
     int64_t cache_write;
     int64_t reasoning;        /* share of output */
     int64_t cache_write_long; /* share of cache_write that is kept for longer, at another price */
+    int64_t searches;         /* web searches that the provider made, which it charges apart */
 };
-#define LLM_USAGE_NONE ((struct llm_usage) { -1, -1, -1, -1, -1, -1 })
+#define LLM_USAGE_NONE ((struct llm_usage) { -1, -1, -1, -1, -1, -1, -1 })
 void llm_usage_update(struct llm_usage *to, const struct llm_usage *with); /* field by field */
 int64_t llm_usage_total(const struct llm_usage *u); /* input, output and both caches; unsaid is 0 */
 

@@ -115,11 +115,25 @@ static void read_part(struct llm_read *rd, const struct json *part)
     }
 }
 
+/* Gemini 3 and later charge each query, the models before it each response with any. */
+static int64_t count_searches(const struct json *response)
+{
+    const struct json *candidate = json_item(json_get(response, "candidates"), 0);
+    const struct json *queries =
+        json_pointer(candidate, STR("/groundingMetadata/webSearchQueries"));
+    struct str model = text_of(response, "modelVersion");
+    bool each = !str_starts(model, STR("gemini-2")) && !str_starts(model, STR("gemini-1"));
+    int64_t n = json_is(queries, JSON_ARRAY) ? (int64_t)json_len(queries) : -1;
+    return n > 1 && !each ? 1 : n;
+}
+
 /* promptTokenCount includes what came from the cache; what tools brought in is counted apart, and
  * so are thoughts beside the candidates. */
-static void read_usage(struct llm_read *rd, const struct json *v)
+static void read_usage(struct llm_read *rd, const struct json *response)
 {
     struct llm_usage u = LLM_USAGE_NONE;
+    const struct json *v = json_get(response, "usageMetadata");
+    u.searches = count_searches(response);
     int64_t prompt = json_int(json_get(v, "promptTokenCount"), -1);
     int64_t tools = json_int(json_get(v, "toolUsePromptTokenCount"), 0);
     int64_t words = json_int(json_get(v, "candidatesTokenCount"), -1);
@@ -182,7 +196,7 @@ static void read_chunk(struct llm_read *rd, const struct json *v)
     for (size_t i = 0; json_is(parts, JSON_ARRAY) && i < json_len(parts); i++) {
         read_part(rd, json_item(parts, i));
     }
-    read_usage(rd, json_get(v, "usageMetadata"));
+    read_usage(rd, v);
     read_reason(rd, text_of(candidate, "finishReason"));
     struct str blocked = text_of(json_get(v, "promptFeedback"), "blockReason");
     if (candidate == NULL && blocked.len > 0) {

@@ -198,9 +198,24 @@ static void start(struct llm_read *rd, const struct json *response)
                                        .model = text_of(response, "model") });
 }
 
-/* input_tokens includes what came from the cache and what was written to it. */
-static void usage(struct llm_read *rd, const struct json *v)
+/* OpenAI has no count of them: each search is an item. Opening and searching a page is free. */
+static int64_t count_searches(const struct json *output)
 {
+    int64_t n = -1;
+    for (size_t i = 0; json_is(output, JSON_ARRAY) && i < json_len(output); i++) {
+        const struct json *item = json_item(output, i);
+        struct str action = json_str(json_pointer(item, STR("/action/type")), STR("search"));
+        if (str_eqc(text_of(item, "type"), "web_search_call") && str_eqc(action, "search")) {
+            n = n < 0 ? 1 : n + 1;
+        }
+    }
+    return n;
+}
+
+/* input_tokens includes what came from the cache and what was written to it. */
+static void usage(struct llm_read *rd, const struct json *response)
+{
+    const struct json *v = json_get(response, "usage");
     struct llm_usage u = LLM_USAGE_NONE;
     const struct json *in = json_get(v, "input_tokens_details");
     const struct json *out = json_get(v, "output_tokens_details");
@@ -209,6 +224,7 @@ static void usage(struct llm_read *rd, const struct json *v)
     u.cache_read = json_int(json_get(in, "cached_tokens"), -1);
     u.cache_write = json_int(json_get(in, "cache_write_tokens"), -1);
     u.reasoning = json_int(json_get(out, "reasoning_tokens"), -1);
+    u.searches = count_searches(json_get(response, "output"));
     int64_t cached =
         (u.cache_read > 0 ? u.cache_read : 0) + (u.cache_write > 0 ? u.cache_write : 0);
     if (u.input >= 0) {
@@ -258,7 +274,7 @@ static void finish(struct llm_read *rd, const struct json *response)
     for (size_t i = 0; first && i < json_len(output) && json_is(output, JSON_ARRAY); i++) {
         end_item(rd, json_item(output, i), (int64_t)i);
     }
-    usage(rd, json_get(response, "usage"));
+    usage(rd, response);
     if (json_is(error, JSON_OBJECT) || str_eqc(status, "failed") || str_eqc(status, "cancelled")) {
         fail(rd, error);
         return;
@@ -300,7 +316,7 @@ static void on_failed(const struct frame *f)
 {
     const struct json *response = json_get(f->data, "response");
     start(f->rd, response);
-    usage(f->rd, json_get(response, "usage"));
+    usage(f->rd, response);
     fail(f->rd, json_get(response, "error"));
 }
 

@@ -48,6 +48,12 @@ static void a_call_costs_what_the_list_says(void **state)
     u = (struct llm_usage) { 0, 0, 0, 1000000, NONE, 400000 };
     assert_int_equal(price_cost(m.entry, &u),
                      600000 * INT64_C(5000000) + 400000 * INT64_C(8000000));
+    u.searches = 3;
+    struct price_entry searching = *m.entry;
+    searching.search = 7;
+    assert_int_equal(price_cost(&searching, &u) - price_cost(m.entry, &u),
+                     3 * (7 - m.entry->search));
+    u.searches = -1;
     u.cache_write_long = 5000000;
     assert_int_equal(price_cost(m.entry, &u), 1000000 * INT64_C(8000000));
     assert_string_equal(m.table->file, "built in");

@@ -264,6 +264,57 @@ static void test_tap_garbage(void **state)
     assert_int_equal(got.input, 3);
 }
 
+/* Web searches by the provider, in streams and bodies, each as the format reports them. */
+static void test_searches(void **state)
+{
+    static const struct {
+        enum llm_format format;
+        const char *body;
+        int64_t searches;
+    } rows[] = {
+        { LLM_ANTHROPIC,
+          "{'type':'message','content':[],'usage':{'input_tokens':1,'output_tokens':1,"
+          "'server_tool_use':{'web_search_requests':3}}}",
+          3 },
+        { LLM_CHAT,
+          "{'choices':[{'index':0,'message':{'content':'x'},'finish_reason':'stop'}],'usage':{'"
+          "prompt_tokens':1,'server_tool_use':{'web_search_requests':2}}}",
+          2 },
+        { LLM_CHAT,
+          "{'choices':[{'index':0,'message':{'content':'x'},'finish_reason':'stop'}],'usage':{'"
+          "prompt_tokens':1,'num_search_queries':4}}",
+          4 },
+        { LLM_RESPONSES,
+          "{'object':'response','status':'completed','output':[{'type':'web_search_call'},"
+          "{'type':'web_search_call','action':{'type':'open_page'}},"
+          "{'type':'web_search_call','action':{'type':'search'}}],'usage':{'input_tokens':1}}",
+          2 },
+        { LLM_GEMINI,
+          "{'candidates':[{'finishReason':'STOP','groundingMetadata':{'webSearchQueries':['a','b']}"
+          "}],"
+          "'modelVersion':'gemini-3-pro','usageMetadata':{'promptTokenCount':1}}",
+          2 },
+        { LLM_GEMINI,
+          "{'candidates':[{'finishReason':'STOP','groundingMetadata':{'webSearchQueries':['a','b']}"
+          "}],"
+          "'modelVersion':'gemini-2.5-pro','usageMetadata':{'promptTokenCount':1}}",
+          1 },
+        { LLM_CHAT,
+          "{'choices':[{'index':0,'message':{'content':'x'},'finish_reason':'stop'}],'usage':{'"
+          "prompt_tokens':1}}",
+          -1 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct llm_usage got = LLM_USAGE_NONE;
+        struct llm_tap *t = llm_tap_new(
+            &(struct llm_reader_opts) { .format = rows[i].format, .sink = { count_text, &got } });
+        llm_tap_feed(t, str_of(quoted(rows[i].body)));
+        llm_tap_end(t);
+        assert_null(llm_tap_free(t));
+        assert_int_equal(got.searches, rows[i].searches);
+    }
+}
+
 static void test_usage(void **state)
 {
     struct llm_usage u = LLM_USAGE_NONE;
@@ -288,6 +339,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ids, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_tap_body, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_tap_garbage, arena_setup, arena_teardown),
+        cmocka_unit_test_setup_teardown(test_searches, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_usage, arena_setup, arena_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

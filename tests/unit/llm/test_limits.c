@@ -94,6 +94,49 @@ static void test_sampling_of_reasoning_models(void **state)
     }
 }
 
+/* Thinking models that refuse calls without the thoughts before them get these; others do not. */
+static void test_thoughts_of_chat_servers(void **state)
+{
+    static const char body[] =
+        "{'model':'@','max_tokens':9,'messages':[{'role':'user','content':'hi'},"
+        "{'role':'assistant','content':[{'type':'thinking','thinking':'first ','signature':''},"
+        "{'type':'tool_use','id':'c1','name':'f','input':{}}]},"
+        "{'role':'user','content':[{'type':'tool_result','tool_use_id':'c1','content':'x'}]},"
+        "{'role':'assistant','content':[{'type':'tool_use','id':'c2','name':'f','input':{}}]},"
+        "{'role':'user','content':[{'type':'tool_result','tool_use_id':'c2','content':'x'}]},"
+        "{'role':'assistant','content':[{'type':'thinking','thinking':'last','signature':''},"
+        "{'type':'text','text':'done'}]},{'role':'user','content':'again'}]}";
+    static const struct {
+        const char *model;
+        bool wants;
+    } rows[] = {
+        { "deepseek-v4-pro", true },
+        { "deepseek/deepseek-v3.2", true },
+        { "kimi-k2-thinking", true },
+        { "moonshotai/Kimi-K2.6", true },
+        { "glm-4.7", true },
+        { "mimo-v2-flash", true },
+        { "kimi-k2-instruct-0905", false },
+        { "gpt-4.1", false },
+        { "mistral-large", false },
+        { "qwen3", false },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct llm_losses d;
+        struct json *v =
+            translate("/v1/messages", filled(body, str_of(rows[i].model)), LLM_CHAT, &d);
+        if (rows[i].wants) {
+            assert_json(v, "/messages/1/reasoning_content", "\"first \"");
+            assert_json(v, "/messages/3/reasoning_content", "\"\"");
+        } else {
+            assert_null(json_pointer(v, STR("/messages/1/reasoning_content")));
+            assert_null(json_pointer(v, STR("/messages/3/reasoning_content")));
+        }
+        assert_null(json_pointer(v, STR("/messages/5/reasoning_content")));
+        assert_true(has_loss(&d, "messages[]: thinking"));
+    }
+}
+
 /* A budget for thinking needs the thought before the calls whose results are sent. */
 static void test_thinking_in_a_tool_turn(void **state)
 {
@@ -333,6 +376,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sampling_of_reasoning_models, arena_setup,
                                         arena_teardown),
         cmocka_unit_test_setup_teardown(test_thinking_in_a_tool_turn, arena_setup, arena_teardown),
+        cmocka_unit_test_setup_teardown(test_thoughts_of_chat_servers, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_effort, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_json_mode, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_response_beside_parts, arena_setup, arena_teardown),
