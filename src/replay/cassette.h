@@ -172,6 +172,11 @@ bool cassette_same_text(struct cassette_rules *r, const struct redactor *redacto
 void cassette_compare(struct cassette_rules *r, const struct json *recorded, const struct json *now,
                       size_t max, struct arena *a, struct json_diff *ret);
 
+/* Rewrites changed texts for a report: what the rules take for equal looks equal, so that the
+ * report shows the difference that counts. */
+void cassette_show_differences(const struct cassette_rules *r, struct arena *a,
+                               struct json_diff *d);
+
 /* Two cassettes, exchange by exchange: requests by the rules, answers byte by byte. Writes what
  * differs, one paragraph an exchange, at most `max` of them; returns how many do, or -code. */
 int cassette_diff(const struct cassette *left, const struct cassette *right,

@@ -218,6 +218,7 @@ static int tell_difference(struct cassette_replay *p, struct question *q, size_t
                    x.exchange.number);
     }
     compare(p, q, &x, REPORT_MAX, &d);
+    cassette_show_differences(p->rules, q->arena, &d);
     return miss_differs(p, &q->request, due, &d, e);
 }
 

@@ -54,6 +54,7 @@ struct cassette_rules {
     struct regex **patterns;
     size_t n_patterns;
     struct places recorded, now;
+    const char *names[PLACES_MAX]; /* of the places, by the numbers of their marks */
 };
 
 /* --- rules --- */
@@ -160,6 +161,10 @@ static void set_places(struct cassette_rules *r, struct places *p, const struct 
 void cassette_rules_places(struct cassette_rules *r, const struct json *recorded,
                            const struct json *now)
 {
+    for (size_t i = 0; json_is(recorded, JSON_OBJECT) && i < json_len(recorded) && i < PLACES_MAX;
+         i++) {
+        r->names[i] = arena_dup(r->arena, recorded->object.members[i].key);
+    }
     set_places(r, &r->recorded, recorded, recorded);
     set_places(r, &r->now, now, recorded);
 }
@@ -336,4 +341,36 @@ void cassette_compare(struct cassette_rules *r, const struct json *recorded, con
     struct asking q = { r, a };
     struct json_diff_opts opts = { .max = max, .ignore = is_volatile, .arg = &q };
     json_diff(recorded, now, &opts, a, ret);
+}
+
+/* For people: names of places instead of marks, "…" for what a pattern matches. */
+static struct json *shown_text(const struct cassette_rules *r, struct arena *a,
+                               const struct places *p, struct str text)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT * 2);
+    text = scrub(r, a, replace_places(p, a, text));
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] == '\x02' && i + 1 < text.len) {
+            size_t number = (size_t)(text.ptr[++i] - 'A');
+            buf_addf(&out, "<%s>",
+                     number < PLACES_MAX && r->names[number] != NULL ? r->names[number] : "path");
+        } else if (text.ptr[i] == '\x01') {
+            buf_adds(&out, "…");
+        } else {
+            buf_add(&out, str_slice(text, i, i + 1));
+        }
+    }
+    return json_string(a, arena_str(a, buf_str(&out)));
+}
+
+void cassette_show_differences(const struct cassette_rules *r, struct arena *a, struct json_diff *d)
+{
+    for (size_t i = 0; i < d->len; i++) {
+        struct json_change *c = &d->changes[i];
+        if (c->kind == JSON_CHANGED && json_is(c->left, JSON_STRING) &&
+            json_is(c->right, JSON_STRING)) {
+            c->left = shown_text(r, a, &r->recorded, c->left->string);
+            c->right = shown_text(r, a, &r->now, c->right->string);
+        }
+    }
 }

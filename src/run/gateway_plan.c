@@ -247,7 +247,8 @@ void gateway_plan(struct run *run)
         return;
     }
     int r = plan_routes(run, &g->error);
-    r = r < 0 ? r : route_endpoints(run->plan->settings.gateway.endpoints, &g->endpoints, &g->error);
+    r = r < 0 ? r
+              : route_endpoints(run->plan->settings.gateway.endpoints, &g->endpoints, &g->error);
     withhold_keys(run);
     for (size_t i = 0; i < g->len; i++) { /* also when another one is missing */
         if (g->routes[i].credential != NULL) {
@@ -288,8 +289,8 @@ static int check_price(const struct run *run, struct err *e)
     size_t first = planned_route(run);
     for (size_t i = first; r == 0 && (i == first || (i < g->len && g->routes[i].pattern == NULL));
          i++) {
-        const char *model =
-            i < g->len && g->routes[i].model != NULL ? g->routes[i].model : run->plan->settings.model;
+        const char *model = i < g->len && g->routes[i].model != NULL ? g->routes[i].model
+                                                                     : run->plan->settings.model;
         if (model != NULL && !price_find(prices, str_of(model), &match)) {
             r = ERR(e, ERR_CONFIG,
                     "model '%.100s' has no price, so the limit of %g dollars cannot be enforced; "
