@@ -86,7 +86,10 @@ static bool account_endpoint(struct str version, struct str path, struct llm_end
         { "/conversations", LLM_CALL_STORED, LLM_RESPONSES },
         { "/chat/completions", LLM_CALL_STORED, LLM_CHAT },
     };
-    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+    /* No action of Google's but these: "/files/models/M:generateContent" would be a model call. */
+    bool acts = memchr(path.ptr, ':', path.len) != NULL && !str_ends(path, STR(":cancel")) &&
+                !str_ends(path, STR(":download"));
+    for (size_t i = 0; !acts && i < ARRAY_LEN(known); i++) {
         if (is_below(path, known[i].path)) {
             ret->call = known[i].call;
             ret->format = known[i].format;
