@@ -9,9 +9,9 @@
  *   $ npm test                                          Bash
  *     2 failing
  *
- * Shell commands look as they are typed; other tools show their name and what identifies the call (a
- * file, a pattern, an address). Long results are cut. Entries about the protocol (system events, token
- * counts) are left out unless `verbose`.
+ * Shell commands look as they are typed; other tools show their name and what identifies the call
+ * (a file, a pattern, an address). Long results are cut. Entries about the protocol (system events,
+ * token counts) are left out unless `verbose`.
  */
 #pragma once
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * struct live: what the agent does, one line per message and tool call, above the status line of a run:
+ * struct live: what the agent does, one line per message and tool call, above the status line of
+ * a run:
  *
  *   07:15 > Fix the failing test
  *   07:15 I will run the tests first.
  *   07:16 $ npm test  failed, 4.1s
  *
- * A call gets its line when it ends, with its duration; until then live_note() has it, for the status
- * line.
+ * A call gets its line when it ends, with its duration; until then live_note() has it, for the
+ * status line.
  */
 #pragma once
 

@@ -52,10 +52,11 @@ void pager_print(struct cli *cli, const struct buf *text)
         cli_print(cli, text);
         return;
     }
-    void (*before)(int) = signal(SIGPIPE, SIG_IGN);
+    struct sigaction before;
+    (void)sigaction(SIGPIPE, &(struct sigaction) { .sa_handler = SIG_IGN }, &before);
     (void)!file_write_all(ends[1], buf_str(text), NULL); /* the reader may have quit */
     (void)close(ends[1]);
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
     }
-    (void)signal(SIGPIPE, before);
+    (void)sigaction(SIGPIPE, &before, NULL);
 }
