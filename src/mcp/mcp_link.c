@@ -181,12 +181,14 @@ static void on_data(void *arg, struct str bytes)
     }
 }
 
-/* A refusal that is a message of the protocol is told as such. */
-static bool is_message(struct str body)
+/* A refusal that is a message of the protocol is reported as such. One with another id, such as
+ * "server-error" of the Python SDK, is no more than its status. */
+static bool is_answer(struct str body, uint64_t key)
 {
     CLEANUP(arena) struct arena *a = arena_new();
     struct jsonrpc_message m;
-    return jsonrpc_read(a, body, NULL, &m, NULL) == 0 && m.kind == JSONRPC_ERROR && m.id != NULL;
+    return jsonrpc_read(a, body, NULL, &m, NULL) == 0 && m.kind == JSONRPC_ERROR &&
+           json_is(m.id, JSON_INT) && json_int(m.id, 0) == (int64_t)key;
 }
 
 static void refuse(struct link *l, int status, uint64_t key, struct str body)
@@ -211,7 +213,7 @@ static void after_post(struct link *l, const struct exchange *x, struct str body
 {
     struct err e = { 0 };
     bool good = x->status >= 200 && x->status < 300;
-    if (!good && (x->key == 0 || !is_message(body))) {
+    if (!good && (x->key == 0 || !is_answer(body, x->key))) {
         refuse(l, x->status, x->key, body);
         return;
     }

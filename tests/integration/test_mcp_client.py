@@ -2,6 +2,7 @@
 """Upstream MCP servers: the official ones, and one that misbehaves in every way it can."""
 
 import glob
+import http.server
 import json
 import os
 import queue
@@ -376,6 +377,57 @@ class Foreign(Case):
                     checks = json.load(f)
                 self.assertIn("SUCCESS", [check["status"] for check in checks])
                 self.assertEqual([check["id"] for check in checks if check["status"] == "FAILURE"], [])
+
+
+class OldPythonServer(http.server.BaseHTTPRequestHandler):
+    """Answers as the official Python SDK before 2026: what it does not know is status 400, with an id of its own."""
+
+    def do_POST(self):
+        m = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        results = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                                  "serverInfo": {"name": "old", "version": "1"}},
+                   "tools/list": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]},
+                   "tools/call": {"content": [{"type": "text", "text": "hi"}]}}
+        if m["method"] in results:
+            self.reply(200, {"jsonrpc": "2.0", "id": m["id"], "result": results[m["method"]]})
+        elif "id" in m:
+            self.reply(400, {"jsonrpc": "2.0", "id": "server-error", "error": {"code": -32600, "message": "Bad Request"}})
+        else:
+            self.reply(202, None)
+
+    def do_GET(self):
+        self.reply(405, None)
+
+    do_DELETE = do_GET
+
+    def reply(self, status, body):
+        data = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *args):
+        pass
+
+
+class OldPython(Case):
+    def test_no_warning_about_the_first_question(self):
+        """It refuses `server/discover`, and is opened with `initialize`: nothing is amiss."""
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), OldPythonServer)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            p = Probe(self, {"name": "old", "mcp": {"url": f"http://127.0.0.1:{server.server_port}/mcp"}})
+            self.assertEqual(p.names(), ["echo"])
+            self.assertEqual([p.call("echo")["failure"] for _ in range(2)], ["ok", "ok"])
+            p.stop()
+            self.assertEqual(p.events, [])
+        finally:
+            server.shutdown()
+            thread.join()
+            server.server_close()
 
 
 class Ours(Case):
