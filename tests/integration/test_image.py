@@ -17,6 +17,7 @@ import unittest
 
 import harness
 import ociimage
+from provider import Fail, Provider
 
 ADAPTER = harness.program("contract_adapter")
 SCRIPT = "turns: [{say: the model speaks}]\n"
@@ -193,6 +194,17 @@ class Image(Case):
         self.assertIn("the model speaks", out)
         self.assertEqual(r.metrics["api_calls"], 1)
         self.assertIn("network", r.manifest["sandbox"]["enforced"])
+
+    def test_a_key_that_is_refused(self):
+        """The same advice as for any other agent: which variable holds the key, or how to name one."""
+        for key, advice in ((", key: MODEL_KEY", "set MODEL_KEY to a valid one"), ("", "name the variable")):
+            with self.subTest(advice), Provider(Fail(401)) as p:
+                r = self.run_cinch("do it", "--adapter", self.store.image("model"), "--secret", "ADAPTER_KEY", "--set",
+                                   f"gateway.routes=[{{model: '*', upstream: '{p.url}'{key}}}]",
+                                   env={"MODEL_KEY": "sk-ant-wrong-wrong"})
+                self.assertEqual((r.code, r.reason), (77, "auth"), r.stdout + r.stderr)
+                self.assertIn("does not accept the credential", r.manifest["error"])
+                self.assertIn(advice, r.manifest["error"])
 
     def test_tools_of_the_task_see_the_same_workspace(self):
         task = self.write("task.yaml", """

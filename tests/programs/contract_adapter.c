@@ -10,6 +10,7 @@
  *                     break what their name says
  *   needs-human       asks for a review
  *   network           tells what it reaches
+ *   model             fails unless the model answers
  *   stays             ignores SIGTERM, with a child that has left its session
  *   shows             prints its environment, then what is wrong with its place
  *   dies              by a signal
@@ -118,8 +119,8 @@ static bool reaches(const char *address, int port)
     return good;
 }
 
-/* One question to the model behind the gateway. */
-static void ask_model(void)
+/* One question to the model behind the gateway. True if it was answered. */
+static bool ask_model(void)
 {
     static const char body[] =
         "{\"model\":\"m\",\"max_tokens\":99,\"messages\":[{\"role\":\"user\","
@@ -129,7 +130,7 @@ static void ask_model(void)
     const char *url = place("ANTHROPIC_BASE_URL", "");
     if (sscanf(url, "http://127.0.0.1:%d", &port) != 1) {
         printf("no gateway\n");
-        return;
+        return false;
     }
     struct sockaddr_in to = { .sin_family = AF_INET,
                               .sin_port = htons((uint16_t)port),
@@ -137,7 +138,7 @@ static void ask_model(void)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (connect(fd, (const struct sockaddr *)&to, sizeof to) != 0) {
         printf("gateway: %s\n", strerror(errno));
-        return;
+        return false;
     }
     int n = snprintf(text, sizeof text,
                      "POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nx-api-key: %s\r\n"
@@ -153,6 +154,7 @@ static void ask_model(void)
     text[len] = '\0';
     printf("%s\n", text);
     (void)close(fd);
+    return strncmp(text, "HTTP/1.1 200 ", strlen("HTTP/1.1 200 ")) == 0;
 }
 
 static void stay(void)
@@ -206,7 +208,7 @@ static void misbehave(const char *prompt, const char *key)
     } else if (is("network")) {
         (void)reaches("1.1.1.1", 80);
         (void)reaches("127.0.0.1", (int)strtol(place("OUTSIDE_PORT", "1"), NULL, 10));
-        ask_model();
+        (void)ask_model();
     } else if (is("shows")) {
         show();
     } else if (is("moves-git")) {
@@ -237,6 +239,9 @@ static int work(void)
         return end("failed", "failure", "the output directory is not empty", 1);
     }
     misbehave(prompt, key == NULL ? "" : key);
+    if (is("model") && !ask_model()) {
+        return end("failed", "failure", "the model did not answer", 1);
+    }
     (void)put(below(place("HOLON_WORKSPACE_DIR", "/holon/workspace"), "contract.txt"), "w",
               "done\n");
     (void)put(output("diff.patch"), "w",
