@@ -428,7 +428,7 @@ def spoil_prompt(text):
 
 def spoil_arguments(arguments):
     if FAULT == "repairs_arguments":
-        return {k: str(v) for k, v in arguments.items()}
+        return {"text": str(v) for v in arguments.values()}
     if FAULT == "changes_arguments":
         return {k: v + " and more" for k, v in arguments.items()}
     if FAULT == "blanks_arguments":

@@ -107,6 +107,10 @@ def no_limits(call):
     call.change_task(lambda task: task["limits"].pop("tokens_input"))
 
 
+def no_deadline(call):
+    call.change_task(lambda task: task["limits"].pop("deadline"))
+
+
 def no_policies(call):
     call.change_task(lambda task: task.pop("policies"))
 
@@ -241,7 +245,7 @@ AFTER = {
     "replays_another_answer": lambda c: c.replays and c.record.change("result.json", put(text="Another.")),
     "exits_well": lambda c: sys.exit(0),
 }
-BEFORE = {f.__name__: f for f in (double_limits, no_limits, no_policies, no_feedback, no_completion, own_completion,
+BEFORE = {f.__name__: f for f in (double_limits, no_limits, no_deadline, no_policies, no_feedback, no_completion, own_completion,
                                   no_mounts, open_network, no_second_try, no_environment, any_write, waits_for_input)}
 
 

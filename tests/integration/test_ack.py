@@ -423,7 +423,7 @@ class Ack(harness.Case):
     def test_probe(self):
         done = self.probe("api-direct")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertRegex(done.stdout, r"(?m)^api-direct +\S+ +passed +20/20")
+        self.assertRegex(done.stdout, r"(?m)^api-direct +\S+ +passed +21/21")
         self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
 
     def test_probe_fails(self):

@@ -157,7 +157,7 @@ class Tools(Case):
                            "\"value\": {\"n\": 1}, \"state\": [{\"op\": \"append\", \"slice\": \"plan\", \"value\": 7}]}'"),
             tool("echo", "cat"),
         ])
-        self.assertEqual(s.call("change"), ('{"n":1}', False))
+        self.assertEqual(s.call("change"), ('m\n{"n":1}', False))
         self.assertEqual(s.call("look"), ("==> ./a <==\ntwo\n\n==> ./n/m/f <==\nnew", False))
         self.assertEqual(s.call("echo", message="hello", success=True), ("hello", False))
         slices = self.check_end(s, 3)
