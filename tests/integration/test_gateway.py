@@ -666,7 +666,7 @@ class MoreEndpoints(gateway.Case):
 
     def test_the_budget_holds_for_them(self):
         up = self.upstream(Embedding)
-        g = self.gateway("--upstream", f"a={up.url},format=chat", "--max-tokens", "20")
+        g = self.gateway("--upstream", f"a={up.url},format=chat", "--max-tokens", "24")
         body = b'{"model": "m", "input": "hi"}'
         statuses = [g.request("POST", "/v1/embeddings", body).status for _ in range(4)]
         self.assertEqual((statuses, len(up.seen)), ([200, 200, 400, 400], 2))

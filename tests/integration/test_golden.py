@@ -44,8 +44,11 @@ class Golden(harness.Case):
     def test_transcript(self):
         for _, record in self.each():
             self.assertEqual(self.cinch("transcript", "check", record).code, 0)
+            shown = self.cinch("transcript", "show", record)
+            self.assertEqual((shown.code, shown.stderr), (0, b""))
+            self.assertEqual(shown.stdout.startswith(b"> "), record.endswith(("fix", "tools")), record)
             self.assertIn("assistant" if record.endswith(("fix", "tools")) else "user",
-                          self.cinch("transcript", "show", record).stdout.decode().lower())
+                          self.cinch("transcript", "show", record, "--format", "json").stdout.decode())
 
     def test_patch_applies(self):
         for version, record in self.each("edit"):
