@@ -107,13 +107,20 @@ static bool has_failed(const struct json *detail)
            json_bool(json_get(json_get(detail, "sdk_entry"), "is_error"), false);
 }
 
+/* A line that fits keeps its spaces, so that code keeps its shape; a longer one is wrapped under
+ * its own indentation. */
 static void add_line(struct str line, size_t indent, const struct conversation_style *style,
                      struct buf *out)
 {
-    CLEANUP(buf) struct buf clean = BUF_INIT(BUF_TEXT);
+    CLEANUP(buf) struct buf clean = BUF_INIT(SIZE_MAX);
     text_clean(&clean, line, TEXT_BLOCK);
-    text_repeat(out, " ", clean.len == 0 ? 0 : indent);
-    if (clean.len > 0) {
+    if (clean.len > 0 && indent + text_width(buf_str(&clean)) <= style->width) {
+        text_repeat(out, " ", indent);
+        buf_add(out, buf_str(&clean));
+    } else if (clean.len > 0) {
+        size_t own = indent + strspn(clean.ptr, " ");
+        indent = own > style->width / 2 ? indent : own;
+        text_repeat(out, " ", indent);
         text_wrap(out, buf_str(&clean), (struct text_shape) { indent, indent, style->width });
     }
     buf_adds(out, "\n");

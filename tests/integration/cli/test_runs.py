@@ -108,7 +108,7 @@ class Reading(harness.Case):
 
     def test_diff(self):
         self.write("ws/old", "1\n2\n3\n")
-        r = self.run_command("sh", "-c", "echo 4 >> old; mv old new; head -c 300 /dev/urandom > bin")
+        r = self.run_command("sh", "-c", "echo 4 >> old; mv old new; head -c 300 /dev/zero > bin")
         self.assertEqual(self.cinch("diff", "--stat", r.output).stdout.decode().splitlines()[-1], "2 files changed, +1 -0")
         env = {**self.env, "TERM": "xterm", "CINCH_PAGER": "sed s/^/P:/"}
         code, text = on_terminal(["diff", r.output], env, columns=80)

@@ -23,6 +23,8 @@ struct expected {
 static const struct expected cases[] = {
     { ENTRY("user_message", "{\"text\":\"Fix it\\n\\nplease\"}"), "\n> Fix it\n\nplease\n",
       "> Fix it" },
+    { ENTRY("assistant_message", "{\"text\":\"if x:\\n    y  = 1\"}"), "\nif x:\n    y  = 1\n",
+      "if x:" },
     { ENTRY("assistant_message", "{\"text\":\"I will.\"}"), "\nI will.\n", "I will." },
     { ENTRY("assistant_message", "{\"text\":\" \"}"), "", "" },
     { ENTRY("tool_use", "{\"tool_name\":\"Bash\",\"input\":{\"command\":\"npm test\"}}"),
