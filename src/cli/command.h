@@ -29,6 +29,8 @@
     X(run)              \
     X(demo)             \
     X(runs)             \
+    X(tail)             \
+    X(cancel)           \
     X(show)             \
     X(transcript)       \
     X(diff)             \

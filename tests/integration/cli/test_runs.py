@@ -89,6 +89,39 @@ class Store(harness.Case):
         self.reap(process)
 
 
+class Following(harness.Case):
+    def begin(self):
+        ready = self.path("ws", "ready")
+        process, r = self.start("look around", "--workspace-mode", "in-place", "--", "sh", "-c",
+                                f"trap 'exit 9' TERM; : > {ready}; while :; do sleep 0.1; done")
+        harness.wait_until(lambda: os.path.exists(ready), "the agent")
+        return process, r
+
+    def test_tail_and_cancel(self):
+        process, r = self.begin()
+        self.assertRegex(self.cinch("tail", r.output).stdout.decode(), r"^\d\d:\d\d:\d\d > look around\n$")
+        self.assertEqual(self.cinch("tail", "-n", "0", r.output).stdout, b"")
+        follower = subprocess.Popen([harness.CINCH, "tail", "-f", "--format", "json", r.output], env=self.env,
+                                    stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        self.assertEqual(json.loads(follower.stdout.readline())["entry_type"], "user_message")
+        done = self.cinch("cancel", r.output)
+        self.assertEqual((done.code, done.stdout.decode()), (0, f"canceled {r.output}\n"), done.stderr)
+        rest = [json.loads(line)["entry_type"] for line in follower.stdout]
+        self.assertEqual(follower.wait(harness.PATIENCE), 0)
+        follower.stdout.close()
+        self.finish(process, r)
+        self.assertEqual((process.returncode, r.reason), (130, "interrupted"))
+        self.assertNotIn("user_message", rest)
+        self.assert_failed(self.cinch("cancel", r.output), 1, "is not in progress")
+
+    def test_what_cannot_be_followed(self):
+        self.assert_failed(self.cinch("tail", "nothing"), 66, "there is no run 'nothing'")
+        self.assert_failed(self.cinch("tail", self.workspace), 66, "transcript.jsonl")
+        self.assert_failed(self.cinch("cancel", self.workspace), 66, "state.json")
+        os.mkfifo(self.path("ws", "transcript.jsonl"))
+        self.assertEqual(self.cinch("tail", self.workspace).stdout, b"")
+
+
 class Reading(harness.Case):
     def test_show_is_one_screen(self):
         r = self.run_command("sh", "-c", "seq 5 > new; echo '" + "x" * 300 + "' > f; echo the answer")
