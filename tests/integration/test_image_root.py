@@ -75,7 +75,7 @@ class Box(test_sandbox.Box):
 
     def archive(self, *layers, form="oci-archive", file="image.tar", **kw):
         path = self.path(file)
-        self.id = ociimage.image(path, [x if isinstance(x, bytes) else ociimage.tar_bytes(x) for x in layers or [base()]],
+        self.image_id = ociimage.image(path, [x if isinstance(x, bytes) else ociimage.tar_bytes(x) for x in layers or [base()]],
                                  form=form, **kw)
         for where, dirs, files in os.walk(path):
             self.give(where)
@@ -148,8 +148,8 @@ class ImageRoot(Box):
                              ("oci-archive", "")):
             path = self.archive(form=form, file=f"{form}{len(prefix)}", name="localhost/base:1")
             self.assertEqual(self.good(prefix + path, "cat /etc/mark"), "image\n", form)
-        self.assertEqual(self.entries(), ["sha256-" + self.id])
-        self.assertEqual(self.good(f"oci-archive:{self.path('oci-archive0')}:localhost/base:1@sha256:{self.id}",
+        self.assertEqual(self.entries(), ["sha256-" + self.image_id])
+        self.assertEqual(self.good(f"oci-archive:{self.path('oci-archive0')}:localhost/base:1@sha256:{self.image_id}",
                                    "cat /etc/mark"), "image\n")
         r = self.sh("true", "--image", f"oci:{self.path('oci')}:other")
         self.assertEqual((r.code, r.reason), (66, "missing_input"))
@@ -187,7 +187,7 @@ class ImageRoot(Box):
             self.assertEqual(p.wait(timeout=harness.PATIENCE), 0)
             with open(os.path.join(output, "stdout.log"), encoding="utf-8") as f:
                 self.assertEqual(f.read(), "image\n")
-        self.assertEqual(self.entries(), ["sha256-" + self.id])
+        self.assertEqual(self.entries(), ["sha256-" + self.image_id])
         self.assertEqual(os.listdir(self.cache("tmp")), [])
 
     # --- layers ---
@@ -216,7 +216,7 @@ class ImageRoot(Box):
                                  file=f"layers{compress}.tar")
             code, said = self.unpack(image)
             self.assertEqual(code, 0, said)
-        root = self.cache("sha256-" + self.id, "root")
+        root = self.cache("sha256-" + self.image_id, "root")
         found = sorted(os.path.relpath(os.path.join(w, x), root) for w, d, f in os.walk(root) for x in d + f
                        if not os.path.relpath(os.path.join(w, x), root).startswith(("bin/", "etc/", "opt/")))
         self.assertEqual(found, sorted(["absolute", "bin", "closed", "closed/in", "dev", "etc", "gone", "late", "late/new",
@@ -251,7 +251,7 @@ class ImageRoot(Box):
                              file="links.tar")
         self.assertEqual(self.unpack(image)[0], 0)
         self.assertEqual(os.listdir(outside), [])
-        self.assertEqual(sorted(os.listdir(self.cache("sha256-" + self.id, "root/inner"))), ["file", "file2"])
+        self.assertEqual(sorted(os.listdir(self.cache("sha256-" + self.image_id, "root/inner"))), ["file", "file2"])
         self.assertFalse(os.path.exists(self.path("escaped")))
 
     def test_bombs(self):
@@ -296,7 +296,7 @@ class ImageRoot(Box):
         image = self.archive(file="good.tar")
         r = self.sh("true", "--image", f"{image}@sha256:{'0' * 64}")
         self.assertEqual((r.code, r.reason), (65, "bad_task"))
-        self.assertIn(self.id.encode(), r.stdout)
+        self.assertIn(self.image_id.encode(), r.stdout)
         r = self.sh("true", "--image", f"dir:{self.root()}", "--sandbox", "off")
         self.assertEqual((r.code, r.reason), (65, "bad_task"))
 
@@ -400,11 +400,11 @@ class ImageRoot(Box):
         image = self.archive()
         self.good(image, "true")
         found = self.images()["images"]
-        self.assertEqual([(x["id"], x["reference"], x["in_use"]) for x in found], [(self.id, image, False)])
+        self.assertEqual([(x["id"], x["reference"], x["in_use"]) for x in found], [(self.image_id, image, False)])
         self.assertGreater(found[0]["bytes"], 100000)
         self.assertFalse(self.images("prune", "--dry-run")["images"][0]["removed"])
         self.images("prune", "--older-than", "1h")
-        self.assertEqual(self.entries(), ["sha256-" + self.id])
+        self.assertEqual(self.entries(), ["sha256-" + self.image_id])
         # A run that goes on has it.
         mark = os.path.join(self.workspace, "go")
         text = self.good(image, "true") or "echo started > started; while ! test -e go; do sleep 0.1; done"
@@ -421,7 +421,7 @@ class ImageRoot(Box):
         self.addCleanup(self.reap, p)
         harness.wait_until(lambda: os.path.exists(os.path.join(self.workspace, "started")), "the run")
         self.assertTrue(self.images("prune")["images"][0]["in_use"])
-        self.assertEqual(self.entries(), ["sha256-" + self.id])
+        self.assertEqual(self.entries(), ["sha256-" + self.image_id])
         self.put("ws/go", "")
         self.assertTrue(os.path.exists(mark))
         self.assertEqual(p.wait(timeout=harness.PATIENCE), 0)
