@@ -162,16 +162,16 @@ static struct json *outline_events(struct arena *a, const struct evidence *ev)
 {
     static const char *const keys[] = { "name",   "params", "result", "success", "failure",
                                         "policy", "tools",  "status", "reason",  NULL };
-    static const char *const told[] = { "PromptRendered", "RenderedTools", "ToolInvoked",
-                                        "PromptExecuted", "model.call",    "run.finished" };
+    static const char *const compared[] = { "PromptRendered", "RenderedTools", "ToolInvoked",
+                                            "PromptExecuted", "model.call",    "run.finished" };
     struct json *list = json_array(a);
     for (size_t i = 0; i < json_len(ev->events); i++) {
         const struct json *v = json_item(ev->events, i);
         const char *name = json_cstring(json_get(v, "event"), "");
         /* Auxiliary requests are sent beside the conversation, so their order differs. */
         bool side = json_str(json_pointer(v, STR("/context/side")), STR_EMPTY).len > 0;
-        for (size_t k = 0; !side && k < sizeof told / sizeof *told; k++) {
-            if (strcmp(told[k], name) == 0) {
+        for (size_t k = 0; !side && k < ARRAY_LEN(compared); k++) {
+            if (strcmp(compared[k], name) == 0) {
                 struct json *item = pick(a, json_get(v, "context"), keys);
                 json_setc(a, item, "event", json_get(v, "event"));
                 json_push(a, list, item);

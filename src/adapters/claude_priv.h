@@ -83,7 +83,7 @@ struct claude {
     bool prompted;                     /* the prompt was sent */
     bool interrupted;                  /* we have asked for the end of the turn */
     bool finished;                     /* nothing is to be said any more */
-    bool turn_due;                     /* a result has come; told when all bytes at hand are read */
+    bool turn_due;                     /* a result has come; reported when all bytes are read */
     enum claude_background background; /* tasks that were at work when it stopped */
     bool waits;                        /* a result has come, and sub-agents were at work */
     const char *stop_reason;

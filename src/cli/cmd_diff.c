@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/pager.h"
+#include "cli/patch_table.h"
 #include "cli/run_name.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -63,25 +64,10 @@ static void list_stat(struct cli *cli, struct str patch, struct buf *out)
     struct patch_stat stat;
     char added[TEXT_SHORT];
     char removed[TEXT_SHORT];
-    struct table t = { .arena = cli->arena,
-                       .columns = {
-                           { "" }, { "", .right = true }, { "", .right = true }, { "" } } };
+    struct table t = { .arena = cli->arena, .columns = PATCH_TABLE_COLUMNS };
     patch_stat(cli->arena, patch, &stat);
     for (size_t i = 0; i < stat.count; i++) {
-        const struct patch_file *f = &stat.files[i];
-        table_cellf(&t, STYLE_NAME, "%c", f->status);
-        if (f->binary) {
-            table_cell(&t, STYLE_DIM, "binary");
-            table_cell(&t, STYLE_PLAIN, "");
-        } else {
-            table_cellf(&t, STYLE_GOOD, "+%lld", (long long)f->added);
-            table_cellf(&t, STYLE_BAD, "-%lld", (long long)f->removed);
-        }
-        if (f->from.len > 0) {
-            table_cellf(&t, STYLE_PLAIN, "%.*s -> %.*s", STR_ARG(f->from), STR_ARG(f->path));
-        } else {
-            table_cell_str(&t, STYLE_PLAIN, f->path);
-        }
+        patch_table_add(&t, &stat.files[i]);
     }
     table_write(&t, terminal_width(&cli->out), cli->out.color, out);
     buf_addf(out, "%zu file%s changed, +%s -%s\n", stat.count, stat.count == 1 ? "" : "s",
@@ -132,6 +118,9 @@ static void print_patch(struct cli *cli, struct str patch)
     patch_stat(cli->arena, patch, &stat);
     for (size_t i = 0; i < stat.count; i++) {
         add_file(&stat.files[i], cli->out.color, &out);
+    }
+    if (stat.count == 0) {
+        buf_adds(&out, "no changes\n");
     }
     pager_print(cli, &out);
 }

@@ -60,29 +60,12 @@ static bool passes(const struct filter *f, const struct row *x)
            (f->outcome == NULL || strcmp(digest_status_word(x->digest.status), f->outcome) == 0);
 }
 
-static enum style style_of(enum digest_status status)
-{
-    return status == DIGEST_SUCCEEDED ? STYLE_GOOD
-           : status == DIGEST_FAILED  ? STYLE_BAD
-           : status == DIGEST_RUNNING ? STYLE_NAME
-                                      : STYLE_WARN;
-}
-
 /* The reason says more than "failed" does. */
 static const char *outcome_of(const struct digest *d)
 {
     bool has_reason =
         d->status == DIGEST_FAILED && d->reason != REASON_NONE && d->reason != REASON_FAILURE;
     return has_reason ? reason_word(d->reason) : digest_status_word(d->status);
-}
-
-static nsec duration_of(const struct row *x)
-{
-    double seconds = json_real(json_get(x->digest.metrics, "duration_seconds"), -1);
-    if (x->digest.status == DIGEST_RUNNING) {
-        return x->digest.now - x->run->started;
-    }
-    return seconds >= 0 && seconds < 1e9 ? (nsec)(seconds * 1e9) : -1;
 }
 
 static const char *age_text(int64_t age, char out[TEXT_SHORT])
@@ -110,14 +93,14 @@ static const char *age_text(int64_t age, char out[TEXT_SHORT])
 static void add_row(struct table *t, const struct row *x)
 {
     char text[TEXT_SHORT];
-    nsec took = duration_of(x);
+    nsec took = digest_duration(&x->digest);
     double usd = json_real(json_get(x->digest.metrics, "cost_usd"), 0);
     const struct json *ext = json_get(x->digest.metrics, "ext");
     bool simulated = str_eqc(json_str(json_get(ext, "cost_source"), STR_EMPTY), "simulated");
     const char *id = x->run->run_id[0] == '\0' ? x->run->name : run_short_id(x->run->run_id);
     table_cell(t, STYLE_NAME, id);
     table_cell(t, STYLE_DIM, age_text(x->digest.now - x->run->started, text));
-    table_cell(t, style_of(x->digest.status), outcome_of(&x->digest));
+    table_cell(t, digest_status_style(x->digest.status), outcome_of(&x->digest));
     table_cell(t, STYLE_PLAIN, took < 0 ? "" : text_duration(took, text));
     table_cell(t, simulated ? STYLE_DIM : STYLE_PLAIN, usd > 0 ? text_cost(usd, text) : "");
     if (x->digest.changes.count > 0) {
@@ -138,7 +121,7 @@ static struct json *row_json(const struct row *x, struct arena *a)
 {
     const struct digest *d = &x->digest;
     char iso[CLOCK_ISO_LEN];
-    nsec took = duration_of(x);
+    nsec took = digest_duration(&x->digest);
     struct json *o = json_object(a);
     json_setc(a, o, "run_id",
               x->run->run_id[0] == '\0' ? json_null(a) : json_cstr(a, x->run->run_id));

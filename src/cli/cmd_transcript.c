@@ -36,7 +36,8 @@ static const struct option options[] = {
 };
 
 static const struct positional positionals[] = {
-    { "ACTION", "check or show (default)", .complete = COMPLETE_WORDS, .words = actions },
+    { "ACTION", "check or show (default)", .optional = true, .complete = COMPLETE_WORDS,
+      .words = actions },
     { "RUN", "a run (path, last, or part of an id), or a transcript.jsonl", .optional = true,
       .complete = COMPLETE_FILE },
     { 0 },
@@ -238,8 +239,8 @@ static int run_transcript(struct cli *cli, const struct options *opt, struct err
     const char *action = options_arg(opt, 0);
     const char *name = options_arg(opt, 1);
     const char *path;
-    bool checks = strcmp(action, "check") == 0;
-    if (!checks && strcmp(action, "show") != 0) {
+    bool checks = action != NULL && strcmp(action, "check") == 0;
+    if (action != NULL && !checks && strcmp(action, "show") != 0) {
         if (name != NULL) {
             return ERR(e, ERR_USAGE, "unknown action '%.80s'; use check or show", action);
         }
@@ -252,7 +253,7 @@ static int run_transcript(struct cli *cli, const struct options *opt, struct err
     return checks ? check(cli, opt, path, e) : show(cli, opt, path, e);
 }
 
-static const char *const usage[] = { "[show] RUN", "check [--only NAME] RUN", NULL };
+static const char *const usage[] = { "[show] [RUN]", "check [--only NAME] [RUN]", NULL };
 
 static const char *const description[] = {
     "The transcript of a run contains messages, tool calls and results, in one format for all "

@@ -18,8 +18,10 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "cli/terminal.h"
 #include "record/patch_stat.h"
 #include "record/reason.h"
 
@@ -65,6 +67,9 @@ int digest_read(struct digest *d, const char *path, struct arena *a, struct err 
 void digest_done(struct digest *d);
 
 const char *digest_status_word(enum digest_status s);
+enum style digest_status_style(enum digest_status s);
+/* How long it took, or has been running; -1: not known. */
+nsec digest_duration(const struct digest *d);
 /* The name of the task, or the first line of its prompt; empty when neither is known. */
 struct str digest_task(const struct digest *d);
 /* "3 files, +24 -3"; empty when nothing changed or it is not known. */

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "cli/conversation.h"
+#include "cli/patch_table.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -29,6 +30,11 @@ static const enum style status_styles[] = {
     [DIGEST_RUNNING] = STYLE_NAME,  [DIGEST_SUCCEEDED] = STYLE_GOOD, [DIGEST_FAILED] = STYLE_BAD,
     [DIGEST_CANCELED] = STYLE_WARN, [DIGEST_ABANDONED] = STYLE_WARN, [DIGEST_UNKNOWN] = STYLE_WARN,
 };
+
+enum style digest_status_style(enum digest_status status)
+{
+    return status_styles[status];
+}
 
 /* The first of several places that has a string. */
 static struct str first_str(const struct json *a, const struct json *b)
@@ -50,7 +56,7 @@ static void add_fact(struct table *t, const char *key, struct str value)
     }
 }
 
-static nsec duration_of(const struct digest *d)
+nsec digest_duration(const struct digest *d)
 {
     int64_t began = 0;
     double seconds = json_real(json_get(d->metrics, "duration_seconds"), -1);
@@ -71,7 +77,7 @@ static void add_outcome(struct table *t, const struct digest *d)
     struct str word = first_str(json_get(d->state, "reason"), json_get(d->manifest, "reason"));
     bool good = d->status == DIGEST_SUCCEEDED;
     bool plain = good || word.len == 0 || d->reason == REASON_FAILURE;
-    nsec took = duration_of(d);
+    nsec took = digest_duration(d);
     char time[TEXT_SHORT] = "";
     if (took >= 0) {
         (void)text_duration(took, time);
@@ -84,7 +90,7 @@ static void add_outcome(struct table *t, const struct digest *d)
         table_cellf(t, STYLE_WARN, "abandoned in phase %.*s: the process no longer exists",
                     STR_ARG(phase));
     } else {
-        table_cellf(t, status_styles[d->status], "%s%s%s%s%.*s%s%.*s%s",
+        table_cellf(t, digest_status_style(d->status), "%s%s%s%s%.*s%s%.*s%s",
                     digest_status_word(d->status),
                     took < 0 ? ""
                     : good   ? " in "
@@ -334,21 +340,9 @@ static void add_changed_files(const struct digest *d, const struct digest_style 
 {
     const struct json *left_out = json_get(d->workspace, "left_out");
     size_t max = style->verbose ? SIZE_MAX : FILES_SHOWN;
-    struct table t = { .arena = a,
-                       .indent = INDENT,
-                       .columns = {
-                           { "" }, { "", .right = true }, { "", .right = true }, { "" } } };
+    struct table t = { .arena = a, .indent = INDENT, .columns = PATCH_TABLE_COLUMNS };
     for (size_t i = 0; i < d->changes.count && i < max; i++) {
-        const struct patch_file *f = &d->changes.files[i];
-        table_cellf(&t, STYLE_NAME, "%c", f->status);
-        if (f->binary) {
-            table_cell(&t, STYLE_DIM, "binary");
-            table_cell(&t, STYLE_PLAIN, "");
-        } else {
-            table_cellf(&t, STYLE_GOOD, "+%lld", (long long)f->added);
-            table_cellf(&t, STYLE_BAD, "-%lld", (long long)f->removed);
-        }
-        table_cell_str(&t, STYLE_PLAIN, f->path);
+        patch_table_add(&t, &d->changes.files[i]);
     }
     for (size_t i = 0; i < json_len(left_out) && i < max; i++) {
         const struct json *f = json_item(left_out, i);

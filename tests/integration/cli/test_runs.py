@@ -49,7 +49,10 @@ class Store(harness.Case):
         self.assertEqual(json.loads(self.cinch("show", "last", "--format", "json").stdout)["path"], path)
         self.assertEqual(json.loads(self.cinch("show", "--format", "json").stdout)["path"], path)
         self.assertEqual(self.cinch("transcript", "check", "last").code, 0)
-        self.assertIn(b"new", self.cinch("transcript", "last").stdout)
+        shown = self.cinch("transcript", "last").stdout
+        self.assertIn(b"new", shown)
+        self.assertEqual(self.cinch("transcript").stdout, shown)
+        self.assertEqual(self.cinch("transcript", "show").stdout, shown)
         self.assertEqual(self.cinch("recover", "last").code, 0)
         self.assertEqual(self.cinch("apply", "last").code, 0)
         with open(os.path.join(self.workspace, "f")) as f:
