@@ -22,6 +22,10 @@
 #define DEPTH_MAX 64
 /* No program that needs to write a file gets along with less. */
 #define FULL_BELOW (64u << 10)
+/* Between two walks while free space does not fall: other programs may free as much as the run
+ * writes. A large tree is walked less often, so that walks take at most a hundredth of the time. */
+#define WALK_EVERY (5 * NSEC_PER_SEC)
+#define WALK_SHARE 100
 
 /* --- usage --- */
 
@@ -107,12 +111,15 @@ uint64_t disk_limit(uint64_t wanted, uint64_t free_space)
     return wanted > 0 ? wanted : half < DISK_DEFAULT ? half : DISK_DEFAULT;
 }
 
-/* The next walk is due when half of what is left to `used` may have been written. */
-static void plan_walk(struct run_disk *d, uint64_t used, uint64_t free_now)
+/* The next walk is due when half of what is left to `used` may have been written, or after a time
+ * that follows from how long this one `took`. */
+static void plan_walk(struct run_disk *d, uint64_t used, uint64_t free_now, nsec took)
 {
+    nsec pause = took * WALK_SHARE > WALK_EVERY ? took * WALK_SHARE : WALK_EVERY;
     uint64_t left = d->limit > used ? d->limit - used : 0;
     uint64_t step = left / 2 > d->limit / 64 ? left / 2 : d->limit / 64;
     d->walk_below = free_now > step ? free_now - step : 0;
+    d->walk_at = clock_now() + pause;
 }
 
 /* A copy of the workspace was made by us; in the other modes next to nothing is there yet. */
@@ -145,7 +152,7 @@ void disk_begin(struct run *run)
     if (is_copy(run) && !disk_usage(run->record.dir.dir_fd, &d->before)) {
         d->before = 0; /* too large to be counted: then free space is all that is looked at */
     }
-    plan_walk(d, 0, d->free_start);
+    plan_walk(d, 0, d->free_start, 0);
 }
 
 static void note_full(struct run_disk *d, uint64_t free_now)
@@ -173,7 +180,8 @@ bool disk_exceeded(struct run *run, char *text, size_t size)
         return false;
     }
     note_full(d, now);
-    if (now > d->walk_below) {
+    nsec start = clock_now();
+    if (now > d->walk_below && start < d->walk_at) {
         return false;
     }
     bool counted = disk_usage(run->record.dir.dir_fd, &used);
@@ -181,7 +189,7 @@ bool disk_exceeded(struct run *run, char *text, size_t size)
     if (!counted && d->free_start > now && d->free_start - now > used) {
         used = d->free_start - now; /* the best guess */
     }
-    plan_walk(d, used, now);
+    plan_walk(d, used, now, clock_now() - start);
     if (used <= d->limit) {
         return false;
     }

@@ -7,15 +7,18 @@
  *  2. disk_exceeded(run, …)   each second, while it runs
  *  3. disk_judge(run)   after it: was a full disk the cause of a failure?
  *
- * The check is a statfs(2). The directory is walked only when the free space of its file system has
- * fallen so far that the run may have reached half of what it had left, so a run that writes little
- * is never walked. The limit is a bound for accidents, not a quota: it may be passed for a second.
+ * The check is a statfs(2). The directory is walked when the free space of its file system has
+ * fallen so far that the run may have reached half of what it had left, and every few seconds in
+ * any case, since other programs may free as much as the run writes. The limit is a bound for
+ * accidents, not a quota: it may be passed for some seconds.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/clock.h"
 
 struct run;
 
@@ -27,6 +30,7 @@ struct run_disk {
     uint64_t before;     /* what was below the run directory at the start */
     uint64_t free_start; /* of the file system */
     uint64_t walk_below; /* free space at which the directory is walked */
+    nsec walk_at;        /* time at which it is walked in any case */
     bool full;           /* the file system was seen full */
 };
 

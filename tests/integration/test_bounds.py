@@ -43,6 +43,13 @@ class Disk(Box):
                 r = self.sh("head -c 20M /dev/zero > more; exec sleep 1000", "--disk", "10M", "--workspace-mode", mode)
                 self.assert_ended(r, "may use 10.0 MiB")
 
+    def test_space_that_others_free_does_not_hide_it(self):
+        """The file system has more free space after the agent's 20 MiB than before."""
+        self.put("ballast", b"x" * (60 * MIB))
+        r = self.sh(f"rm {self.dir}/ballast; head -c 20M /dev/zero > more; exec sleep 1000", "--disk", "10M",
+                    "--workspace-mode", "copy", "--sandbox", "off")
+        self.assert_ended(r, "may use 10.0 MiB")
+
     def test_in_place_is_named_as_not_limited(self):
         r = self.sh("true", "--disk", "10M", "--workspace-mode", "in-place")
         self.assertEqual(r.reason, "success")
