@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adapters/driver.h"
 #include "base/file.h"
 
 /* Whoever asks gets an answer, as often as he likes. */
@@ -18,7 +19,7 @@ enum { ARGS_MAX = 96, VERSION_LONGEST = 60 };
 
 bool contract_applies(const struct profile *p)
 {
-    return strcmp(p->driver, "contract") == 0;
+    return driver_is_kind(p, DRIVER_CONTRACT);
 }
 
 /* --- scenarios --- */

@@ -185,7 +185,7 @@ static int probe(struct arena *a, struct kit_adapter *adapter, const char *const
         return ERR(e, ERR_UNAVAILABLE, "adapter '%s': this cinch has no driver '%s'", adapter->name,
                    p->driver);
     }
-    if (driver_is_internal(p)) {
+    if (driver_is_kind(p, DRIVER_MODEL_LOOP)) {
         adapter->available = true;
         adapter->version = CINCH_VERSION;
     } else if (adapter->command != NULL) {

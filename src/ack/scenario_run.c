@@ -15,6 +15,7 @@
 #include "ack/fixture.h"
 #include "ack/hang_fixture.h"
 #include "ack/test_server.h"
+#include "adapters/driver.h"
 #include "adapters/profile.h"
 #include "base/file.h"
 #include "base/id.h"
@@ -205,8 +206,8 @@ static int make_argv(const struct scenario_run *t, const struct attempt *x, cons
     at = add(add(at, "--workspace"), t->stage.workspace);
     at = add(add(at, "--output"), x->dir);
     const char *model = o->model;
-    if (model == NULL && !o->live && strcmp(o->adapter->driver, "api") == 0) {
-        model = "scripted"; /* who has no default takes any name */
+    if (model == NULL && !o->live && driver_is_kind(o->adapter, DRIVER_MODEL_LOOP)) {
+        model = "scripted"; /* the adapter has no default; any name will do */
     }
     if (model != NULL) {
         at = add(add(at, "--model"), model);

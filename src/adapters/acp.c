@@ -267,8 +267,8 @@ static void *acp_open(const struct launch_spec *spec, struct entry_sink sink)
     }
     p->mcp.shim = copy_list(p->keep, spec->mcp.shim);
     p->session_meta = session_meta(p->keep, spec);
-    p->governs = spec->governs;
-    p->feeds_back = spec->feeds_back;
+    p->has_policies = spec->has_policies;
+    p->has_feedback = spec->has_feedback;
     lines_init(&p->lines, JSONRPC_BYTES_MAX);
     buf_init(&p->used_model, ACP_NAME_MAX);
     buf_init(&p->message_id, ACP_NAME_MAX);
@@ -398,18 +398,30 @@ static void acp_finish(void *self)
     leave(p);
 }
 
-const struct driver driver_acp = {
-    .name = "acp",
+static const struct driver_program_ops program_ops = {
     .plan = acp_plan,
-    .open = acp_open,
     .feed = acp_feed,
-    .end = acp_end,
-    .close = acp_close,
+};
+
+static const struct driver_dialogue_ops dialogue_ops = {
     .begin = acp_begin,
     .reply = acp_replied,
-    .say = acp_say,
-    .go_on = acp_resumed,
-    .awaits = acp_awaits,
+    .prompt = acp_say,
     .interrupt = acp_interrupt,
     .finish = acp_finish,
+    .offer = driver_ignores_tools,
+    .pending = acp_awaits,
+    .resume = acp_resumed,
+    .set_option = driver_sets_nothing,
+};
+
+const struct driver driver_acp = {
+    .name = "acp",
+    .kind = DRIVER_DIALOGUE,
+    .tier_prompt = "text",
+    .open = acp_open,
+    .end = acp_end,
+    .close = acp_close,
+    .program = &program_ops,
+    .dialogue = &dialogue_ops,
 };

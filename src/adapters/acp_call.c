@@ -346,7 +346,7 @@ static void observe(struct acp *p, const struct acp_call *c, const struct json *
         .success = strcmp(c->status, "completed") == 0,
     };
     p->port.observed(p->port.owner, &call);
-    if (p->feeds_back) {
+    if (p->has_feedback) {
         acp_ask_feedback(p, &call);
     }
 }

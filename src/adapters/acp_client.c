@@ -88,7 +88,7 @@ static void ask_permission(struct acp *p, const struct jsonrpc_message *m)
     struct acp_call *c = acp_call_of(p, about);
     acp_call_tell(p, c, json_get(about, "locations"));
     /* The bridge asks the policies about our own tools, when they are called. */
-    if (!p->governs || c->ours) {
+    if (!p->has_policies || c->ours) {
         decide(p, m->id, best_option(p->scratch, options, "allow_once", "allow_always"));
         return;
     }

@@ -83,7 +83,7 @@ struct acp {
     struct str prompt, system_prompt, model, effort, resume, workspace;
     struct driver_mcp mcp;
     const struct json *session_meta; /* `_meta` of the session; NULL: none */
-    bool governs, feeds_back;
+    bool has_policies, has_feedback;
 
     struct lines lines;
     struct str raw; /* the line at hand */

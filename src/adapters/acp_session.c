@@ -236,7 +236,7 @@ static void send_option(struct acp *p, const struct json *option, struct str val
 
 static bool set_mode(struct acp *p)
 {
-    const char *mode = p->governs ? p->quirks->governed_mode : p->quirks->mode;
+    const char *mode = p->has_policies ? p->quirks->governed_mode : p->quirks->mode;
     const struct json *option = find_option(p, "mode");
     if (mode == NULL || is_current(option, str_of(mode)) ||
         str_eqc(json_str(json_get(p->modes, "currentModeId"), STR_EMPTY), mode)) {
@@ -424,7 +424,7 @@ static void refused(struct acp *p, const struct jsonrpc_message *m)
         break;
     case ACP_MODE:
         /* Without it the agent would ask needlessly; or, governed, not at all. */
-        if (p->governs) {
+        if (p->has_policies) {
             acp_give_up(p, "the agent does not take the mode '%s', which its policies need: %.*s",
                         p->quirks->governed_mode, STR_ARG(text));
             break;

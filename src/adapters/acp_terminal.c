@@ -158,7 +158,7 @@ static void ask_create(struct acp *p, const struct jsonrpc_message *m)
         acp_send_error(p, m->id, JSONRPC_INTERNAL_ERROR, STR("the turn is over"));
         return;
     }
-    if (!p->governs) {
+    if (!p->has_policies) {
         create(p, m->id, m->params);
         return;
     }

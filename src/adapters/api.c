@@ -491,7 +491,7 @@ static void add_results(struct api *p)
 
 /* --- questions --- */
 
-static int next_question(struct api *p, struct driver_question *ret, struct err *e)
+static int next_question(struct api *p, struct driver_request *ret, struct err *e)
 {
     p->request.messages = p->messages;
     p->request.n_messages = p->n_messages;
@@ -514,20 +514,20 @@ static int next_question(struct api *p, struct driver_question *ret, struct err 
     ret->format = p->request.format;
     ret->target = buf_str(&p->target);
     ret->body = buf_str(&p->body);
-    return DRIVER_ASK;
+    return DRIVER_REQUEST;
 }
 
-static int api_ask(void *self, struct driver_question *ret, struct err *e)
+static int api_ask(void *self, struct driver_request *ret, struct err *e)
 {
     struct api *p = self;
     const struct llm_call *c;
-    *ret = (struct driver_question) { 0 };
+    *ret = (struct driver_request) { 0 };
     if (p->over) {
-        return DRIVER_OVER;
+        return DRIVER_DONE;
     }
     if ((c = open_call(p)) != NULL) { /* also of a tool that nobody offered: that is the run's */
         ret->call = c;
-        return DRIVER_CALL;
+        return DRIVER_TOOL_CALL;
     }
     if (p->calls != NULL) {
         add_results(p);
@@ -580,15 +580,21 @@ static void api_say(void *self, struct str text)
     p->report.result_seen = false;
 }
 
+static const struct driver_model_ops model_ops = {
+    .next = api_ask,
+    .response = api_answer,
+    .response_end = api_answered,
+    .tool_result = api_result,
+    .offer = api_offer,
+    .prompt = api_say,
+};
+
 const struct driver driver_api = {
     .name = "api",
+    .kind = DRIVER_MODEL_LOOP,
+    .tier_prompt = "system",
     .open = api_open,
     .end = api_end,
     .close = api_close,
-    .ask = api_ask,
-    .answer = api_answer,
-    .answered = api_answered,
-    .result = api_result,
-    .offer = api_offer,
-    .say = api_say,
+    .model = &model_ops,
 };

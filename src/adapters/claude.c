@@ -58,8 +58,8 @@ static void *claude_open(const struct launch_spec *spec, struct entry_sink sink)
     }
     c->system_prompt = arena_str(c->keep, driver_var(spec, "system_prompt"));
     c->schema = spec->output_schema == NULL ? NULL : json_copy(c->keep, spec->output_schema);
-    c->governs = spec->governs;
-    c->feeds_back = spec->feeds_back;
+    c->has_policies = spec->has_policies;
+    c->has_feedback = spec->has_feedback;
     lines_init(&c->lines, LINE_MAX_BYTES);
     buf_init(&c->text, TEXT_MAX);
     buf_init(&c->answer, TEXT_MAX);
@@ -364,9 +364,9 @@ static void claude_say(void *self, struct str text)
     send_user(c, text); /* the run has told the transcript */
 }
 
-static bool claude_change(void *self, enum driver_knob knob, struct str value)
+static bool claude_change(void *self, enum driver_option option, struct str value)
 {
-    return claude_tune(self, knob, value);
+    return claude_tune(self, option, value);
 }
 
 static void claude_stop_turn(void *self)
@@ -425,17 +425,31 @@ static void claude_close(void *self)
     free(c);
 }
 
-const struct driver driver_claude = {
-    .name = "claude-stream",
+static const struct driver_program_ops program_ops = {
     .plan = driver_plan,
-    .open = claude_open,
     .feed = claude_feed,
-    .end = claude_end,
-    .close = claude_close,
+};
+
+static const struct driver_dialogue_ops dialogue_ops = {
     .begin = claude_begin,
     .reply = claude_answered,
-    .say = claude_say,
-    .tune = claude_change,
+    .prompt = claude_say,
     .interrupt = claude_stop_turn,
     .finish = claude_finish,
+    .offer = driver_ignores_tools,
+    .pending = driver_nothing_pending,
+    .resume = driver_never_paused,
+    .sets_model = true,
+    .set_option = claude_change,
+};
+
+const struct driver driver_claude = {
+    .name = "claude-stream",
+    .kind = DRIVER_DIALOGUE,
+    .tier_prompt = "system",
+    .open = claude_open,
+    .end = claude_end,
+    .close = claude_close,
+    .program = &program_ops,
+    .dialogue = &dialogue_ops,
 };

@@ -41,8 +41,8 @@ static struct json *hooks_wanted(const struct claude *c, struct arena *a)
     struct json *all = json_object(a);
     for (size_t i = 0; i < ARRAY_LEN(hooks); i++) {
         const struct hook *h = &hooks[i];
-        if ((h->wanted == HOOK_GOVERNS && !c->governs) ||
-            (h->wanted == HOOK_FEEDS_BACK && !c->feeds_back)) {
+        if ((h->wanted == HOOK_GOVERNS && !c->has_policies) ||
+            (h->wanted == HOOK_FEEDS_BACK && !c->has_feedback)) {
             continue;
         }
         struct json *ids = json_array(a);
@@ -86,11 +86,11 @@ void claude_interrupt(struct claude *c)
     request(c, a, body);
 }
 
-bool claude_tune(struct claude *c, enum driver_knob knob, struct str value)
+bool claude_tune(struct claude *c, enum driver_option option, struct str value)
 {
     CLEANUP(arena) struct arena *a = arena_new();
     struct json *body = json_object(a);
-    bool model = knob == KNOB_MODEL;
+    bool model = option == DRIVER_OPTION_MODEL;
     json_setc(a, body, "subtype", json_cstr(a, model ? "set_model" : "set_permission_mode"));
     json_setc(a, body, model ? "model" : "mode", json_string(a, value));
     request(c, a, body);
@@ -377,7 +377,7 @@ static void on_can_use(struct claude *c, struct str request_id, const struct jso
     if (str_eqc(tool, "AskUserQuestion")) {
         answer_can_use(c, request_id, NULL, false,
                        STR("nobody is here to answer: decide yourself and go on"));
-    } else if (!c->governs || !claude_is_native(c, tool)) {
+    } else if (!c->has_policies || !claude_is_native(c, tool)) {
         answer_can_use(c, request_id, input, true, STR_EMPTY);
     } else {
         ask_permission(c, QUESTION_CAN_USE, request_id, body, input);

@@ -69,7 +69,7 @@ struct claude {
     struct str prompt, prefix, system_prompt;
     enum system_prompt_style system_style;
     const struct json *schema;
-    bool governs, feeds_back;
+    bool has_policies, has_feedback;
 
     struct claude_call calls[CALLS_MAX];
     size_t next_call; /* where the next one goes if no place is free */
@@ -109,7 +109,7 @@ bool claude_send(struct claude *c, const struct json *message);
 #define CLAUDE_INITIALIZE "cinch_1"
 void claude_initialize(struct claude *c);
 void claude_interrupt(struct claude *c);
-bool claude_tune(struct claude *c, enum driver_knob knob, struct str value);
+bool claude_tune(struct claude *c, enum driver_option option, struct str value);
 void claude_control_request(struct claude *c, const struct json *line);
 void claude_control_cancel(struct claude *c, const struct json *line);
 void claude_reply(struct claude *c, const struct driver_reply *reply);

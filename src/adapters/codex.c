@@ -234,8 +234,8 @@ static void *codex_open(const struct launch_spec *spec, struct entry_sink sink)
     c->resume = arena_str(c->keep, spec->resume);
     c->workspace = arena_str(c->keep, str_of(spec->workspace));
     c->schema = spec->output_schema == NULL ? NULL : json_copy(c->keep, spec->output_schema);
-    c->governs = spec->governs;
-    c->feeds_back = spec->feeds_back;
+    c->has_policies = spec->has_policies;
+    c->has_feedback = spec->has_feedback;
     lines_init(&c->lines, JSONRPC_BYTES_MAX);
     buf_init(&c->turn_id, CODEX_ID_MAX);
     buf_init(&c->said, CODEX_TEXT_MAX);
@@ -325,10 +325,10 @@ static void codex_say(void *self, struct str text)
     leave(c);
 }
 
-static bool codex_tune(void *self, enum driver_knob knob, struct str value)
+static bool codex_tune(void *self, enum driver_option option, struct str value)
 {
     struct codex *c = self;
-    if (knob != KNOB_MODEL) {
+    if (option != DRIVER_OPTION_MODEL) {
         return false; /* its approvals are those of our policies */
     }
     c->turn_model = arena_str(c->keep, value);
@@ -361,19 +361,31 @@ static struct driver_wait codex_awaits(void *self)
                   : (struct driver_wait) { 0 };
 }
 
-const struct driver driver_codex = {
-    .name = "codex-app-server",
+static const struct driver_program_ops program_ops = {
     .plan = driver_plan,
-    .open = codex_open,
     .feed = codex_feed,
-    .end = codex_end,
-    .close = codex_close,
-    .offer = codex_offer,
+};
+
+static const struct driver_dialogue_ops dialogue_ops = {
     .begin = codex_begin,
-    .awaits = codex_awaits,
     .reply = codex_replied,
-    .say = codex_say,
-    .tune = codex_tune,
+    .prompt = codex_say,
     .interrupt = codex_stop_turn,
     .finish = codex_finish,
+    .offer = codex_offer,
+    .pending = codex_awaits,
+    .resume = driver_never_paused,
+    .sets_model = true,
+    .set_option = codex_tune,
+};
+
+const struct driver driver_codex = {
+    .name = "codex-app-server",
+    .kind = DRIVER_DIALOGUE,
+    .tier_prompt = "system",
+    .open = codex_open,
+    .end = codex_end,
+    .close = codex_close,
+    .program = &program_ops,
+    .dialogue = &dialogue_ops,
 };

@@ -116,7 +116,7 @@ static void approve(struct codex *c, const struct jsonrpc_message *m, enum codex
         decide(c, kind, m->id, "cancel");
         return;
     }
-    if (!c->governs) {
+    if (!c->has_policies) {
         decide(c, kind, m->id, "accept");
         return;
     }

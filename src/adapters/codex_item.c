@@ -279,7 +279,7 @@ static void call_over(struct codex *c, const struct json *item, const struct jso
     codex_set(c, detail, success ? "output" : "error", output);
     codex_entry(c, "tool_result", detail, params);
     observe(c, item, output, success);
-    if (c->feeds_back && !str_eqc(status, "declined")) {
+    if (c->has_feedback && !str_eqc(status, "declined")) {
         ask_feedback(c, item, success);
     }
 }

@@ -78,7 +78,7 @@ struct codex {
     const struct json *schema;
     struct json *tools; /* as thread/start takes them; NULL: none */
     struct arena *tools_arena;
-    bool governs, feeds_back;
+    bool has_policies, has_feedback;
 
     struct lines lines;
     struct str raw; /* the line at hand */

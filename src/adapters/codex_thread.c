@@ -110,12 +110,12 @@ static void start_thread(struct codex *c)
     struct json *params = json_object(a);
     bool resumed = c->resume.len > 0;
     codex_set(c, params, "cwd", c->workspace);
-    codex_set(c, params, "approvalPolicy", c->governs ? STR("untrusted") : STR("never"));
+    codex_set(c, params, "approvalPolicy", c->has_policies ? STR("untrusted") : STR("never"));
     codex_set(c, params, "sandbox", STR("danger-full-access"));
     if (c->model.len > 0) {
         codex_set(c, params, "model", c->model);
     }
-    if (c->governs) {
+    if (c->has_policies) {
         json_setc(a, params, "config", governed_config(a));
     }
     if (c->system_prompt.len > 0 && c->system_style != SYSTEM_PROMPT_NONE) {
@@ -224,7 +224,7 @@ static void initialized(struct codex *c, const struct json *result)
     }
     c->port.send(c->port.owner, STR("{\"method\":\"initialized\"}\n"));
     c->codex_home = arena_str(c->keep, str_slice(home, 0, 4096));
-    if (!c->governs) {
+    if (!c->has_policies) {
         start_thread(c);
     } else if (home.len > 0 && home.ptr[0] == '/') {
         make_folder(c);

@@ -212,13 +212,23 @@ static void contract_end(void *self, struct agent_report *ret)
     }
 }
 
+static const struct driver_program_ops program_ops = {
+    .plan = driver_plan,
+    .feed = contract_feed,
+};
+
+static const struct driver_contract_ops contract_ops = {
+    .files = contract_files,
+    .take_file = contract_file,
+};
+
 const struct driver driver_contract = {
     .name = "contract",
-    .plan = driver_plan,
+    .kind = DRIVER_CONTRACT,
+    .tier_prompt = "told",
     .open = contract_open,
-    .feed = contract_feed,
     .end = contract_end,
     .close = contract_close,
-    .files = contract_files,
-    .file = contract_file,
+    .program = &program_ops,
+    .contract = &contract_ops,
 };

@@ -17,6 +17,11 @@ const struct driver *driver_find(const char *name)
     return NULL;
 }
 
+const struct driver *driver_at(size_t i)
+{
+    return i < ARRAY_LEN(drivers) ? drivers[i] : NULL;
+}
+
 struct str driver_var(const struct launch_spec *spec, const char *name)
 {
     const struct placeholder *found = placeholder_find(&spec->vars, str_of(name));
@@ -35,8 +40,42 @@ int driver_plan(struct arena *a, const struct launch_spec *spec, struct launch *
     return r < 0 ? err_wrap(e, "adapter '%s'", spec->profile->name) : 0;
 }
 
-bool driver_is_internal(const struct profile *p)
+void driver_ignores_tools(void *self, struct driver_tools tools)
+{
+    (void)self;
+    (void)tools;
+}
+
+struct driver_wait driver_nothing_pending(void *self)
+{
+    (void)self;
+    return (struct driver_wait) { 0 };
+}
+
+void driver_never_paused(void *self)
+{
+    (void)self;
+}
+
+bool driver_sets_nothing(void *self, enum driver_option option, struct str value)
+{
+    (void)self;
+    (void)option;
+    (void)value;
+    return false;
+}
+
+void driver_offer(const struct driver *d, void *self, struct driver_tools tools)
+{
+    if (d->kind == DRIVER_DIALOGUE) {
+        d->dialogue->offer(self, tools);
+    } else if (d->kind == DRIVER_MODEL_LOOP) {
+        d->model->offer(self, tools);
+    }
+}
+
+bool driver_is_kind(const struct profile *p, enum driver_kind kind)
 {
     const struct driver *driver = driver_find(p->driver);
-    return driver != NULL && driver->plan == NULL;
+    return driver != NULL && driver->kind == kind;
 }

@@ -4,43 +4,44 @@
  * only: no loop, no descriptor, no clock. So each can be tested from a captured transcript, fuzzed,
  * and cannot block.
  *
- *  1. plan():  what to start: arguments, environment of its own, what goes to standard input
- *  2. open():  a session; transcript entries go to the sink as they come
- *  3. feed():  bytes of the harness, any number of times
- *  4. end():   after the last byte: the report; valid until close()
+ * A driver is of one kind (enum driver_kind) and has the tables of operations of that kind.
+ * Each session goes through
+ *
+ *  1. program->plan():  what to start: arguments, environment of its own, standard input
+ *  2. open():           a session; transcript entries go to the sink as they come
+ *  3. program->feed():  bytes of the harness, any number of times
+ *  4. end():            after the last byte: the report; valid until close()
  *  5. close()
  *
- * A driver that talks to a model itself starts no program. It has ask(), answer() and answered()
- * instead of plan() and feed(), and the run carries questions to its gateway and answers back:
+ * A model loop starts no program. The run sends its requests to the gateway and returns responses:
  *
- *   while ((step = ask(self, &question, e)) != DRIVER_OVER)
- *       DRIVER_ASK:   send the question; answer() with bytes as they come; answered() once
- *       DRIVER_CALL:  run question.call with the tools of the spec; result() once
+ *   while ((step = model->next(self, &request, e)) != DRIVER_DONE)
+ *       DRIVER_REQUEST:    send it; response() with bytes as they come; response_end() once
+ *       DRIVER_TOOL_CALL:  execute request.call with the tools of the spec; tool_result() once
  *
  * Its end() may come more than once.
  *
- * A driver whose program takes part in a dialogue over its standard input and output has begin()
- * and what follows it. Everything it wants goes out by its port, everything it is told comes in by
- * its functions:
+ * A dialogue is with a program that exchanges messages over its standard input and output. What the
+ * driver wants goes out by its port, and what happens comes in by its operations:
  *
- *   begin(self)                     the program runs; the first words (initialize, …, the prompt)
- *   port.send(bytes)                to its standard input
- *   port.ask(&ask) → reply(self)    may it run this command? carry out this tool; read this file …
- *   port.observed(&call)            it has used a tool of its own
- *   port.turn(&turn)                it has said what it had to say and waits:
- *       → say(self, text)           there is more to do (completion, feedback), or
- *       → finish(self)              that was all: it shall end
- *   port.pause(quiet) → go_on(self) nothing has come for so long: it can be spoken to
- *   interrupt(self)                 no time is left: the turn shall end; a turn or nothing follows
+ *   begin(self)                      the program runs; first messages (initialize, …, the prompt)
+ *   port.send(bytes)                 to its standard input
+ *   port.ask(&ask) → reply(self)     may it run this command? execute this tool; read this file …
+ *   port.observed(&call)             it has used a tool of its own
+ *   port.turn(&turn)                 the turn has ended, and the harness waits:
+ *       → prompt(self, text)         there is more to do (completion check, feedback), or
+ *       → finish(self)               that was all: it shall exit
+ *   port.pause(quiet) → resume(self) nothing was received for so long: it accepts messages
+ *   interrupt(self)                  no time is left: the turn shall end; a turn or nothing follows
  *
- * Any of these may come from inside of feed() and of each other, but for turn(), which is always
+ * Any of these may come from inside of feed() and of each other, except turn(), which is always
  * the last thing that a driver does before it returns.
  *
- * A driver whose program leaves files has a list of their names. The run takes them out of the
- * directory `output` of the private home when the program is gone, and hands each to file() before
+ * A contract is kept by a program that leaves files. The run takes them out of the directory
+ * `output` of the private home when the program has exited, and passes each to take_file() before
  * end().
  *
- * To add one: write <name>.c with a const struct driver at its end and list it in driver.c.
+ * To add one: CONTRIBUTING.md, "A driver".
  */
 #pragma once
 
@@ -153,7 +154,7 @@ struct driver_port {
      * sink gets it. */
     void (*entry)(void *owner, const char *source, const char *type, const struct json *detail,
                   struct str raw);
-    /* go_on() shall come when nothing has been heard for so long. NULL: nobody can wait. */
+    /* Wants resume() when nothing was received for so long. NULL: the caller cannot wait. */
     void (*pause)(void *owner, nsec quiet);
     void *owner;
 };
@@ -176,9 +177,9 @@ struct launch_spec {
     struct agent_output output; /* write NULL: nowhere */
     struct driver_port port;    /* for dialogues */
     struct driver_mcp mcp;
-    struct str resume;     /* handle of the conversation to go on with; empty: a new one */
-    bool governs;          /* policies want to be asked about the harness' own tools */
-    bool feeds_back;       /* feedback wants to hear of them */
+    struct str resume;     /* handle of the conversation to continue; empty: a new one */
+    bool has_policies;     /* the harness' own tools need permission */
+    bool has_feedback;     /* feedback is given on their results */
     const char *home;      /* private place of the harness, as it sees it */
     const char *workspace; /* as it sees it */
 };
@@ -190,14 +191,14 @@ struct launch {
     struct str stdin_text; /* ptr NULL: standard input is empty, unless it is a dialogue */
 };
 
-enum driver_step { DRIVER_OVER, DRIVER_ASK, DRIVER_CALL };
+enum driver_step { DRIVER_DONE, DRIVER_REQUEST, DRIVER_TOOL_CALL };
 
-/* Valid until the driver is told what came of it. */
-struct driver_question {
+/* Valid until the driver gets its result. */
+struct driver_request {
     enum llm_format format;
     struct str target; /* "/v1/messages" */
     struct str body;
-    const struct llm_call *call; /* DRIVER_CALL */
+    const struct llm_call *call; /* DRIVER_TOOL_CALL */
 };
 
 /* A request to the harness that must be answered before the first turn can begin. */
@@ -210,45 +211,74 @@ struct driver_wait {
 #define DRIVER_START_TIME (120 * NSEC_PER_SEC)
 
 /* What a later turn may change. */
-enum driver_knob {
-    KNOB_MODEL,
-    KNOB_MODE, /* of permissions, by the harness' own word */
+enum driver_option {
+    DRIVER_OPTION_MODEL,
+    DRIVER_OPTION_MODE, /* of permissions, by the harness' own word */
+};
+
+/* How a driver works with its harness. The kind decides which tables of operations it has; each
+ * table is complete (tests/unit/adapters/test_driver.c), so that a caller looks at the kind and
+ * never at a pointer. */
+enum driver_kind {
+    DRIVER_PIPE,       /* a program gets the prompt and prints its answer */
+    DRIVER_DIALOGUE,   /* a program exchanges messages over stdin and stdout until finish() */
+    DRIVER_MODEL_LOOP, /* no program: the driver makes model requests and wants tools called */
+    DRIVER_CONTRACT,   /* a program that finds its input in files and leaves its result in files */
+};
+
+/* PIPE, DIALOGUE, CONTRACT */
+struct driver_program_ops {
+    int (*plan)(struct arena *a, const struct launch_spec *spec, struct launch *ret, struct err *e);
+    void (*feed)(void *self, enum agent_stream stream, struct str bytes);
+};
+
+/* DIALOGUE. What a protocol lacks is one of the shared functions below. */
+struct driver_dialogue_ops {
+    void (*begin)(void *self);
+    void (*reply)(void *self, const struct driver_reply *reply);
+    void (*prompt)(void *self, struct str text); /* one more turn, after the last one has ended */
+    void (*interrupt)(void *self);
+    void (*finish)(void *self);
+    /* From now on these tools exist; also before begin(). Borrowed. */
+    void (*offer)(void *self, struct driver_tools tools);
+    struct driver_wait (*pending)(void *self);
+    void (*resume)(void *self); /* after port.pause */
+    bool sets_model;            /* set_option() knows DRIVER_OPTION_MODEL */
+    /* Holds from the next turn on; before prompt(). False: not with this harness. */
+    bool (*set_option)(void *self, enum driver_option option, struct str value);
+};
+
+/* MODEL_LOOP */
+struct driver_model_ops {
+    /* Returns a driver_step. Negative: there is nothing that could be sent; the session is over. */
+    int (*next)(void *self, struct driver_request *ret, struct err *e);
+    void (*response)(void *self, int status, struct str bytes);
+    /* The response is complete; or `error` says why there is none, or no rest of it. */
+    void (*response_end)(void *self, int status, const char *error);
+    void (*tool_result)(void *self, struct str text, bool is_error);
+    void (*offer)(void *self, struct driver_tools tools); /* as in a dialogue */
+    void (*prompt)(void *self, struct str text);
+};
+
+/* CONTRACT */
+struct driver_contract_ops {
+    const char *const *files; /* names; NULL-terminated */
+    void (*take_file)(void *self, const char *name, struct str bytes);
 };
 
 struct driver {
     const char *name;
-    int (*plan)(struct arena *a, const struct launch_spec *spec, struct launch *ret, struct err *e);
+    enum driver_kind kind;
+    /* Default of a profile's `tier.prompt`; NULL: "system" where {system_prompt} is used, else
+     * "none". */
+    const char *tier_prompt;
     void *(*open)(const struct launch_spec *spec, struct entry_sink sink);
-    void (*feed)(void *self, enum agent_stream stream, struct str bytes);
     void (*end)(void *self, struct agent_report *ret);
     void (*close)(void *self);
-
-    /* Negative: there is nothing that could be sent; the session is over. */
-    int (*ask)(void *self, struct driver_question *ret, struct err *e);
-    void (*answer)(void *self, int status, struct str bytes);
-    /* The answer is complete; or `error` says why there is none, or no rest of it. */
-    void (*answered)(void *self, int status, const char *error);
-    void (*result)(void *self, struct str text, bool is_error);
-    /* From now on these tools are there; also before the first question. Borrowed. */
-    void (*offer)(void *self, struct driver_tools tools);
-
-    /* One more turn, after the last one has ended; NULL: there is only one. */
-    void (*say)(void *self, struct str text);
-
-    /* Holds from the next turn on; before say(). False: not with this harness. NULL: nothing can be
-     * changed. */
-    bool (*tune)(void *self, enum driver_knob knob, struct str value);
-
-    const char *const *files; /* NULL-terminated; NULL: none */
-    void (*file)(void *self, const char *name, struct str bytes);
-
-    /* --- dialogue; begin NULL: there is none --- */
-    void (*begin)(void *self);
-    void (*reply)(void *self, const struct driver_reply *reply);
-    void (*go_on)(void *self);                /* after port.pause; NULL where that is not called */
-    struct driver_wait (*awaits)(void *self); /* NULL: never anything */
-    void (*interrupt)(void *self);
-    void (*finish)(void *self);
+    const struct driver_program_ops *program;
+    const struct driver_dialogue_ops *dialogue;
+    const struct driver_model_ops *model;
+    const struct driver_contract_ops *contract;
 };
 
 extern const struct driver driver_acp, driver_api, driver_claude, driver_codex, driver_contract,
@@ -260,6 +290,16 @@ int driver_plan(struct arena *a, const struct launch_spec *spec, struct launch *
 /* What stands for a placeholder of the spec; empty: nothing. */
 struct str driver_var(const struct launch_spec *spec, const char *name);
 
+/* For dialogues: a protocol that has no such thing. */
+void driver_ignores_tools(void *self, struct driver_tools tools);
+struct driver_wait driver_nothing_pending(void *self);
+void driver_never_paused(void *self);
+bool driver_sets_nothing(void *self, enum driver_option option, struct str value);
+
+/* Hands the tools to a driver that takes them by itself; nothing with the other kinds. */
+void driver_offer(const struct driver *d, void *self, struct driver_tools tools);
+
 const struct driver *driver_find(const char *name); /* NULL when there is none */
-/* The adapter starts no program: its driver talks to a model itself. */
-bool driver_is_internal(const struct profile *p);
+const struct driver *driver_at(size_t i);           /* NULL after the last one */
+/* False for a profile whose driver does not exist. */
+bool driver_is_kind(const struct profile *p, enum driver_kind kind);

@@ -29,11 +29,16 @@ static void oneshot_close(void *self)
     mapping_free(self);
 }
 
+static const struct driver_program_ops program_ops = {
+    .plan = driver_plan,
+    .feed = oneshot_feed,
+};
+
 const struct driver driver_oneshot = {
     .name = "oneshot",
-    .plan = driver_plan,
+    .kind = DRIVER_PIPE,
     .open = oneshot_open,
-    .feed = oneshot_feed,
     .end = oneshot_end,
     .close = oneshot_close,
+    .program = &program_ops,
 };

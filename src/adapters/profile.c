@@ -5,6 +5,7 @@
  */
 #include "adapters/profile.h"
 
+#include "adapters/driver.h"
 #include "adapters/expand.h"
 #include "adapters/profile_priv.h"
 #include "base/path.h"
@@ -490,17 +491,9 @@ static enum tier_switch tier_switch_of(const struct profile *p, const struct jso
 /* Where the profile does not say it: what its driver does. */
 static const char *usual_tier_prompt(const struct profile *p)
 {
-    static const char *const drivers[][2] = {
-        { "acp", "text" },
-        { "api", "system" },
-        { "claude-stream", "system" },
-        { "codex-app-server", "system" },
-        { "contract", "told" },
-    };
-    for (size_t i = 0; i < ARRAY_LEN(drivers); i++) {
-        if (strcmp(p->driver, drivers[i][0]) == 0) {
-            return p->system_prompt == SYSTEM_PROMPT_NONE ? "none" : drivers[i][1];
-        }
+    const struct driver *driver = driver_find(p->driver);
+    if (driver != NULL && driver->tier_prompt != NULL) {
+        return p->system_prompt == SYSTEM_PROMPT_NONE ? "none" : driver->tier_prompt;
     }
     return expand_uses(p, "{system_prompt}") ? "system" : "none";
 }

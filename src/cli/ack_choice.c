@@ -107,7 +107,7 @@ static int add_adapter(struct choice *c, const char *name, const char *path,
         }
         o->adapters = more;
     }
-    bool takes = json_len(p->binary) == 0 && !driver_is_internal(p);
+    bool takes = json_len(p->binary) == 0 && !driver_is_kind(p, DRIVER_MODEL_LOOP);
     o->adapters[o->adapters_len++] = (struct kit_adapter) {
         .name = name,
         .profile = p,
@@ -143,7 +143,7 @@ static int choose_all(struct choice *c, struct err *e)
     int r = 0;
     for (size_t i = 0; r == 0 && i < c->list->len; i++) {
         const struct profile *p = c->list->items[i];
-        if (json_len(p->binary) > 0 || driver_is_internal(p)) {
+        if (json_len(p->binary) > 0 || driver_is_kind(p, DRIVER_MODEL_LOOP)) {
             r = choose(c, p->name, e);
         }
     }

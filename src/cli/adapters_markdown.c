@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "adapters/capability.h"
+#include "adapters/driver.h"
 #include "adapters/version.h"
 
 /* Those of the user, and programs in PATH, are no part of the manual. */
@@ -19,7 +20,7 @@ static bool is_built_in(const struct profile *p)
 
 static void add_programs(const struct profile *p, struct buf *out)
 {
-    if (strcmp(p->driver, "api") == 0) {
+    if (driver_is_kind(p, DRIVER_MODEL_LOOP)) {
         buf_addf(out, "nothing: cinch sends the model requests itself");
     } else if (json_len(p->binary) == 0) {
         buf_addf(out, "the command after `--`");

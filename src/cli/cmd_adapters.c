@@ -76,7 +76,7 @@ static void find_availability(const struct profile *p, struct arena *a, struct a
     *ret = (struct availability) { 0 };
     if (driver_find(p->driver) == NULL) {
         ret->why = arena_printf(a, "driver '%s' is not supported by this version", p->driver);
-    } else if (driver_is_internal(p)) {
+    } else if (driver_is_kind(p, DRIVER_MODEL_LOOP)) {
         ret->available = true;
         ret->why = "built in";
     } else if (json_len(p->binary) == 0) {

@@ -33,7 +33,7 @@ static int check_budget(struct arena *a, const struct settings *s, struct err *e
 static bool asks_first(const struct settings *s)
 {
     const struct driver *d = s->profile == NULL ? NULL : driver_find(s->profile->driver);
-    return d == NULL || d->begin != NULL || driver_is_internal(s->profile);
+    return d == NULL || d->kind == DRIVER_DIALOGUE || d->kind == DRIVER_MODEL_LOOP;
 }
 
 /* A policy that restrains tools of the harness by the word; `allow` only lets them through. */
@@ -101,7 +101,8 @@ static int check_harness_files(const struct settings *s, struct err *e)
 static int check_rounds(struct arena *a, const struct settings *s, struct err *e)
 {
     const struct driver *d = s->profile == NULL ? NULL : driver_find(s->profile->driver);
-    if (json_get(s->completion, "model") == NULL || d == NULL || d->tune != NULL) {
+    if (json_get(s->completion, "model") == NULL || d == NULL ||
+        (d->kind == DRIVER_DIALOGUE && d->dialogue->sets_model)) {
         return 0;
     }
     return ERR(e, ERR_UNSUPPORTED,
@@ -229,7 +230,7 @@ static const char *missing_of_sampling(struct arena *a, const struct settings *s
         return NULL;
     }
     struct str formats = str_of(sampling_keys[i].formats);
-    if (driver_is_internal(p)) {
+    if (driver_is_kind(p, DRIVER_MODEL_LOOP)) {
         const char *format = p->gateway.format != NULL ? p->gateway.format : "anthropic";
         return str_find(formats, str_of(format)) < formats.len
                    ? NULL

@@ -170,7 +170,7 @@ void auth_plan(struct run *run)
     if (p == NULL || run->plan->settings.auth == AUTH_GATEWAY) {
         return;
     }
-    if (driver_is_internal(p)) {
+    if (driver_is_kind(p, DRIVER_MODEL_LOOP)) {
         (void)!ERR(e, ERR_UNSUPPORTED,
                    "adapter '%s' starts no program: its credential is the gateway's", p->name);
     } else if (run->plan->settings.auth == AUTH_HOST) {

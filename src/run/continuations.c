@@ -208,7 +208,8 @@ enum execute_after continuation_after_exit(struct run *run)
 {
     const struct engine_exit *exit = &run->exec.exit;
     bool ended_well = exit->end == ENGINE_EXITED && exit->value == 0;
-    bool one_turn = run->plan->driver->begin == NULL && run->plan->driver->plan != NULL;
+    bool one_turn =
+        run->plan->driver->kind == DRIVER_PIPE || run->plan->driver->kind == DRIVER_CONTRACT;
     if (run->execute->goal.ptr == NULL) {
         run->execute->goal = run->prompt;
     }

@@ -208,7 +208,8 @@ const struct llm_sampling *gateway_sampling(struct run *run)
 {
     const struct sampling *s = &run->plan->settings.sampling;
     struct llm_sampling *ret = &run->gateway->sampling;
-    if (run->plan->settings.profile == NULL || driver_is_internal(run->plan->settings.profile)) {
+    if (run->plan->settings.profile == NULL ||
+        driver_is_kind(run->plan->settings.profile, DRIVER_MODEL_LOOP)) {
         return NULL;
     }
     *ret = (struct llm_sampling) {

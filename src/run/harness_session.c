@@ -270,7 +270,7 @@ static const char *resumed_record(const struct run *run)
 static bool can_go_on(const struct run *run)
 {
     const struct profile *p = run->plan->settings.profile;
-    bool told = run->plan->driver->begin != NULL || expand_uses(p, "{resume}");
+    bool told = run->plan->driver->kind == DRIVER_DIALOGUE || expand_uses(p, "{resume}");
     return told && (run->plan->settings.home == HOME_SHARED || json_len(p->session_files) > 0);
 }
 

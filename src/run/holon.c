@@ -22,7 +22,7 @@ enum { KEPT_FILES = 1000, KEPT_DEPTH = 8, KEPT_FILE = 8 << 20 };
 
 static bool keeps_contract(const struct run *run)
 {
-    return run->plan->driver != NULL && run->plan->driver->files != NULL;
+    return run->plan->driver != NULL && run->plan->driver->kind == DRIVER_CONTRACT;
 }
 
 const char *holon_input_dir(struct run *run)

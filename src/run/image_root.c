@@ -137,7 +137,7 @@ static int bring_programs(struct run *run, struct err *e)
     char cinch[PATH_MAX];
     bool of_host = json_len(run->plan->settings.profile->binary) > 0;
     int r = 0;
-    if (run->plan->driver->plan == NULL) {
+    if (run->plan->driver->kind == DRIVER_MODEL_LOOP) {
         return 0; /* no program is started */
     }
     if (!of_host) {

@@ -75,7 +75,7 @@ const char *last_output(struct run *run)
 {
     static const char *const logs[] = { "stderr.log", "stdout.log" };
     /* What a harness with a protocol prints to standard output is no message to people. */
-    size_t n = run->plan->driver->begin != NULL ? 1 : ARRAY_LEN(logs);
+    size_t n = run->plan->driver->kind == DRIVER_DIALOGUE ? 1 : ARRAY_LEN(logs);
     logfile_flush(&run->record.out);
     logfile_flush(&run->record.err);
     for (size_t i = 0; i < n; i++) {

@@ -245,7 +245,7 @@ static int fresh_files(struct run *run, struct err *e)
 {
     const char *dir = arena_printf(run->arena, "%s/" HOLON_OUTPUT, run->paths.home);
     run->execute->files_taken = false;
-    if (run->plan->driver->files == NULL) {
+    if (run->plan->driver->kind != DRIVER_CONTRACT) {
         return 0;
     }
     return empty(dir, e);
@@ -263,20 +263,21 @@ static void take_file(struct run *run, int home, const char *name)
     if (file_read_fd(fd, name, text.max, &text, &e) < 0) {
         run_warn(run, "the adapter program left: %s", e.msg);
     } else {
-        run->plan->driver->file(run->session, name, buf_str(&text));
+        run->plan->driver->contract->take_file(run->session, name, buf_str(&text));
     }
     (void)close(fd);
 }
 
 void launch_take_files(struct run *run)
 {
-    if (run->plan->driver->files == NULL || run->execute->files_taken || !run->exec.launched) {
+    if (run->plan->driver->kind != DRIVER_CONTRACT || run->execute->files_taken ||
+        !run->exec.launched) {
         return;
     }
     int home = open(run->paths.home, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     run->execute->files_taken = true;
-    for (size_t i = 0; home >= 0 && run->plan->driver->files[i] != NULL; i++) {
-        take_file(run, home, run->plan->driver->files[i]);
+    for (size_t i = 0; home >= 0 && run->plan->driver->contract->files[i] != NULL; i++) {
+        take_file(run, home, run->plan->driver->contract->files[i]);
     }
     if (home >= 0) {
         (void)close(home);
@@ -295,15 +296,15 @@ int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
         .port = dialogue_port(run),
         .mcp = tools_mcp(run),
         .resume = run->exec.resume,
-        .governs = tools_govern(run),
-        .feeds_back = tools_feed_back(run),
+        .has_policies = tools_govern(run),
+        .has_feedback = tools_feed_back(run),
         .home = run->paths.home,
         .workspace = image_workspace(run),
     };
-    if (run->plan->driver->plan == NULL) {
+    if (run->plan->driver->kind == DRIVER_MODEL_LOOP) {
         return 0;
     }
-    int r = run->plan->driver->plan(run->arena, spec, &run->launch, e);
+    int r = run->plan->driver->program->plan(run->arena, spec, &run->launch, e);
     if (r == 0) {
         r = fresh_files(run, e);
     }

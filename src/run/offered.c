@@ -93,7 +93,8 @@ void offered_begin(struct run *run)
     o->tools = arena_array(run->arena, o->len + 1, sizeof *o->tools);
     o->requests = before == NULL ? 0 : before->requests;
     /* A driver without a program builds the requests itself. */
-    o->watched = run->gateway->assembly.account != NULL && run->plan->driver->plan != NULL;
+    o->watched =
+        run->gateway->assembly.account != NULL && run->plan->driver->kind != DRIVER_MODEL_LOOP;
     o->pending = true;
     for (size_t i = 0; i < o->len; i++) {
         const struct tool *tool = bridge_tool(t->bridge, i);
@@ -195,7 +196,8 @@ static void on_started(void *arg, const struct exchange_view *x, void **slot)
 
 bool offered_filter(struct run *run, struct filter *ret)
 {
-    if (run->tools == NULL || run->tools->bridge == NULL || run->plan->driver->plan == NULL) {
+    if (run->tools == NULL || run->tools->bridge == NULL ||
+        run->plan->driver->kind == DRIVER_MODEL_LOOP) {
         return false;
     }
     *ret = (struct filter) { .name = "offered", .arg = run, .on_started = on_started };

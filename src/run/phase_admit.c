@@ -38,7 +38,8 @@ static int check_prompt(const struct settings *s, const struct definition *d, st
     }
     bool asked = s->prompt_file != NULL || s->prompt_text.ptr != NULL || d->sections != NULL ||
                  d->package != NULL;
-    if (!asked && (json_len(s->profile->binary) > 0 || driver_is_internal(s->profile))) {
+    if (!asked &&
+        (json_len(s->profile->binary) > 0 || driver_is_kind(s->profile, DRIVER_MODEL_LOOP))) {
         return ERR(e, ERR_INPUT, "no prompt: give a goal, --prompt FILE or a task file");
     }
     return 0;
@@ -101,7 +102,7 @@ static int find_program(struct run *run, struct err *e)
 {
     const struct json *candidates = run->plan->settings.profile->binary;
     char found[PATH_MAX];
-    if (run->plan->driver->plan == NULL) {
+    if (run->plan->driver->kind == DRIVER_MODEL_LOOP) {
         return 0; /* it starts none */
     }
     const char *engine =

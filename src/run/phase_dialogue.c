@@ -50,9 +50,9 @@ void dialogue_say(struct run *run, struct str text)
     run_alive(run);
     struct str model = json_str(json_get(run->plan->settings.completion, "model"), STR_EMPTY);
     if (model.len > 0 && run->exec.round == 1) { /* it stays what it is from then on */
-        (void)run->plan->driver->tune(run->session, KNOB_MODEL, model);
+        (void)run->plan->driver->dialogue->set_option(run->session, DRIVER_OPTION_MODEL, model);
     }
-    run->plan->driver->say(run->session, text);
+    run->plan->driver->dialogue->prompt(run->session, text);
 }
 
 static bool is_plain(char c)
@@ -122,7 +122,7 @@ static void on_start_deadline(void *arg)
 {
     struct dialogue *d = arg;
     struct run *run = d->run;
-    struct driver_wait wait = run->plan->driver->awaits(run->session);
+    struct driver_wait wait = run->plan->driver->dialogue->pending(run->session);
     if (wait.method == NULL) {
         return;
     }
@@ -135,10 +135,7 @@ static void on_start_deadline(void *arg)
 static void watch_start(struct dialogue *d)
 {
     struct run *run = d->run;
-    struct driver_wait wait = { 0 };
-    if (run->plan->driver->awaits != NULL) {
-        wait = run->plan->driver->awaits(run->session);
-    }
+    struct driver_wait wait = run->plan->driver->dialogue->pending(run->session);
     if (wait.method == d->awaited) {
         return;
     }
@@ -197,7 +194,7 @@ static void reply(const struct pending *p, bool ok, struct str text, struct str 
         return;
     }
     run_alive(run);
-    run->plan->driver->reply(
+    run->plan->driver->dialogue->reply(
         run->session,
         &(struct driver_reply) { .id = p->id, .ok = ok, .text = text, .feedback = feedback });
 }
@@ -291,7 +288,7 @@ static void on_terminal(void *arg, const struct driver_reply *r)
     struct run *run = p->run;
     if (run->execute->dialogue == p->dialogue && run->execute->proc != NULL) {
         run_alive(run);
-        run->plan->driver->reply(run->session, r);
+        run->plan->driver->dialogue->reply(run->session, r);
     }
 }
 
@@ -349,7 +346,7 @@ void dialogue_begin(struct run *run)
         return;
     }
     run->execute->dialogue = d;
-    run->plan->driver->begin(run->session);
+    run->plan->driver->dialogue->begin(run->session);
     watch_start(d);
 }
 

@@ -68,7 +68,7 @@ static void on_output(void *arg, enum proc_stream stream, struct str bytes)
     struct run *run = arg;
     enum agent_stream of_agent = stream == PROC_STDOUT ? AGENT_STDOUT : AGENT_STDERR;
     on_own_output(run, of_agent, bytes);
-    run->plan->driver->feed(run->session, of_agent, bytes);
+    run->plan->driver->program->feed(run->session, of_agent, bytes);
     if (run->execute->dialogue != NULL) {
         dialogue_fed(run);
     }
@@ -145,7 +145,7 @@ void execute_entry(void *owner, const char *source, const char *type, const stru
 /* Starts the agent, inside the sandbox if there is one. */
 static int launch(struct run *run, struct err *e)
 {
-    bool converses = run->plan->driver->begin != NULL;
+    bool converses = run->plan->driver->kind == DRIVER_DIALOGUE;
     bool fed = !converses && run->launch.stdin_text.ptr != NULL;
     struct proc_opts opts = {
         .path = run->paths.executable,
@@ -168,14 +168,6 @@ static int launch(struct run *run, struct err *e)
         return ERR(e, ERR_BUG, "an image without a container"); /* never here */
     }
     return proc_start(run->loop, &opts, &run->execute->proc, e);
-}
-
-/* A driver that hands the tools over itself is told of them before it begins. */
-static void offer_tools(struct run *run)
-{
-    if (run->plan->driver->offer != NULL) {
-        run->plan->driver->offer(run->session, tools_offered(run));
-    }
 }
 
 /* --- effects of the machine: what is there --- */
@@ -227,7 +219,7 @@ static void watch(void *owner, enum execute_watch what)
 static bool can_interrupt(void *owner)
 {
     const struct run *run = owner;
-    return run->execute->dialogue != NULL && run->plan->driver->interrupt != NULL;
+    return run->execute->dialogue != NULL;
 }
 
 struct execute *execute_new(struct arena *a)
@@ -314,8 +306,8 @@ static void start(void *owner)
 {
     struct run *run = owner;
     struct err e;
-    bool loop_is_ours = run->plan->driver->plan == NULL;
-    offer_tools(run);
+    bool loop_is_ours = run->plan->driver->kind == DRIVER_MODEL_LOOP;
+    driver_offer(run->plan->driver, run->session, tools_offered(run)); /* before it begins */
     int r = turn_begin(run, &e);
     r = r < 0 ? r : loop_is_ours ? talk_start(run, &e) : launch(run, &e);
     if (r < 0) {
@@ -334,7 +326,7 @@ static void begin(void *owner)
     struct run *run = owner;
     if (run->execute->talk != NULL) {
         talk_begin(run);
-    } else if (run->plan->driver->begin != NULL) {
+    } else if (run->plan->driver->kind == DRIVER_DIALOGUE) {
         dialogue_begin(run);
     }
 }
@@ -342,7 +334,7 @@ static void begin(void *owner)
 static void resume(void *owner)
 {
     struct run *run = owner;
-    run->plan->driver->go_on(run->session);
+    run->plan->driver->dialogue->resume(run->session);
 }
 
 static void say(void *owner, struct str text)
@@ -385,14 +377,14 @@ static nsec finish(void *owner)
         talk_stop(run);
         return time;
     }
-    run->plan->driver->finish(run->session);
+    run->plan->driver->dialogue->finish(run->session);
     return run->plan->settings.profile->acp.stays ? 0 : time;
 }
 
 static void interrupt(void *owner)
 {
     struct run *run = owner;
-    run->plan->driver->interrupt(run->session);
+    run->plan->driver->dialogue->interrupt(run->session);
 }
 
 static void stop(void *owner, const char *why)

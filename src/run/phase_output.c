@@ -116,7 +116,7 @@ void output_parse(struct run *run)
 static bool can_continue(const struct run *run)
 {
     const struct driver *d = run->plan->driver;
-    return d->begin != NULL || d->ask != NULL || run->exec.resume.len > 0;
+    return d->kind == DRIVER_DIALOGUE || d->kind == DRIVER_MODEL_LOOP || run->exec.resume.len > 0;
 }
 
 struct str output_repair(struct run *run, const struct agent_report *report, struct str *ret_why)

@@ -65,7 +65,7 @@ static void answered(struct talk *x, const char *error)
 {
     struct run *run = x->run;
     x->call = NULL;
-    run->plan->driver->answered(run->session, x->status, error);
+    run->plan->driver->model->response_end(run->session, x->status, error);
     loop_post(run->loop, step, x); /* not from inside of the callback */
 }
 
@@ -81,7 +81,7 @@ static void on_data(void *arg, struct str bytes)
     struct talk *x = arg;
     struct run *run = x->run;
     run_alive(run); /* a model that thinks is not idle */
-    run->plan->driver->answer(run->session, x->status, bytes);
+    run->plan->driver->model->response(run->session, x->status, bytes);
 }
 
 static void on_end(void *arg)
@@ -94,7 +94,7 @@ static void on_error(void *arg, const struct upstream_error *error)
     answered(arg, error->message);
 }
 
-static int send_question(struct talk *x, const struct driver_question *q, struct err *e)
+static int send_question(struct talk *x, const struct driver_request *q, struct err *e)
 {
     struct upstream_port port = { on_head, on_data, on_end, on_error, x };
     x->fields[0] = (struct http_field) { STR("Content-Type"), STR("application/json") };
@@ -126,7 +126,7 @@ static void on_answer(void *arg, const struct bridge_answer *a)
         text =
             str_of(arena_printf(run->arena, "%.*s\n\n%.*s", STR_ARG(text), STR_ARG(a->feedback)));
     }
-    run->plan->driver->result(run->session, text, a->is_error);
+    run->plan->driver->model->tool_result(run->session, text, a->is_error);
     loop_post(run->loop, step, x);
 }
 
@@ -138,7 +138,7 @@ static void start_call(struct talk *x, const struct llm_call *c)
     struct bridge *bridge = tools_bridge(run);
     struct bridge_call *call;
     if (bridge == NULL) { /* nothing was offered, so that this is a call that nobody may make */
-        run->plan->driver->result(run->session, STR("there are no tools"), true);
+        run->plan->driver->model->tool_result(run->session, STR("there are no tools"), true);
         loop_post(run->loop, step, x);
         return;
     }
@@ -161,7 +161,7 @@ void talk_begin(struct run *run)
 
 void talk_say(struct run *run, struct str text)
 {
-    run->plan->driver->say(run->session, text);
+    run->plan->driver->model->prompt(run->session, text);
     loop_post(run->loop, step, run->execute->talk);
 }
 
@@ -169,17 +169,17 @@ static void step(void *arg)
 {
     struct talk *x = arg;
     struct run *run = x->run;
-    struct driver_question q;
+    struct driver_request q;
     struct err e = { 0 };
     if (x->over) {
         return;
     }
-    int r = run->plan->driver->ask(run->session, &q, &e);
-    if (r == DRIVER_CALL) {
+    int r = run->plan->driver->model->next(run->session, &q, &e);
+    if (r == DRIVER_TOOL_CALL) {
         start_call(x, q.call);
         return;
     }
-    if (r == DRIVER_ASK) {
+    if (r == DRIVER_REQUEST) {
         r = send_question(x, &q, &e);
         if (r == 0) {
             return;

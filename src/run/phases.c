@@ -405,8 +405,8 @@ static int check_request(const struct settings *s, struct err *e)
     if (s->adapter == NULL) {
         return settings_adapter(s, e);
     }
-    bool brings_command =
-        s->profile != NULL && json_len(s->profile->binary) == 0 && !driver_is_internal(s->profile);
+    bool brings_command = s->profile != NULL && json_len(s->profile->binary) == 0 &&
+                          !driver_is_kind(s->profile, DRIVER_MODEL_LOOP);
     if (brings_command && json_len(s->command) == 0) {
         return ERR(e, ERR_USAGE,
                    "adapter '%s' needs a command: give it after --, or as agent.command",

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "adapters/driver.h"
 #include "base/file.h"
 #include "run/gateway_run_priv.h"
 #include "run/offered.h"
@@ -40,8 +41,8 @@ void run_doubt(struct run *run, const char *fmt, ...)
 bool plausibility_is_agent(const struct run *run)
 {
     const struct profile *p = run->plan->settings.profile;
-    return strcmp(p->driver, "contract") != 0 && strcmp(p->name, "command") != 0 &&
-           !driver_is_internal(p);
+    return !driver_is_kind(p, DRIVER_CONTRACT) && strcmp(p->name, "command") != 0 &&
+           !driver_is_kind(p, DRIVER_MODEL_LOOP);
 }
 
 static void judge_traffic(struct run *run)
@@ -94,9 +95,8 @@ void plausibility_gate(struct run *run)
     bool called =
         g->assembly.account != NULL && meter_sum(account_meter(g->assembly.account))->calls > 0;
     bool quiet = r->text.len == 0 && r->structured == NULL && r->entries == 0 && !r->left_files;
-    if (strcmp(run->plan->settings.profile->driver, "contract") == 0 && run->exec.launched &&
-        quiet && !called && run->exec.tool_calls == 0 && run->outcome.no_changes != FLAG_NO &&
-        !has_artifacts(run)) {
+    if (run->plan->driver->kind == DRIVER_CONTRACT && run->exec.launched && quiet && !called &&
+        run->exec.tool_calls == 0 && run->outcome.no_changes != FLAG_NO && !has_artifacts(run)) {
         run_fail(run, REASON_NO_RESULT,
                  "the adapter program exited with 0 and did nothing: no output, manifest, event, "
                  "change or model call%s",

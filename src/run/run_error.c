@@ -110,7 +110,8 @@ static struct json *payload_of(struct run *run)
         json_setc(a, o, "raw_text", json_string(a, first_characters(clean, RAW_CHARACTERS)));
         return o;
     }
-    if (!run->exec.launched || run->plan->driver == NULL || run->plan->driver->plan == NULL) {
+    if (!run->exec.launched || run->plan->driver == NULL ||
+        run->plan->driver->kind == DRIVER_MODEL_LOOP) {
         return json_null(a); /* there was no program that could have said anything */
     }
     struct str said = stderr_end(run);

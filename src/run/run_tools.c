@@ -37,7 +37,8 @@ static bool discloses(const struct run *run)
 
 static bool reaches_tools(const struct run *run)
 {
-    return run->plan->settings.profile->mcp.prefix[0] != '\0' || run->plan->driver->begin != NULL;
+    return run->plan->settings.profile->mcp.prefix[0] != '\0' ||
+           run->plan->driver->kind == DRIVER_DIALOGUE;
 }
 
 /* Where the harness does not take the output contract by itself, a tool takes the answer. */
@@ -50,7 +51,7 @@ static bool takes_answer(const struct run *run)
 /* An agent that has no tools of ours leaves its question in a file (deliverables.h). */
 static bool takes_questions(const struct run *run)
 {
-    bool api = run->plan->driver->ask != NULL;
+    bool api = run->plan->driver->kind == DRIVER_MODEL_LOOP;
     return run->plan->settings.ask && (api || reaches_tools(run));
 }
 
@@ -414,7 +415,8 @@ void tools_warn_names(struct run *run)
     enum { SHOWN_MAX = 8 };
     struct guard_unmatched list[SHOWN_MAX];
     struct guard_tools tools = { find_task_tool, find_native_tool, run };
-    bool ran = run->exec.launched || (run->plan->driver != NULL && run->plan->driver->plan == NULL);
+    bool ran = run->exec.launched ||
+               (run->plan->driver != NULL && run->plan->driver->kind == DRIVER_MODEL_LOOP);
     if (run->tools == NULL || run->tools->guard == NULL || !ran) {
         return;
     }
@@ -459,7 +461,8 @@ int tools_admit(struct run *run, struct err *e)
 int tools_mount(struct run *run, struct err *e)
 {
     struct run_tools *t = run->tools;
-    bool by_itself = run->plan->driver->plan == NULL; /* it calls the bridge without a protocol */
+    bool by_itself =
+        run->plan->driver->kind == DRIVER_MODEL_LOOP; /* it calls the bridge without a protocol */
     if (t == NULL || t->bridge == NULL || by_itself) {
         return 0;
     }

@@ -130,8 +130,8 @@ void tools_offer(struct run *run)
     if (t->door.upstream != NULL) {
         mcp_mount_changed(t->door.upstream);
     }
-    if (run->session != NULL && run->plan->driver->offer != NULL) {
-        run->plan->driver->offer(run->session, t->offer);
+    if (run->session != NULL) {
+        driver_offer(run->plan->driver, run->session, t->offer);
     }
 }
 
@@ -191,7 +191,7 @@ void tools_opened_sections(void *arg, const struct json *visibility, struct str 
     run->definition.goal = now.text;
     tools_offer(run);
     offered_begin(run);
-    bool looks_again = run->plan->driver->offer != NULL && run->plan->driver->begin == NULL;
+    bool looks_again = run->plan->driver->kind == DRIVER_MODEL_LOOP;
     if (more_tools && !run->plan->settings.profile->mcp.list_changed && !looks_again) {
         execute_want_restart(run, true); /* unless a call shows that it knows of them */
     }

@@ -86,7 +86,8 @@ static bool starts_tools(const struct run *run)
 /* Nothing is started: then there is nothing to confine. */
 static bool is_wanted(const struct run *run)
 {
-    return (run->plan->driver->plan != NULL && !image_wanted(run)) || starts_tools(run);
+    return (run->plan->driver->kind != DRIVER_MODEL_LOOP && !image_wanted(run)) ||
+           starts_tools(run);
 }
 
 int sandbox_session_admit(struct run *run, struct err *e)
@@ -121,7 +122,7 @@ int sandbox_session_listen(struct run *run, sandbox_session_take_fn *take, int *
     struct sandbox_session *c = &run->confine;
     const struct sandbox_policy *p = &c->policy;
     bool image = image_wanted(run); /* its network is never ours, also when it is open */
-    bool asks_from_here = run->plan->driver->plan == NULL;
+    bool asks_from_here = run->plan->driver->kind == DRIVER_MODEL_LOOP;
     /* Then only tools are inside, and look for nothing but listed hosts. */
     bool wanted = !asks_from_here || run->plan->settings.sandbox.hosts != NULL;
     if (!image && (p->mode == SANDBOX_OFF || p->net == SANDBOX_NET_OPEN || !wanted)) {
@@ -357,7 +358,7 @@ const char *const *sandbox_session_own_read(struct run *run)
         run->paths.config_file,
         arena_printf(run->arena, "%s/uploads", dir),
         arena_printf(run->arena, "%s/input.json", dir),
-        run->plan->driver->files == NULL ? NULL : holon_input_dir(run),
+        run->plan->driver->kind != DRIVER_CONTRACT ? NULL : holon_input_dir(run),
         script_of(run),
         is_wrapped(run) ? run->paths.program : NULL,
     };

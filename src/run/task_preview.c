@@ -139,7 +139,7 @@ static int plan_arguments(struct definition *d, struct str prompt, struct json *
 {
     const struct settings *s = d->settings;
     const struct driver *driver = s->profile == NULL ? NULL : driver_find(s->profile->driver);
-    if (driver == NULL || driver->plan == NULL ||
+    if (driver == NULL || driver->kind == DRIVER_MODEL_LOOP ||
         (json_len(s->profile->binary) == 0 && json_len(s->command) == 0)) {
         return 0; /* nobody said who is to do it */
     }
@@ -149,7 +149,7 @@ static int plan_arguments(struct definition *d, struct str prompt, struct json *
     struct launch_spec spec = {
         .profile = s->profile, .delivery = s->delivery, .prompt = prompt, .vars = execute_vars(&run)
     };
-    int r = driver->plan(d->arena, &spec, &launch, e);
+    int r = driver->program->plan(d->arena, &spec, &launch, e);
     for (size_t i = 0; r == 0 && launch.argv[i] != NULL; i++) {
         json_push(d->arena, ret, json_cstr(d->arena, launch.argv[i]));
     }

@@ -61,8 +61,8 @@ struct str tier_prompt(struct run *run, struct str prompt)
 {
     const struct profile *p = run->plan->settings.profile;
     /* A driver with a dialogue says it by itself, before the first turn only. */
-    bool here = run->plan->driver != NULL && run->plan->driver->begin == NULL && p != NULL &&
-                p->tier.prompt == TIER_PROMPT_TEXT && has_prompt(run);
+    bool here = run->plan->driver != NULL && run->plan->driver->kind != DRIVER_DIALOGUE &&
+                p != NULL && p->tier.prompt == TIER_PROMPT_TEXT && has_prompt(run);
     if (!here) {
         return prompt;
     }

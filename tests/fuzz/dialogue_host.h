@@ -48,8 +48,8 @@ static inline void on_close(void *owner)
 
 static inline void reply(struct host *h, uint64_t id)
 {
-    h->driver->reply(h->session,
-                     &(struct driver_reply) { .id = id, .ok = id % 2 == 0, .text = STR("no") });
+    h->driver->dialogue->reply(
+        h->session, &(struct driver_reply) { .id = id, .ok = id % 2 == 0, .text = STR("no") });
 }
 
 static inline void on_ask(void *owner, const struct driver_ask *ask)
@@ -74,10 +74,10 @@ static inline void on_turn(void *owner, const struct driver_turn *turn)
     (void)turn;
     check(!h->over);
     if (++h->n_turns % 2 == 1) {
-        (void)h->driver->tune(h->session, KNOB_MODEL, STR("m"));
-        h->driver->say(h->session, STR("more"));
+        (void)h->driver->dialogue->set_option(h->session, DRIVER_OPTION_MODEL, STR("m"));
+        h->driver->dialogue->prompt(h->session, STR("more"));
     } else {
-        h->driver->interrupt(h->session);
+        h->driver->dialogue->interrupt(h->session);
     }
 }
 
@@ -101,8 +101,8 @@ static inline void host_play(struct host *h, const char *prefix, const uint8_t *
     struct launch_spec spec = {
         .profile = &profile,
         .prompt = STR("go"),
-        .governs = (data[0] & 1) != 0,
-        .feeds_back = (data[0] & 2) != 0,
+        .has_policies = (data[0] & 1) != 0,
+        .has_feedback = (data[0] & 2) != 0,
         .output_schema = (data[0] & 8) != 0 ? json_object(a) : NULL,
         .port = { .send = on_send,
                   .close_input = on_close,
@@ -117,14 +117,14 @@ static inline void host_play(struct host *h, const char *prefix, const uint8_t *
     struct agent_report report;
     h->later = (data[0] & 4) != 0;
     h->session = h->driver->open(&spec, (struct entry_sink) { on_entry, h });
-    h->driver->begin(h->session);
+    h->driver->dialogue->begin(h->session);
     for (size_t i = 0; i < text.len; i += step) {
-        h->driver->feed(h->session, AGENT_STDOUT, str_slice(text, i, i + step));
+        h->driver->program->feed(h->session, AGENT_STDOUT, str_slice(text, i, i + step));
     }
     for (size_t i = 0; i < h->n_asked; i++) {
         reply(h, h->asked[i]);
     }
-    h->driver->finish(h->session);
+    h->driver->dialogue->finish(h->session);
     h->driver->end(h->session, &report);
     h->driver->close(h->session);
     arena_free(a);

@@ -49,9 +49,9 @@ static void on_ask(void *owner, const struct driver_ask *ask)
     struct world *w = owner;
     buf_addf(&w->log, "ask %d %.*s\n", (int)ask->kind, STR_ARG(ask->path));
     if ((w->choice & 0x10) == 0) {
-        driver_acp.reply(w->session, &(struct driver_reply) { .id = ask->id,
-                                                              .ok = (w->choice & 0x20) != 0,
-                                                              .text = STR("t") });
+        driver_acp.dialogue->reply(
+            w->session, &(struct driver_reply) {
+                            .id = ask->id, .ok = (w->choice & 0x20) != 0, .text = STR("t") });
     }
 }
 
@@ -69,9 +69,9 @@ static void on_turn(void *owner, const struct driver_turn *turn)
     struct world *w = owner;
     buf_addf(&w->log, "turn %s\n", turn->stop_reason);
     if (++w->turns <= 3) {
-        driver_acp.say(w->session, STR("more"));
+        driver_acp.dialogue->prompt(w->session, STR("more"));
     } else {
-        driver_acp.finish(w->session);
+        driver_acp.dialogue->finish(w->session);
     }
 }
 
@@ -83,8 +83,8 @@ static void play(struct world *w, const struct profile *p, struct str text, size
         .profile = p,
         .prompt = STR("p"),
         .workspace = "/w",
-        .governs = (w->choice & 0x40) != 0,
-        .feeds_back = (w->choice & 0x80) != 0,
+        .has_policies = (w->choice & 0x40) != 0,
+        .has_feedback = (w->choice & 0x80) != 0,
         .port = { .send = on_send,
                   .close_input = on_close,
                   .ask = on_ask,
@@ -94,13 +94,13 @@ static void play(struct world *w, const struct profile *p, struct str text, size
     };
     buf_init(&w->log, 4 * BUF_TEXT);
     w->session = driver_acp.open(&spec, (struct entry_sink) { on_entry, w });
-    driver_acp.begin(w->session);
+    driver_acp.dialogue->begin(w->session);
     while (text.len > 0) {
         size_t n = step > 0 ? step : str_find(text, STR("\n")) + 1;
-        driver_acp.feed(w->session, AGENT_STDOUT, str_slice(text, 0, n));
+        driver_acp.program->feed(w->session, AGENT_STDOUT, str_slice(text, 0, n));
         text = str_slice(text, n, text.len);
     }
-    driver_acp.interrupt(w->session);
+    driver_acp.dialogue->interrupt(w->session);
     driver_acp.end(w->session, &r);
     driver_acp.close(w->session);
 }

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         };
         struct launch launch;
         struct launch_spec spec = { .profile = p, .vars = { vars, ARRAY_LEN(vars) } };
-        (void)driver_oneshot.plan(a, &spec, &launch, &e);
+        (void)driver_oneshot.program->plan(a, &spec, &launch, &e);
     }
     arena_free(a);
     return 0;

@@ -82,7 +82,7 @@ static inline void on_ask(void *owner, const struct driver_ask *ask)
     buf_adds(&t->log, "\n");
     if (!t->by_hand) {
         struct driver_reply reply = { .id = ask->id, .ok = !t->deny, .text = STR("as told") };
-        driver_acp.reply(t->session, &reply);
+        driver_acp.dialogue->reply(t->session, &reply);
     }
 }
 
@@ -105,7 +105,7 @@ static inline void on_turn(void *owner, const struct driver_turn *turn)
     if (t->say != NULL) {
         struct str text = str_of(t->say);
         t->say = NULL;
-        driver_acp.say(t->session, text);
+        driver_acp.dialogue->prompt(t->session, text);
     }
 }
 
@@ -140,7 +140,7 @@ static inline void talk_init(struct talk *t, const char *sections)
 static inline void talk_begin(struct talk *t)
 {
     t->session = driver_acp.open(&t->spec, (struct entry_sink) { on_entry, t });
-    driver_acp.begin(t->session);
+    driver_acp.dialogue->begin(t->session);
 }
 
 static inline void talk_feed(struct talk *t, struct str bytes, size_t step)
@@ -148,7 +148,8 @@ static inline void talk_feed(struct talk *t, struct str bytes, size_t step)
     for (size_t i = 0; i < bytes.len; i += step) {
         /* As from a pipe: memory that is gone afterwards. */
         struct arena *a = arena_new();
-        driver_acp.feed(t->session, AGENT_STDOUT, arena_str(a, str_slice(bytes, i, i + step)));
+        driver_acp.program->feed(t->session, AGENT_STDOUT,
+                                 arena_str(a, str_slice(bytes, i, i + step)));
         arena_free(a);
     }
 }

@@ -66,8 +66,8 @@ static inline void on_entry(void *owner, const char *type, const struct json *de
 
 static inline void reply(struct host *h, uint64_t id, bool ok, const char *text)
 {
-    h->driver->reply(h->session,
-                     &(struct driver_reply) { .id = id, .ok = ok, .text = str_of(text) });
+    h->driver->dialogue->reply(h->session,
+                               &(struct driver_reply) { .id = id, .ok = ok, .text = str_of(text) });
 }
 
 static inline void answer(struct host *h, const struct driver_ask *ask)
@@ -127,7 +127,7 @@ static inline void on_turn(void *owner, const struct driver_turn *turn)
         buf_addf(&h->log, "failed %.*s\n", STR_ARG(h->report.error));
     }
     if (h->turns <= h->sequels) {
-        h->driver->say(h->session, STR("go on"));
+        h->driver->dialogue->prompt(h->session, STR("go on"));
     }
 }
 
@@ -147,12 +147,12 @@ static inline void host_open(struct host *h, struct launch_spec *spec)
 
 static inline void feed(struct host *h, const char *bytes)
 {
-    h->driver->feed(h->session, AGENT_STDOUT, str_of(bytes));
+    h->driver->program->feed(h->session, AGENT_STDOUT, str_of(bytes));
 }
 
 static inline void finish(struct host *h)
 {
-    h->driver->finish(h->session);
+    h->driver->dialogue->finish(h->session);
     h->driver->end(h->session, &h->report);
 }
 

@@ -28,7 +28,7 @@ static void test_conversation(void **state)
     assert_has(t, "\"id\":4,\"method\":\"session/prompt\"");
     hear(t, WORDS("That, too."));
     hear(t, ANSWER(4, "{\"stopReason\":\"end_turn\"}"));
-    driver_acp.finish(t->session);
+    driver_acp.dialogue->finish(t->session);
     assert_has(t, "turn end_turn 0\nclose\n");
     talk_end(t);
     assert_true(t->report.result_seen && t->report.told && !t->report.failed);
@@ -43,7 +43,7 @@ static void test_permission_by_kind(void **state)
 {
     struct talk *t = *state;
     talk_init(t, "");
-    t->spec.governs = true;
+    t->spec.has_policies = true;
     talk_begin(t);
     hear(t, INIT);
     hear(t, SESSION);
@@ -79,7 +79,7 @@ static void test_our_own_tools(void **state)
 {
     struct talk *t = *state;
     talk_init(t, "mcp: {prefix: cinch_}\n");
-    t->spec.governs = true;
+    t->spec.has_policies = true;
     talk_begin(t);
     hear(t, INIT);
     hear(t, SESSION);
@@ -116,20 +116,20 @@ static void test_late_decision(void **state)
 {
     struct talk *t = *state;
     talk_init(t, "");
-    t->spec.governs = true;
+    t->spec.has_policies = true;
     t->by_hand = true;
     talk_begin(t);
     hear(t, INIT);
     hear(t, SESSION);
     hear(t, PERMISSION(7, OPTION("a", "allow_once")));
     uint64_t first = t->last_ask;
-    driver_acp.interrupt(t->session);
+    driver_acp.dialogue->interrupt(t->session);
     assert_has(t, "\"method\":\"session/cancel\",\"params\":{\"sessionId\":\"s1\"}}\n"
                   "send {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"outcome\":{\"outcome\":"
                   "\"cancelled\"}}}\n");
-    driver_acp.interrupt(t->session);
-    driver_acp.reply(t->session, &(struct driver_reply) { .id = first, .ok = true });
-    driver_acp.reply(t->session, &(struct driver_reply) { .id = 999, .ok = true });
+    driver_acp.dialogue->interrupt(t->session);
+    driver_acp.dialogue->reply(t->session, &(struct driver_reply) { .id = first, .ok = true });
+    driver_acp.dialogue->reply(t->session, &(struct driver_reply) { .id = 999, .ok = true });
     assert_not(t, "\"optionId\"");
     /* Who asks now is told the same at once. */
     hear(t, PERMISSION(8, OPTION("a", "allow_once")));
@@ -144,7 +144,7 @@ static void test_too_many_questions(void **state)
 {
     struct talk *t = *state;
     talk_init(t, "");
-    t->spec.governs = true;
+    t->spec.has_policies = true;
     t->by_hand = true;
     talk_begin(t);
     hear(t, INIT);
@@ -310,7 +310,7 @@ static void test_feedback_goes_with_the_next_prompt(void **state)
 {
     struct talk *t = *state;
     talk_init(t, "");
-    t->spec.feeds_back = true;
+    t->spec.has_feedback = true;
     talk_begin(t);
     hear(t, INIT);
     hear(t, SESSION);
@@ -386,7 +386,7 @@ static void test_an_error_can_be_made_good(void **state)
     assert_has(t, "entry error {\"error\":\"overloaded\",\"method\":\"session/prompt\",\"code\":"
                   "-32603");
     assert_has(t, "turn error 0\n");
-    driver_acp.say(t->session, STR("again"));
+    driver_acp.dialogue->prompt(t->session, STR("again"));
     hear(t, WORDS("fine"));
     hear(t, ANSWER(4, "{\"stopReason\":\"end_turn\"}"));
     talk_end(t);
@@ -435,7 +435,7 @@ static void test_noise(void **state)
     hear(t, "{\"jsonrpc\":\"1.0\",\"id\":1,\"result\":{}}");
     hear(t, "\xff\xfe");
     hear(t, "");
-    driver_acp.feed(t->session, AGENT_STDERR, STR("{\"not\":\"ours\"}\n"));
+    driver_acp.program->feed(t->session, AGENT_STDERR, STR("{\"not\":\"ours\"}\n"));
     hear(t, INIT);
     hear(t, SESSION);
     hear(t, WORDS("x"));
@@ -471,12 +471,12 @@ static void test_a_line_without_end(void **state)
     memset(block, 'x', sizeof block);
     open_talk(t, "");
     for (int i = 0; i < 64 && t->turns == 0; i++) {
-        driver_acp.feed(t->session, AGENT_STDOUT, str_n(block, sizeof block));
+        driver_acp.program->feed(t->session, AGENT_STDOUT, str_n(block, sizeof block));
     }
     assert_int_equal(t->turns, 0);
-    driver_acp.feed(t->session, AGENT_STDOUT, STR("x"));
+    driver_acp.program->feed(t->session, AGENT_STDOUT, STR("x"));
     assert_int_equal(t->turns, 1);
-    driver_acp.say(t->session, STR("are you there?")); /* is told that nobody is */
+    driver_acp.dialogue->prompt(t->session, STR("are you there?")); /* is told that nobody is */
     assert_int_equal(t->turns, 2);
     assert_failed(t, "a line of more than 64 MiB");
     assert_int_equal(t->report.overlong_lines, 1);

@@ -40,13 +40,13 @@ static void act(struct talk *t, struct str line)
     struct str rest = str_slice(line, 2, line.len);
     struct str word = str_split(&rest, ' ');
     if (str_eqc(word, "say")) {
-        driver_acp.say(t->session, rest);
+        driver_acp.dialogue->prompt(t->session, rest);
     } else if (str_eqc(word, "deny")) {
         t->deny = true;
     } else if (str_eqc(word, "interrupt")) {
-        driver_acp.interrupt(t->session);
+        driver_acp.dialogue->interrupt(t->session);
     } else if (str_eqc(word, "finish")) {
-        driver_acp.finish(t->session);
+        driver_acp.dialogue->finish(t->session);
     } else {
         fail_msg("no such directive: %.*s", STR_ARG(line));
     }
@@ -72,7 +72,7 @@ static struct str play(struct arena *a, struct str text, size_t step)
     struct str first = str_split(&rest, '\n');
     assert_true(str_starts(first, STR("# profile ")));
     talk_init(&t, sections_of(str_slice(first, 10, first.len)));
-    t.spec.governs = true;
+    t.spec.has_policies = true;
     t.spec.mcp = (struct driver_mcp) { .url = "http://127.0.0.1:1/mcp", .token = "secret" };
     talk_begin(&t);
     while (rest.ptr != NULL && rest.len > 0) {

@@ -46,7 +46,7 @@ static void test_server_by_a_program_although_http_is_offered(void **state)
 
 static void expect_wait(struct talk *t, const char *method, int64_t ms)
 {
-    struct driver_wait w = driver_acp.awaits(t->session);
+    struct driver_wait w = driver_acp.dialogue->pending(t->session);
     if (method == NULL) {
         assert_null(w.method);
         return;
@@ -150,7 +150,7 @@ static void test_choices_by_method(void **state)
     struct talk *t = *state;
     talk_init(t, "acp: {mode: yolo, governed_mode: ask}\n");
     t->spec.vars = (struct placeholders) { choices, 1 };
-    t->spec.governs = true;
+    t->spec.has_policies = true;
     talk_begin(t);
     hear(t, INIT);
     hear(t, ANSWER(2, "{\"sessionId\":\"s1\",\"modes\":{\"currentModeId\":\"yolo\"},"
@@ -168,7 +168,7 @@ static void test_a_mode_that_policies_need(void **state)
 {
     struct talk *t = *state;
     talk_init(t, "acp: {governed_mode: ask}\n");
-    t->spec.governs = true;
+    t->spec.has_policies = true;
     talk_begin(t);
     hear(t, INIT);
     hear(t, SESSION);
@@ -250,8 +250,8 @@ static void test_load_that_goes_on(void **state)
     assert_has(t, "pause 300\n");
     hear(t, WORDS("long ago"));
     assert_not(t, "session/prompt");
-    driver_acp.go_on(t->session);
-    driver_acp.go_on(t->session);
+    driver_acp.dialogue->resume(t->session);
+    driver_acp.dialogue->resume(t->session);
     assert_has(t, "\"id\":3,\"method\":\"session/prompt\"");
     assert_not(t, "\"id\":4");
     hear(t, WORDS("now"));
@@ -269,9 +269,9 @@ static void test_interrupt_while_it_loads(void **state)
     talk_begin(t);
     hear(t, ANSWER(1, "{\"protocolVersion\":1,\"agentCapabilities\":{\"loadSession\":true}}"));
     hear(t, ANSWER(2, "{}"));
-    driver_acp.interrupt(t->session);
+    driver_acp.dialogue->interrupt(t->session);
     assert_has(t, "turn interrupted 0\n");
-    driver_acp.go_on(t->session);
+    driver_acp.dialogue->resume(t->session);
     assert_not(t, "session/prompt");
 }
 
@@ -311,7 +311,7 @@ static void test_interrupt_before_the_prompt(void **state)
     talk_init(t, "");
     talk_begin(t);
     hear(t, INIT);
-    driver_acp.interrupt(t->session);
+    driver_acp.dialogue->interrupt(t->session);
     hear(t, SESSION);
     assert_not(t, "session/prompt");
     assert_not(t, "session/cancel");

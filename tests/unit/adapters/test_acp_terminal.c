@@ -16,7 +16,7 @@ static void answer(struct talk *t, bool ok, const char *text, const struct drive
     struct driver_reply reply = {
         .id = t->last_ask, .ok = ok, .text = str_of(text), .terminal = state
     };
-    driver_acp.reply(t->session, &reply);
+    driver_acp.dialogue->reply(t->session, &reply);
 }
 
 static void open_by_hand(struct talk *t, const char *sections)
@@ -108,7 +108,7 @@ static void test_policy(void **state)
 {
     struct talk *t = *state;
     talk_init(t, ON);
-    t->spec.governs = true;
+    t->spec.has_policies = true;
     talk_begin(t);
     hear(t, INIT);
     hear(t, SESSION);
@@ -125,7 +125,7 @@ static void test_policy(void **state)
     assert_has(t, "\"id\":8,\"result\":{\"terminalId\":\"terminal-1\"}");
     /* One that is called off while a policy thinks. */
     hear(t, REQUEST(9, "create", "\"command\":\"ls\""));
-    driver_acp.interrupt(t->session);
+    driver_acp.dialogue->interrupt(t->session);
     assert_has(t, "\"id\":9,\"error\":");
     answer(t, true, "", NULL);
     assert_not(t, "0 of 2");

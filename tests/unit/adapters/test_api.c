@@ -79,10 +79,10 @@ static int teardown(void **state)
 
 static struct json *ask(struct fixture *f)
 {
-    struct driver_question q;
+    struct driver_request q;
     struct err e = { 0 };
     struct json *v = NULL;
-    assert_int_equal(driver_api.ask(f->session, &q, &e), DRIVER_ASK);
+    assert_int_equal(driver_api.model->next(f->session, &q, &e), DRIVER_REQUEST);
     assert_true(str_eqc(q.target, "/v1/messages"));
     assert_int_equal(json_parse(f->arena, q.body, NULL, &v, &e), 0);
     return v;
@@ -92,15 +92,15 @@ static struct json *ask(struct fixture *f)
 static void answer(struct fixture *f, int status, const char *body)
 {
     for (size_t i = 0; i < strlen(body); i += 5) {
-        driver_api.answer(f->session, status, str_slice(str_of(body), i, i + 5));
+        driver_api.model->response(f->session, status, str_slice(str_of(body), i, i + 5));
     }
-    driver_api.answered(f->session, status, NULL);
+    driver_api.model->response_end(f->session, status, NULL);
 }
 
 static void assert_over(struct fixture *f)
 {
-    struct driver_question q;
-    assert_int_equal(driver_api.ask(f->session, &q, NULL), DRIVER_OVER);
+    struct driver_request q;
+    assert_int_equal(driver_api.model->next(f->session, &q, NULL), DRIVER_DONE);
     driver_api.end(f->session, &f->report);
 }
 
@@ -173,22 +173,22 @@ static void test_head(void **state)
 static void test_loop_of_calls(void **state)
 {
     struct fixture *f = *state;
-    struct driver_question q;
+    struct driver_request q;
     (void)ask(f);
     answer(f, 200,
            START TEXT("0", "I add.") CALL("1", "t1", "add", "{\\\"a\\\":1}")
                CALL("2", "t2", "unknown", "{}") CALL("3", "t3", "add", "") STOP("tool_use"));
-    assert_int_equal(driver_api.ask(f->session, &q, NULL), DRIVER_CALL);
+    assert_int_equal(driver_api.model->next(f->session, &q, NULL), DRIVER_TOOL_CALL);
     assert_true(str_eqc(q.call->name, "add"));
     assert_int_equal(json_int(json_get(q.call->input, "a"), 0), 1);
-    driver_api.result(f->session, STR("2"), false);
+    driver_api.model->tool_result(f->session, STR("2"), false);
     /* What nobody offered is the run's, too: it tells the record. */
-    assert_int_equal(driver_api.ask(f->session, &q, NULL), DRIVER_CALL);
+    assert_int_equal(driver_api.model->next(f->session, &q, NULL), DRIVER_TOOL_CALL);
     assert_true(str_eqc(q.call->id, "t2"));
-    driver_api.result(f->session, STR("no such tool"), true);
-    assert_int_equal(driver_api.ask(f->session, &q, NULL), DRIVER_CALL);
+    driver_api.model->tool_result(f->session, STR("no such tool"), true);
+    assert_int_equal(driver_api.model->next(f->session, &q, NULL), DRIVER_TOOL_CALL);
     assert_true(str_eqc(q.call->id, "t3"));
-    driver_api.result(f->session, STR("bad"), true);
+    driver_api.model->tool_result(f->session, STR("bad"), true);
     struct json *v = ask(f);
     assert_text(v, "/messages/1/content/1/name", "add");
     assert_text(v, "/messages/2/content/0/tool_use_id", "t1");
@@ -237,8 +237,8 @@ static void test_failures(void **state)
         if (cases[i].cut == NULL) {
             answer(f, cases[i].status, cases[i].body);
         } else {
-            driver_api.answer(f->session, cases[i].status, str_of(cases[i].body));
-            driver_api.answered(f->session, cases[i].status, cases[i].cut);
+            driver_api.model->response(f->session, cases[i].status, str_of(cases[i].body));
+            driver_api.model->response_end(f->session, cases[i].status, cases[i].cut);
         }
         assert_over(f);
         assert_true(f->report.failed && !f->report.result_seen);
@@ -252,12 +252,12 @@ static void test_failures(void **state)
 static void test_endless_calls(void **state)
 {
     struct fixture *f = *state;
-    struct driver_question q;
+    struct driver_request q;
     int turns = 0;
     int step;
-    while ((step = driver_api.ask(f->session, &q, NULL)) != DRIVER_OVER && turns < 1000) {
-        if (step == DRIVER_CALL) {
-            driver_api.result(f->session, STR("no such tool"), true);
+    while ((step = driver_api.model->next(f->session, &q, NULL)) != DRIVER_DONE && turns < 1000) {
+        if (step == DRIVER_TOOL_CALL) {
+            driver_api.model->tool_result(f->session, STR("no such tool"), true);
             continue;
         }
         answer(f, 200, START CALL("0", "t", "unknown", "{}") STOP("tool_use"));

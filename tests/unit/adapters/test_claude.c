@@ -16,7 +16,7 @@ static void start(struct host *h, struct launch_spec *spec)
     h->why = "denied by policy";
     h->about = "mind the gap";
     host_open(h, spec);
-    driver_claude.begin(h->session);
+    driver_claude.dialogue->begin(h->session);
 }
 
 #define INITIALIZED(subtype, rest)                                        \
@@ -28,7 +28,7 @@ static void start(struct host *h, struct launch_spec *spec)
 static const struct golden {
     const char *name;
     const char *deny;
-    bool governs, feeds_back, schema;
+    bool has_policies, has_feedback, schema;
     const char *prefix;
 } goldens[] = {
     { "subagent", NULL, true, true, false, "mcp__cinch__" },
@@ -70,12 +70,12 @@ static char *play(const struct golden *g, struct str input, size_t step)
     struct profile profile = { .mcp = { .prefix = g->prefix } };
     struct host h = { .deny = g->deny, .sequels = results_in(input) };
     struct launch_spec spec = { .profile = &profile,
-                                .governs = g->governs,
-                                .feeds_back = g->feeds_back,
+                                .has_policies = g->has_policies,
+                                .has_feedback = g->has_feedback,
                                 .output_schema = g->schema ? tree("{type: object}") : NULL };
     start(&h, &spec);
     for (size_t at = 0; at < input.len; at += step) {
-        driver_claude.feed(h.session, AGENT_STDOUT, str_slice(input, at, at + step));
+        driver_claude.program->feed(h.session, AGENT_STDOUT, str_slice(input, at, at + step));
     }
     finish(&h);
     log_report(&h);
@@ -124,7 +124,7 @@ static void test_first_words(void **state)
     struct host h = { 0 };
     struct launch_spec spec = { .vars = { vars, 1 },
                                 .output_schema = tree("{type: object}"),
-                                .governs = true };
+                                .has_policies = true };
     start(&h, &spec);
     assert_logged(&h, "\"subtype\":\"initialize\"");
     assert_logged(&h, "\"PreToolUse\":[{\"hookCallbackIds\":[\"pre_tool_use\"]");
@@ -156,8 +156,8 @@ static void test_later_turns_differ(void **state)
     struct launch_spec spec = { 0 };
     start(&h, &spec);
     feed(&h, INITIALIZED("success", ""));
-    assert_true(driver_claude.tune(h.session, KNOB_MODEL, STR("opus")));
-    assert_true(driver_claude.tune(h.session, KNOB_MODE, STR("plan")));
+    assert_true(driver_claude.dialogue->set_option(h.session, DRIVER_OPTION_MODEL, STR("opus")));
+    assert_true(driver_claude.dialogue->set_option(h.session, DRIVER_OPTION_MODE, STR("plan")));
     assert_logged(&h, "\"request_id\":\"cinch_2\",\"request\":{\"subtype\":\"set_model\",\"model\":"
                       "\"opus\"}}\n");
     assert_logged(&h, "\"request\":{\"subtype\":\"set_permission_mode\",\"mode\":\"plan\"}}\n");
@@ -171,7 +171,7 @@ static void test_later_turns_differ(void **state)
 static void test_nothing_begins_without_hooks(void **state)
 {
     struct host h = { 0 };
-    struct launch_spec spec = { .governs = true };
+    struct launch_spec spec = { .has_policies = true };
     start(&h, &spec);
     feed(&h, "{\"type\":\"control_response\",\"response\":{\"subtype\":\"success\",\"request_id\":"
              "\"other\"}}\n" INITIALIZED("error", ",\"error\":\"bad hook\""));
@@ -198,13 +198,13 @@ static void test_plan(void **state)
                        "  {when: resume, args: [--resume, '{resume}']}]\n";
     assert_int_equal(profile_parse(arena, str_of(text), "p", &p, &e), 0);
     struct launch_spec spec = { .profile = p, .vars = { vars, 1 } };
-    assert_int_equal(driver_claude.plan(arena, &spec, &launch, &e), 0);
+    assert_int_equal(driver_claude.program->plan(arena, &spec, &launch, &e), 0);
     assert_string_equal(launch.argv[0], "claude");
     assert_null(launch.argv[1]);
     assert_null(launch.stdin_text.ptr);
     assert_string_equal(json_cstring(json_get(launch.env, "A"), ""), "b");
     spec.vars.len = 3;
-    assert_int_equal(driver_claude.plan(arena, &spec, &launch, &e), 0);
+    assert_int_equal(driver_claude.program->plan(arena, &spec, &launch, &e), 0);
     assert_string_equal(launch.argv[1], "--mcp-config");
     assert_string_equal(launch.argv[4], "abc");
 }
@@ -219,7 +219,7 @@ static void test_plan(void **state)
 static void test_answers_may_come_later(void **state)
 {
     struct host h = { .later = true };
-    struct launch_spec spec = { .governs = true };
+    struct launch_spec spec = { .has_policies = true };
     start(&h, &spec);
     buf_reset(&h.log);
     feed(&h, HOOK("q1", "Bash", "t1") HOOK("q2", "Write", "t2"));
@@ -240,7 +240,7 @@ static void test_answers_may_come_later(void **state)
 static void test_a_cancelled_question_gets_no_answer(void **state)
 {
     struct host h = { .later = true };
-    struct launch_spec spec = { .governs = true };
+    struct launch_spec spec = { .has_policies = true };
     start(&h, &spec);
     feed(&h, HOOK("q1", "Bash", "t1"));
     buf_reset(&h.log);
@@ -254,7 +254,7 @@ static void test_a_cancelled_question_gets_no_answer(void **state)
 static void test_the_same_question_twice_is_one(void **state)
 {
     struct host h = { .later = true };
-    struct launch_spec spec = { .governs = true };
+    struct launch_spec spec = { .has_policies = true };
     start(&h, &spec);
     feed(&h, HOOK("q1", "Bash", "t1") HOOK("q1", "Bash", "t1"));
     assert_int_equal(h.asks, 1);
@@ -264,7 +264,7 @@ static void test_the_same_question_twice_is_one(void **state)
 static void test_what_cannot_be_asked_is_denied(void **state)
 {
     struct host h = { .later = true };
-    struct launch_spec spec = { .governs = true };
+    struct launch_spec spec = { .has_policies = true };
     start(&h, &spec);
     for (int i = 0; i < 300; i++) {
         feed(&h, arena_printf(arena, HOOK("q%d", "Bash", "t"), i));
@@ -279,7 +279,7 @@ static void test_tools_of_the_run_are_not_asked_about(void **state)
 {
     struct profile profile = { .mcp = { .prefix = "mcp__cinch__" } };
     struct host h = { 0 };
-    struct launch_spec spec = { .profile = &profile, .governs = true, .feeds_back = true };
+    struct launch_spec spec = { .profile = &profile, .has_policies = true, .has_feedback = true };
     start(&h, &spec);
     buf_reset(&h.log);
     feed(&h, HOOK("q1", "mcp__cinch__add_note", "t1"));
@@ -329,7 +329,7 @@ static void test_interrupt(void **state)
     struct host h = { 0 };
     struct launch_spec spec = { 0 };
     start(&h, &spec);
-    driver_claude.interrupt(h.session);
+    driver_claude.dialogue->interrupt(h.session);
     assert_logged(&h, "\"request_id\":\"cinch_2\",\"request\":{\"subtype\":\"interrupt\"}");
     feed(&h, RESULT("true", ",\"stop_reason\":null"));
     assert_logged(&h, "turn interrupted");
@@ -345,7 +345,7 @@ static void test_another_turn_has_a_result_of_its_own(void **state)
     struct launch_spec spec = { 0 };
     start(&h, &spec);
     feed(&h, RESULT("true", ",\"result\":\"API Error: 500\""));
-    driver_claude.say(h.session, STR("try again"));
+    driver_claude.dialogue->prompt(h.session, STR("try again"));
     assert_logged(&h, "\"role\":\"user\",\"content\":\"try again\"");
     feed(&h, RESULT("false", ",\"result\":\"fine\""));
     finish(&h);
@@ -361,7 +361,7 @@ static void test_an_old_result_is_not_that_of_a_new_turn(void **state)
     struct launch_spec spec = { 0 };
     start(&h, &spec);
     feed(&h, RESULT("false", ",\"result\":\"fine\""));
-    driver_claude.say(h.session, STR("more"));
+    driver_claude.dialogue->prompt(h.session, STR("more"));
     driver_claude.end(h.session, &h.report);
     assert_false(h.report.result_seen);
     assert_true(h.report.failed);
@@ -378,12 +378,12 @@ static void test_usage_of_a_resumed_conversation(void **state)
                              "\"modelUsage\":{\"m\":{\"inputTokens\":900,\"costUSD\":0.9}},"
                              "\"model_usage_since_last_result\":{\"m\":{\"inputTokens\":100,"
                              "\"outputTokens\":7,\"costUSD\":0.25}}"));
-    driver_claude.say(h.session, STR("more"));
+    driver_claude.dialogue->prompt(h.session, STR("more"));
     feed(&h, RESULT("false", ",\"usage\":{},\"total_cost_usd\":1.4,"
                              "\"modelUsage\":{\"m\":{\"inputTokens\":905,\"costUSD\":1.4}},"
                              "\"model_usage_since_last_result\":{\"m\":{\"inputTokens\":5,"
                              "\"costUSD\":0.5}}"));
-    driver_claude.say(h.session, STR("more"));
+    driver_claude.dialogue->prompt(h.session, STR("more"));
     feed(&h, RESULT("false", ",\"usage\":{},\"total_cost_usd\":1.4,\"modelUsage\":{},"
                              "\"model_usage_since_last_result\":{}"));
     finish(&h);
@@ -397,7 +397,7 @@ static void test_usage_of_a_resumed_conversation(void **state)
 static void test_after_the_end_nothing_is_sent(void **state)
 {
     struct host h = { .sequels = 9 };
-    struct launch_spec spec = { .governs = true };
+    struct launch_spec spec = { .has_policies = true };
     start(&h, &spec);
     finish(&h);
     finish(&h);
@@ -518,7 +518,7 @@ static void test_a_huge_line_is_passed_over(void **state)
     start(&h, &spec);
     feed(&h, "{\"type\":\"user\",\"x\":\"");
     for (int i = 0; i < 64; i++) {
-        driver_claude.feed(h.session, AGENT_STDOUT, str_n(block, 1 << 20));
+        driver_claude.program->feed(h.session, AGENT_STDOUT, str_n(block, 1 << 20));
     }
     feed(&h, "\"}\n" RESULT("false", ",\"result\":\"fine\""));
     finish(&h);
@@ -586,7 +586,7 @@ static void test_without_a_result_the_last_words_stay(void **state)
     start(&h, &spec);
     feed(&h, "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":"
              "\"half of it\"}]}}\n");
-    driver_claude.feed(h.session, AGENT_STDERR, STR(RESULT("false", "")));
+    driver_claude.program->feed(h.session, AGENT_STDERR, STR(RESULT("false", "")));
     driver_claude.end(h.session, &h.report);
     assert_false(h.report.result_seen);
     assert_true(h.report.failed);

@@ -50,8 +50,8 @@ static void start(struct host *h, struct launch_spec *spec)
 static void begin(struct host *h, struct launch_spec *spec)
 {
     start(h, spec);
-    driver_codex.begin(h->session);
-    feed(h, spec->governs ? GOVERNED : HELLO THREAD TURN);
+    driver_codex.dialogue->begin(h->session);
+    feed(h, spec->has_policies ? GOVERNED : HELLO THREAD TURN);
     buf_reset(&h->log);
 }
 
@@ -60,7 +60,7 @@ static void begin(struct host *h, struct launch_spec *spec)
 static const struct golden {
     const char *name;
     const char *deny;
-    bool governs, schema;
+    bool has_policies, schema;
 } goldens[] = {
     { "tour", NULL, true, true },
     { "approvals", "codex:file_change", true, false },
@@ -97,13 +97,13 @@ static unsigned turns_in(struct str input)
 static char *play(const struct golden *g, struct str input, size_t step)
 {
     struct host h = { .deny = g->deny, .sequels = turns_in(input) };
-    struct launch_spec spec = { .governs = g->governs,
-                                .feeds_back = true,
+    struct launch_spec spec = { .has_policies = g->has_policies,
+                                .has_feedback = true,
                                 .output_schema = g->schema ? tree("{type: object}") : NULL };
     start(&h, &spec);
-    driver_codex.begin(h.session);
+    driver_codex.dialogue->begin(h.session);
     for (size_t at = 0; at < input.len; at += step) {
-        driver_codex.feed(h.session, AGENT_STDOUT, str_slice(input, at, at + step));
+        driver_codex.program->feed(h.session, AGENT_STDOUT, str_slice(input, at, at + step));
     }
     finish(&h);
     log_report(&h);
@@ -155,8 +155,8 @@ static void test_first_words(void **state)
     struct host h = { 0 };
     struct launch_spec spec = { .vars = { vars, 3 }, .output_schema = tree("{type: object}") };
     start(&h, &spec);
-    driver_codex.offer(h.session, (struct driver_tools) { &tool, 1 });
-    driver_codex.begin(h.session);
+    driver_codex.dialogue->offer(h.session, (struct driver_tools) { &tool, 1 });
+    driver_codex.dialogue->begin(h.session);
     assert_logged(&h, "send {\"id\":1,\"method\":\"initialize\"");
     assert_logged(&h, "\"experimentalApi\":true");
     assert_not_logged(&h, "thread/start");
@@ -180,7 +180,7 @@ static void test_first_words(void **state)
     spec.profile = &profile;
     spec.resume = STR("old");
     start(&h, &spec);
-    driver_codex.begin(h.session);
+    driver_codex.dialogue->begin(h.session);
     feed(&h, HELLO);
     assert_logged(&h, "\"thread/resume\"");
     assert_logged(&h, "\"baseInstructions\":\"Be kind.\",\"threadId\":\"old\"");
@@ -191,9 +191,9 @@ static void test_first_words(void **state)
 static void test_nothing_begins_without_rules(void **state)
 {
     struct host h = { 0 };
-    struct launch_spec spec = { .governs = true };
+    struct launch_spec spec = { .has_policies = true };
     start(&h, &spec);
-    driver_codex.begin(h.session);
+    driver_codex.dialogue->begin(h.session);
     feed(&h, HELLO);
     assert_logged(&h, "\"fs/createDirectory\",\"params\":{\"path\":\"/h/rules\"");
     feed(&h, "{\"id\":2,\"result\":{}}\n{\"id\":3,\"error\":{\"code\":1,\"message\":\"no\"}}\n");
@@ -202,7 +202,7 @@ static void test_nothing_begins_without_rules(void **state)
     assert_logged(&h, "turn error\nfailed Codex refuses 'fs/writeFile': no\n");
     stop(&h);
     start(&h, &spec);
-    driver_codex.begin(h.session);
+    driver_codex.dialogue->begin(h.session);
     feed(&h, "{\"id\":1,\"result\":{\"userAgent\":\"x\"}}\n");
     assert_logged(&h, "failed policies cannot be kept");
     stop(&h);
@@ -218,7 +218,7 @@ static void test_plan(void **state)
                        "argv: ['{binary}', app-server]\n";
     assert_int_equal(profile_parse(arena, str_of(text), "p", &p, &e), 0);
     struct launch_spec spec = { .profile = p, .vars = { vars, 1 } };
-    assert_int_equal(driver_codex.plan(arena, &spec, &launch, &e), 0);
+    assert_int_equal(driver_codex.program->plan(arena, &spec, &launch, &e), 0);
     assert_string_equal(launch.argv[0], "codex");
     assert_string_equal(launch.argv[1], "app-server");
     assert_null(launch.stdin_text.ptr);
@@ -231,7 +231,7 @@ static void test_plan(void **state)
 static void test_a_denial_says_why_first(void **state)
 {
     struct host h = { .deny = "codex:command", .why = "no shells" };
-    struct launch_spec spec = { .governs = true };
+    struct launch_spec spec = { .has_policies = true };
     begin(&h, &spec);
     feed(&h, MAY_RUN("\"q\"", "ls"));
     assert_logged(&h, "ask permission codex:command i  {\"command\":\"ls\",\"cwd\":\"/w\"}\n"
@@ -248,7 +248,7 @@ static void test_a_denial_says_why_first(void **state)
 static void test_a_patch_is_asked_about_by_file(void **state)
 {
     struct host h = { .later = true };
-    struct launch_spec spec = { .governs = true };
+    struct launch_spec spec = { .has_policies = true };
     begin(&h, &spec);
     feed(&h, PATCH("p", ADD("/w/a") "," ADD("/w/b")) MAY_PATCH("7", "p"));
     assert_int_equal(h.asks, 2);
@@ -273,7 +273,7 @@ static void test_a_patch_is_asked_about_by_file(void **state)
 static void test_what_cannot_be_asked_is_denied(void **state)
 {
     struct host h = { .later = true };
-    struct launch_spec spec = { .governs = true };
+    struct launch_spec spec = { .has_policies = true };
     begin(&h, &spec);
     feed(
         &h,
@@ -310,10 +310,10 @@ static void test_tools_of_the_run(void **state)
     begin(&h, &spec);
     feed(&h, TOOL("9"));
     assert_logged(&h, "ask tool note c  {\"a\":1}");
-    driver_codex.reply(h.session, &(struct driver_reply) { .id = h.last_ask,
-                                                           .ok = false,
-                                                           .text = STR("broke"),
-                                                           .feedback = STR("mind") });
+    driver_codex.dialogue->reply(h.session, &(struct driver_reply) { .id = h.last_ask,
+                                                                     .ok = false,
+                                                                     .text = STR("broke"),
+                                                                     .feedback = STR("mind") });
     assert_logged(&h, "entry main tool_result  {\"tool_name\":\"note\",\"tool_call_id\":\"c\","
                       "\"bridged\":true,\"error\":\"broke\"}");
     assert_logged(&h, "send {\"id\":9,\"result\":{\"contentItems\":[{\"type\":\"inputText\","
@@ -330,7 +330,7 @@ static void test_tools_of_the_run(void **state)
 static void test_feedback(void **state)
 {
     struct host h = { .about = "mind the gap", .sequels = 1 };
-    struct launch_spec spec = { .feeds_back = true };
+    struct launch_spec spec = { .has_feedback = true };
     begin(&h, &spec);
     feed(&h, RAN);
     assert_logged(&h, "send {\"id\":4,\"method\":\"turn/steer\"");
@@ -346,8 +346,8 @@ static void test_another_model_for_later_turns(void **state)
     struct host h = { .sequels = 1 };
     struct launch_spec spec = { 0 };
     begin(&h, &spec);
-    assert_true(driver_codex.tune(h.session, KNOB_MODEL, STR("m-2")));
-    assert_false(driver_codex.tune(h.session, KNOB_MODE, STR("never")));
+    assert_true(driver_codex.dialogue->set_option(h.session, DRIVER_OPTION_MODEL, STR("m-2")));
+    assert_false(driver_codex.dialogue->set_option(h.session, DRIVER_OPTION_MODE, STR("never")));
     feed(&h, OVER("U", "completed", ""));
     assert_logged(&h, "\"text\":\"go on\"}],\"model\":\"m-2\"}}\n");
     stop(&h);
@@ -358,11 +358,11 @@ static void test_another_model_for_later_turns(void **state)
 static void test_interrupt(void **state)
 {
     struct host h = { .later = true };
-    struct launch_spec spec = { .governs = true };
+    struct launch_spec spec = { .has_policies = true };
     begin(&h, &spec);
     feed(&h, MAY_RUN("7", "ls"));
-    driver_codex.interrupt(h.session);
-    driver_codex.interrupt(h.session);
+    driver_codex.dialogue->interrupt(h.session);
+    driver_codex.dialogue->interrupt(h.session);
     assert_logged(&h, "send {\"id\":7,\"result\":{\"decision\":\"cancel\"}}\n"
                       "send {\"id\":6,\"method\":\"turn/interrupt\",\"params\":{\"threadId\":"
                       "\"T\",\"turnId\":\"U\"}}\n");
@@ -375,11 +375,11 @@ static void test_interrupt(void **state)
     stop(&h);
 
     h = (struct host) { 0 };
-    spec.governs = false;
+    spec.has_policies = false;
     start(&h, &spec);
-    driver_codex.begin(h.session);
+    driver_codex.dialogue->begin(h.session);
     feed(&h, HELLO THREAD);
-    driver_codex.interrupt(h.session); /* its turn has no name yet */
+    driver_codex.dialogue->interrupt(h.session); /* its turn has no name yet */
     assert_not_logged(&h, "turn/interrupt");
     feed(&h, TURN);
     assert_logged(&h, "turn/interrupt");
@@ -387,8 +387,8 @@ static void test_interrupt(void **state)
 
     h = (struct host) { 0 };
     start(&h, &spec);
-    driver_codex.begin(h.session);
-    driver_codex.interrupt(h.session);
+    driver_codex.dialogue->begin(h.session);
+    driver_codex.dialogue->interrupt(h.session);
     assert_logged(&h, "turn interrupted\n");
     stop(&h);
 }
@@ -438,7 +438,7 @@ static void test_a_line_without_end(void **state)
     memset(piece, 'x', n);
     begin(&h, &spec);
     for (int i = 0; i < 65; i++) {
-        driver_codex.feed(h.session, AGENT_STDOUT, str_n(piece, n));
+        driver_codex.program->feed(h.session, AGENT_STDOUT, str_n(piece, n));
     }
     feed(&h, "\n");
     assert_logged(&h, "turn error\nfailed Codex sent a line of more than 64 MiB\n");
@@ -450,12 +450,12 @@ static void test_another_version(void **state)
     struct host h = { 0 };
     struct launch_spec spec = { 0 };
     start(&h, &spec);
-    driver_codex.begin(h.session);
+    driver_codex.dialogue->begin(h.session);
     feed(&h, "{\"id\":1,\"result\":{\"server\":\"of tomorrow\"}}\n");
     assert_logged(&h, "turn error\nfailed the program answers 'initialize' as no version");
     stop(&h);
     start(&h, &spec);
-    driver_codex.begin(h.session);
+    driver_codex.dialogue->begin(h.session);
     feed(&h, HELLO "{\"id\":2,\"result\":{}}\n");
     assert_logged(&h, "failed the answer to 'thread/start' names no thread\n");
     stop(&h);
@@ -484,7 +484,7 @@ static void test_usage_of_a_resumed_thread(void **state)
     struct host h = { 0 };
     struct launch_spec spec = { .resume = STR("T") };
     start(&h, &spec);
-    driver_codex.begin(h.session);
+    driver_codex.dialogue->begin(h.session);
     feed(&h, HELLO);
     feed(&h, arena_printf(arena, usage, 1100, 50));
     feed(&h, THREAD TURN);

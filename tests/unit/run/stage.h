@@ -25,12 +25,6 @@ struct stage {
     int status;
 };
 
-static inline int no_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret,
-                          struct err *e)
-{
-    return 0;
-}
-
 static inline struct stage *stage_of(struct run *run)
 {
     return (struct stage *)run;
@@ -44,7 +38,7 @@ static inline struct stage *open_stage(struct scene *s, enum sandbox_mode mode, 
     struct err e = { 0 };
     put(s, "ws/kept", "as it was\n");
     put(s, "ws/gone", "to be removed\n");
-    t->driver.plan = starts ? no_plan : NULL;
+    t->driver.kind = starts ? DRIVER_PIPE : DRIVER_MODEL_LOOP;
     run->opts = &t->opts;
     run->arena = arena_new();
     run->plan = run->draft = &t->plan;
