@@ -71,7 +71,14 @@ int buf_append(struct buf *b, struct str s, struct err *e)
 
 int buf_append_c(struct buf *b, char c, struct err *e)
 {
-    return buf_append(b, str_n(&c, 1), e);
+    char *to;
+    int r = buf_reserve(b, 1, &to, e);
+    if (r < 0) {
+        return r;
+    }
+    *to = c;
+    buf_commit(b, 1);
+    return 0;
 }
 
 int buf_vprintf(struct buf *b, struct err *e, const char *fmt, va_list ap)

@@ -5,7 +5,6 @@
  */
 #include "base/json.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -79,8 +78,15 @@ static int undo_if(int r, struct buf *out, size_t len)
     return r;
 }
 
-/* How many bytes from here on are ASCII that stands in a string as it is: nearly all of most
- * strings, so eight are looked at together. */
+/* True for bytes that a string may hold as they are: ASCII but for control characters, the quote
+ * and the backslash. */
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* How many bytes from here on are plain: nearly all of most strings, so eight are looked at
+ * together. */
 static size_t plain_run(const unsigned char *p, size_t n)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -95,7 +101,27 @@ static size_t plain_run(const unsigned char *p, size_t n)
             break;
         }
     }
+    while (i < n && is_plain(p[i])) {
+        i++;
+    }
     return i;
+}
+
+/* The common case: `s` in quotes, with one check of the room. */
+static int write_plain(struct str s, struct buf *out, struct err *e)
+{
+    char *to;
+    int r = buf_reserve(out, s.len + 2, &to, e);
+    if (r < 0) {
+        return r;
+    }
+    to[0] = '"';
+    if (s.len > 0) {
+        memcpy(to + 1, s.ptr, s.len);
+    }
+    to[s.len + 1] = '"';
+    buf_commit(out, s.len + 2);
+    return 0;
 }
 
 int json_write_string(struct str s, struct buf *out, struct err *e)
@@ -103,14 +129,14 @@ int json_write_string(struct str s, struct buf *out, struct err *e)
     size_t start = out->len;
     const unsigned char *p = (const unsigned char *)s.ptr;
     size_t clean = 0; /* start of the run that can be copied as it is */
+    size_t i = plain_run(p, s.len);
+    if (i == s.len) {
+        return write_plain(s, out, e);
+    }
     int r = buf_append_c(out, '"', e);
-    for (size_t i = 0; r == 0 && i < s.len;) {
+    while (r == 0 && i < s.len) {
         char scratch[8];
         bool valid;
-        i += plain_run(p + i, s.len - i);
-        if (i == s.len) {
-            break;
-        }
         size_t n = utf8_piece(p + i, s.len - i, &valid);
         struct str instead = !valid ? STR("\xef\xbf\xbd") : escape_of(p[i], scratch);
         if (instead.len > 0) {
@@ -119,6 +145,7 @@ int json_write_string(struct str s, struct buf *out, struct err *e)
             clean = i + n;
         }
         i += n;
+        i += plain_run(p + i, s.len - i);
     }
     if (r == 0 && clean < s.len) {
         r = buf_append(out, str_slice(s, clean, s.len), e);
@@ -167,6 +194,21 @@ static int new_line(struct writer *w, struct err *e)
     return 0;
 }
 
+static int write_integer(int64_t n, struct buf *out, struct err *e)
+{
+    char text[24]; /* 20 are needed */
+    char *p = text + sizeof text;
+    uint64_t left = n < 0 ? -(uint64_t)n : (uint64_t)n;
+    do {
+        *--p = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (n < 0) {
+        *--p = '-';
+    }
+    return buf_append(out, str_n(p, (size_t)(text + sizeof text - p)), e);
+}
+
 static int write_real(double d, struct buf *out, struct err *e)
 {
     char text[JSON_REAL_LEN];
@@ -186,7 +228,7 @@ static int write_value(struct writer *w, const struct json *v, struct err *e)
     case JSON_BOOL:
         return buf_append(w->out, v->boolean ? STR("true") : STR("false"), e);
     case JSON_INT:
-        return buf_printf(w->out, e, "%" PRId64, v->integer);
+        return write_integer(v->integer, w->out, e);
     case JSON_REAL:
         return write_real(v->real, w->out, e);
     case JSON_STRING:

@@ -24,6 +24,7 @@
 #define PERIOD      (500 * NSEC_PER_MS)
 #define LEDGER_TIME NSEC_PER_SEC
 #define WAITING_MAX ((size_t)1 << 20) /* bytes of lines that the reader has not taken */
+#define LINE_USUAL  1024              /* most lines are shorter */
 #define LAST_TIME   2000              /* ms, for the reader to take the rest at the end */
 
 struct gateway_watch {
@@ -150,15 +151,22 @@ static void note_change(struct gateway_watch *w)
 
 /* --- what the gateway reports --- */
 
-static bool wants_lines(const struct gateway_watch *w)
+/* A line that would be dropped is not made; its number is skipped, as that of a dropped one is. */
+static bool wants_line(struct gateway_watch *w)
 {
-    return w->opts.cli->format == CLI_JSON;
+    if (w->opts.cli->format != CLI_JSON) {
+        return false;
+    }
+    bool room = !w->closed && w->waiting.len + LINE_USUAL <= WAITING_MAX;
+    w->dropped += !room;
+    w->events.seq += !room;
+    return room;
 }
 
 static void on_call(void *arg, const struct exchange_view *x, const struct account_call *c)
 {
     struct gateway_watch *w = arg;
-    if (wants_lines(w)) {
+    if (wants_line(w)) {
         struct event_model_call ev = account_call_event(x, c);
         events_model_call(&w->events, &ev);
     }
@@ -169,7 +177,7 @@ static void on_refused(void *arg, const struct exchange_view *x, const struct ac
 {
     struct gateway_watch *w = arg;
     w->refused++;
-    if (wants_lines(w)) {
+    if (wants_line(w)) {
         events_gateway_refused(&w->events, (int64_t)x->id, account_refused_kind(r), r->text);
     }
     note_change(w);
@@ -180,7 +188,7 @@ static void on_throttled(void *arg, const struct exchange_view *x,
 {
     (void)x;
     struct gateway_watch *w = arg;
-    if (wants_lines(w)) {
+    if (wants_line(w)) {
         static const struct event_prompt prompt = { .name = "gateway", .adapter = "gateway" };
         struct event_throttle ev = account_throttle_event(t);
         events_throttled(&w->events, &prompt, &ev);
@@ -193,7 +201,7 @@ static void on_event(void *arg, const struct gateway_event *ev)
 {
     struct gateway_watch *w = arg;
     bool by_listener = ev->kind == GATEWAY_REFUSED && ev->filter == NULL;
-    if (wants_lines(w) && (by_listener || ev->kind == GATEWAY_EGRESS_DENIED)) {
+    if ((by_listener || ev->kind == GATEWAY_EGRESS_DENIED) && wants_line(w)) {
         const char *kind = ev->kind == GATEWAY_EGRESS_DENIED        ? "egress"
                            : ev->status == 401 || ev->status == 407 ? "token"
                                                                     : "request";

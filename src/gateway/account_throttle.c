@@ -232,9 +232,13 @@ static void on_answer(void *arg, const struct exchange_view *x, void **slot,
     } else if (o->status >= 400 && !account_refused_above(o->fields)) {
         signal = signal_of_answer(x, o, &trouble);
     }
-    char text[sizeof acc->trouble_text];
-    (void)snprintf(text, sizeof text, "upstream '%s': %s", x->upstream->name,
-                   o->error != NULL ? o->error->message : http_reason(o->status));
+    char failure[sizeof acc->trouble_text];
+    const char *text = NULL;
+    if (o->error != NULL || o->status >= 400) {
+        (void)snprintf(failure, sizeof failure, "upstream '%s': %s", x->upstream->name,
+                       o->error != NULL ? o->error->message : http_reason(o->status));
+        text = failure;
+    }
     nsec now = account_now(acc);
     nsec delay;
     struct throttle_moment at = { now, acc->budget.deadline, next_random(acc) };

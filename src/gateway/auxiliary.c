@@ -64,12 +64,18 @@ static const char *const words[] = {
     "\"model_choice\"",
     "\"complexity_score\"",
     "\"quota\"",
+    "\"warmup\"",
+    "[suggestion mode: ",
 };
+/* What a request with tools must have in its last message to be looked at more closely. */
+static const char *const tool_words[] = { "\"warmup\"", "[suggestion mode: " };
+
 enum { COMPACTION = ARRAY_LEN(kinds), WORDS = COMPACTION + 1 };
 
 void auxiliary_init(struct auxiliary *side)
 {
     phrases_init(&side->signs, words, ARRAY_LEN(words));
+    phrases_init(&side->tool_signs, tool_words, ARRAY_LEN(tool_words));
 }
 
 static const char *kind_by_words(const struct llm_request *r, struct str system, struct str last)
@@ -159,10 +165,8 @@ const char *auxiliary_kind(const struct auxiliary *side, const struct llm_endpoi
 {
     struct llm_request request;
     struct str last = str_slice(body, s->last_from, s->talk_at.to);
-    bool marked = str_find(last, STR("\"" WARMUP "\"")) < last.len ||
-                  str_find(last, STR(SUGGESTION)) < last.len;
     if (body.len == 0 || body.len > BODY_MAX ||
-        (!marked && (s->tools || !may_be_one(side, body, s)))) {
+        !(s->tools ? phrases_in(&side->tool_signs, last) != 0 : may_be_one(side, body, s))) {
         return NULL;
     }
     CLEANUP(arena) struct arena *a = arena_new();

@@ -14,15 +14,17 @@ struct llm_request;
 struct scan;
 
 struct auxiliary {
-    struct phrases signs;
+    struct phrases signs;      /* of requests without tools */
+    struct phrases tool_signs; /* of those with tools */
 };
 
 void auxiliary_init(struct auxiliary *side); /* takes no memory */
 
 /* "title", "topic", "summary", "route", "quota" …; NULL: it belongs to the conversation, or the
- * body cannot be read. `s` is the scan of the body. Cheap for the conversation: a request that
- * offers tools is not looked at, and of others both ends of each part are searched for the words of
- * side requests, which begin or end with what they want. Only a body with such words is read. */
+ * body cannot be read. `s` is the scan of the body. Cheap for the conversation: the last message of
+ * a request that offers tools is searched for two phrases. Of other requests, both ends of each
+ * part are searched for the words of auxiliary requests, which begin or end with what they want.
+ * Only a body with such words is read. */
 const char *auxiliary_kind(const struct auxiliary *side, const struct llm_endpoint *where,
                            struct str body, const struct scan *s);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json_reader.h"
 #include "base/str.h"
 #include "record/events_priv.h"
 #include "record/redact.h"
@@ -78,23 +79,29 @@ void events_listen(struct events *ev, void (*line)(void *arg, struct str text), 
     ev->line_arg = arg;
 }
 
+/* A member whose key is a literal that the object does not have yet: nothing is copied. */
+static void append_member(struct arena *a, struct json *object, const char *key, struct json *value)
+{
+    (void)json_append(a, object, str_of(key), value);
+}
+
 static enum jsonl_result append(struct events *ev, const struct line *l)
 {
     struct arena *a = ev->arena;
     char now[CLOCK_ISO_LEN];
     struct str message = str_of(l->message != NULL ? l->message : l->event);
     struct json *o = json_object(a);
-    json_setc(a, o, "timestamp", json_cstr(a, jsonl_now(&ev->out, now)));
-    json_setc(a, o, "level", json_cstr(a, event_level_word(l->level)));
-    json_setc(a, o, "logger", json_cstr(a, l->logger));
-    json_setc(a, o, "event", json_cstr(a, l->event));
+    append_member(a, o, "timestamp", json_cstr(a, jsonl_now(&ev->out, now)));
+    append_member(a, o, "level", json_cstr(a, event_level_word(l->level)));
+    append_member(a, o, "logger", json_cstr(a, l->logger));
+    append_member(a, o, "event", json_cstr(a, l->event));
     message = redact_cut(ev->redactor, a, message, REDACT_CUT_END);
-    json_setc(a, o, "message", json_string(a, message));
-    json_setc(a, o, "context", l->context);
-    json_setc(a, o, "seq", json_integer(a, ev->seq + 1));
-    json_setc(a, o, "run_id", json_cstr(a, ev->run_id));
+    append_member(a, o, "message", json_string(a, message));
+    append_member(a, o, "context", l->context);
+    append_member(a, o, "seq", json_integer(a, ev->seq + 1));
+    append_member(a, o, "run_id", json_cstr(a, ev->run_id));
     if (ev->has_caller) {
-        json_setc(a, o, "run_context", ev->run_context);
+        append_member(a, o, "run_context", ev->run_context);
     }
     enum jsonl_result result = jsonl_append(&ev->out, o);
     if (ev->line != NULL && result == JSONL_WRITTEN) {
@@ -152,7 +159,7 @@ struct json *event_context(struct events *ev)
 
 void event_word(struct events *ev, struct json *c, const char *key, const char *ours)
 {
-    json_setc(ev->arena, c, key, json_cstr(ev->arena, ours));
+    append_member(ev->arena, c, key, json_cstr(ev->arena, ours));
 }
 
 void event_text(struct events *ev, struct json *c, const char *key, const char *foreign)
@@ -162,34 +169,34 @@ void event_text(struct events *ev, struct json *c, const char *key, const char *
         return;
     }
     struct str clean = redact_cut(ev->redactor, ev->arena, str_of(foreign), REDACT_CUT_END);
-    json_setc(ev->arena, c, key, json_string(ev->arena, clean));
+    append_member(ev->arena, c, key, json_string(ev->arena, clean));
 }
 
 void event_str(struct events *ev, struct json *c, const char *key, struct str foreign)
 {
     struct str clean = redact_str(ev->redactor, ev->arena, foreign);
-    json_setc(ev->arena, c, key, json_string(ev->arena, clean));
+    append_member(ev->arena, c, key, json_string(ev->arena, clean));
 }
 
 void event_tree(struct events *ev, struct json *c, const char *key, struct json *foreign)
 {
     struct json *clean = redact_json(ev->redactor, ev->arena, foreign);
-    json_setc(ev->arena, c, key, clean != NULL ? clean : json_null(ev->arena));
+    append_member(ev->arena, c, key, clean != NULL ? clean : json_null(ev->arena));
 }
 
 void event_int(struct events *ev, struct json *c, const char *key, int64_t n)
 {
-    json_setc(ev->arena, c, key, json_integer(ev->arena, n));
+    append_member(ev->arena, c, key, json_integer(ev->arena, n));
 }
 
 void event_bool(struct events *ev, struct json *c, const char *key, bool b)
 {
-    json_setc(ev->arena, c, key, json_boolean(ev->arena, b));
+    append_member(ev->arena, c, key, json_boolean(ev->arena, b));
 }
 
 void event_count(struct events *ev, struct json *c, const char *key, int64_t n)
 {
-    json_setc(ev->arena, c, key, n < 0 ? json_null(ev->arena) : json_integer(ev->arena, n));
+    append_member(ev->arena, c, key, n < 0 ? json_null(ev->arena) : json_integer(ev->arena, n));
 }
 
 void event_ms(struct events *ev, struct json *c, const char *key, nsec t)

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "record/events.h"
 
-/* Context in ev->arena, valid until the event is sent. */
+/* Context in ev->arena, valid until the event is sent. Keys are literals, each used once. */
 struct json *event_context(struct events *ev);
 /* NULL: null. */
 void event_word(struct events *ev, struct json *c, const char *key, const char *ours);

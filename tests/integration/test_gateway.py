@@ -584,6 +584,32 @@ class Shared(gateway.Case):
         lines = [json.loads(line) for line in out.splitlines()]
         self.assertEqual([e["seq"] for e in lines], list(range(1, 401)))
 
+    def test_a_reader_of_events_that_reads_again(self):
+        """Lines that do not fit in the 1 MiB that waits for the reader are dropped; their numbers are skipped."""
+        calls = 2500
+        with open(self.path("script.yaml"), "w", encoding="utf-8") as f:
+            f.write("steps: [{say: hello}]\n")
+        g = self.gateway("--script", self.path("script.yaml"))
+        client = g.client()
+
+        def call():
+            client.request("POST", "/v1/messages", json.dumps(self.ASK), {"x-api-key": g.token})
+            self.assertEqual(gateway.Answer(client.getresponse()).status, 200)
+
+        for _ in range(calls):
+            call()
+        lines = [json.loads(g.process.stdout.readline()) for _ in range(300)]
+        call()  # there is room again
+        client.close()
+        g.process.terminate()
+        out = g.process.stdout.read()  # communicate() would leave out what is buffered
+        lines += [json.loads(line) for line in out.splitlines()]
+        seen = [e["seq"] for e in lines]
+        self.assertEqual(seen, [e["context"]["exchange"] for e in lines])
+        self.assertEqual((seen[:1000], seen[-1]), (list(range(1, 1001)), calls + 1))
+        self.assertEqual(seen, sorted(set(seen)))
+        self.assertLess(len(seen), calls)
+
     def test_the_status_line(self):
         up = self.upstream(Echo)
         reader, writer = os.openpty()

@@ -84,6 +84,15 @@ static void shapes_of_harnesses_are_known(void **state)
         "\"assistant\",\"content\":\"hello\"},{\"role\":\"user\",\"content\":[{\"type\":\"text\","
         "\"text\":\"[SUGGESTION MODE: Suggest what the user might type next.]\"}]}]}",
         "suggestion");
+    /* The same without tools. */
+    expect("/v1/messages",
+           "{\"model\":\"m\",\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":"
+           "\"Warmup\"}]}",
+           "warmup");
+    expect("/v1/messages",
+           "{\"model\":\"m\",\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":"
+           "\"[SUGGESTION MODE: next?]\"}]}",
+           "suggestion");
     expect("/v1/messages",
            "{\"model\":\"m\",\"max_tokens\":9,\"system\":\"You are an expert at analyzing git "
            "history.\",\"messages\":[{\"role\":\"user\",\"content\":\"Files modified by user:\"}]}",
