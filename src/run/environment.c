@@ -275,6 +275,19 @@ static void flatten(struct building *b, struct environment *ret)
     }
 }
 
+/* As its `activate` does: its programs come before all others. */
+static void add_python(struct building *b, const struct environment_input *in)
+{
+    const struct json *path = json_get(json_get(b->vars, "PATH"), "value");
+    if (in->python_env != NULL) {
+        putc_if(b, "VIRTUAL_ENV", in->python_env, "skill");
+        putc_if(b, "PATH",
+                arena_printf(b->a, "%s/bin:%s", in->python_env,
+                             json_cstring(path, ENVIRONMENT_IMAGE_PATH)),
+                "skill");
+    }
+}
+
 int environment_build(struct arena *a, const struct environment_input *in, struct environment *ret,
                       struct err *e)
 {
@@ -293,6 +306,7 @@ int environment_build(struct arena *a, const struct environment_input *in, struc
     if (r < 0) {
         return r;
     }
+    add_python(&b, in);
     r = add_secrets(&b, in);
     if (r == 0) {
         flatten(&b, ret);

@@ -30,6 +30,7 @@ struct environment_input {
     const char *artifacts_dir;
     const char *skills_dir;  /* NULL: no skill is installed */
     const char *schema_file; /* NULL: the answer may be anything */
+    const char *python_env;  /* virtual environment, activated; NULL: none */
     const char *user;        /* of the sandbox; NULL: there is none */
     const char *workspace;   /* as the program sees it */
     /* It runs on another system, which has a PATH, a HOME and users of its own. */

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "proc/which.h"
 #include "record/redact.h"
+#include "run/dependencies.h"
 #include "run/execute_priv.h"
 #include "run/holon.h"
 #include "run/image.h"
@@ -157,65 +157,6 @@ static int check_arguments(const struct run *run, struct err *e)
     return 0;
 }
 
-const char *execute_uv_cache(struct run *run)
-{
-    const char *given = getenv("UV_CACHE_DIR");
-    const char *home = getenv("HOME");
-    if (given == NULL && home != NULL) {
-        given = arena_printf(run->arena, "%s/.cache/uv", home);
-    }
-    return given;
-}
-
-/* The probe has filled the caller's cache; in a home of its own uv would load everything again. */
-static void share_uv_cache(struct run *run)
-{
-    const char *given = execute_uv_cache(run);
-    if (run->launch.env == NULL) {
-        run->launch.env = json_object(run->arena);
-    }
-    if (given != NULL) {
-        json_setc(run->arena, run->launch.env, "UV_CACHE_DIR", json_cstr(run->arena, given));
-    }
-}
-
-/* "uv run --with x -- agent …": what provides a skill's dependencies becomes the program. */
-static int put_prefix(struct run *run, struct err *e)
-{
-    char found[PATH_MAX];
-    size_t before = 0;
-    size_t after = 0;
-    run->paths.executable =
-        run->plan->settings.profile->image == NULL ? run->paths.program : image_program();
-    image_root_launch(run);
-    if (run->prefix == NULL || run->prefix[0] == NULL) {
-        return 0;
-    }
-    if (run->plan->settings.profile->image != NULL) {
-        return ERR(e, ERR_UNSUPPORTED, "an image has to bring what a skill depends on");
-    }
-    while (run->prefix[before] != NULL) {
-        before++;
-    }
-    while (run->launch.argv[after] != NULL) {
-        after++;
-    }
-    int r = which_find(run->prefix[0], which_path(run->opts->environ), NULL, found, e);
-    if (r < 0) {
-        return r;
-    }
-    char **argv = arena_array(run->arena, before + after + 1, sizeof *argv);
-    for (size_t i = 0; i < before; i++) {
-        argv[i] = arena_dup(run->arena, str_of(run->prefix[i]));
-    }
-    memcpy(argv + before, run->launch.argv, after * sizeof *argv);
-    argv[before] = arena_dup(run->arena, str_of(run->paths.program));
-    share_uv_cache(run);
-    run->launch.argv = argv;
-    run->paths.executable = arena_dup(run->arena, str_of(found));
-    return 0;
-}
-
 /* --- files that the program leaves --- */
 
 /* Reached by a program that writes a huge log; it is then not looked at. */
@@ -324,9 +265,9 @@ int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
         r = config_write_files(run, e); /* the sandbox was lost, and the workspace with it */
     }
     if (r == 0) {
-        r = put_prefix(run, e);
-    }
-    if (r == 0) {
+        run->paths.executable =
+            run->plan->settings.profile->image == NULL ? run->paths.program : image_program();
+        image_root_launch(run);
         r = check_arguments(run, e);
     }
     if (r < 0) {
@@ -361,6 +302,7 @@ int launch_environment(struct run *run, const struct json *adapter_env, struct e
         .user = foreign ? NULL : sandbox_session_user(run),
         .skills_dir = run->paths.skills,
         .schema_file = run->paths.schema_file,
+        .python_env = foreign ? NULL : dependencies_dir(run),
     };
     return environment_build(run->arena, &in, ret, e);
 }

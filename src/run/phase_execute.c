@@ -9,6 +9,7 @@
 #include "io/timer.h"
 #include "proc/proc.h"
 #include "record/redact.h"
+#include "run/dependencies.h"
 #include "run/execute_priv.h"
 #include "run/image.h"
 #include "run/image_root.h"
@@ -477,7 +478,7 @@ static void done(void *owner)
 void execute_interrupt(struct run *run, bool at_once)
 {
     image_root_interrupt(run);
-    runtime_probe_interrupt(run);
+    dependencies_interrupt(run);
     if (run->execute->machine.state == EXECUTE_IDLE) { /* the phases see the cause and skip */
         unblock(run);
         return;

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "data/toml.h"
 #include "data/yaml.h"
+#include "run/dependencies.h"
 #include "run/harness_session.h"
 #include "run/holon.h"
 #include "run/image.h"
@@ -171,7 +172,7 @@ int phase_prepare(struct run *run, struct err *e)
 
 int prepare_sandbox(struct run *run, struct err *e)
 {
-    int r = runtime_probe_start(run);
+    int r = dependencies_start(run, e);
     return r != 0 ? r : sandbox_session_start(run, e);
 }
 

@@ -19,6 +19,7 @@
 #include "record/redact.h"
 #include "record/run_store.h"
 #include "run/agent_files.h"
+#include "run/dependencies.h"
 #include "run/image_root.h"
 #include "run/recover_run.h"
 #include "run/run_priv.h"
@@ -537,7 +538,7 @@ static void end(struct run *run)
     sandbox_session_done(run);
     run->workspace = workspace_close(run->workspace, false);
     image_root_done(run);
-    runtime_probe_done(run);
+    dependencies_done(run);
     agent_files_done(run);
     gateway_done(run);
     tools_done(run);

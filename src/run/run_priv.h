@@ -26,11 +26,11 @@ struct run_tools;
 struct state_store;
 struct loop;
 struct redactor;
+struct run_dependencies;
 struct run_gateway;
 struct run_session;
 struct run_turns;
 struct image_root;
-struct runtime_probe;
 struct state_store;
 struct sigwatch;
 struct trust_entry;
@@ -78,7 +78,7 @@ struct run_paths {
     const char *prompt_file; /* exact bytes of the prompt, for the child */
     const char *config_file; /* the settings without secrets, for the child */
     const char *program;     /* the agent's */
-    const char *executable;  /* what is started: that, or what provides its dependencies */
+    const char *executable;  /* what is started: that, or what starts it in an image */
     const char *view;        /* where the agent works: the workspace, or the view of it */
     const char *workspace;   /* the tree that the agent worked in, as we see it */
     const char *artifacts;   /* where the agent leaves files */
@@ -195,9 +195,8 @@ struct run {
     struct workspace *workspace; /* NULL: none yet, or over */
     struct run_disk disk;
     struct run_memory memory;
-    struct image_root *image_root; /* --image; NULL: the host's programs */
-    struct runtime_probe *probe;   /* of a skill's dependencies; NULL: none is going on */
-    const char *const *prefix;     /* put before the command; NULL: nothing */
+    struct image_root *image_root;         /* --image; NULL: the host's programs */
+    struct run_dependencies *dependencies; /* of a skill; NULL: none */
 };
 
 /* A run that produces more warnings than this has one problem, not a thousand. */
@@ -251,8 +250,6 @@ int launch_environment(struct run *run, const struct json *adapter_env, struct e
 struct placeholders execute_vars(struct run *run);
 /* The program is gone: the files that its driver wants to see go to the driver, once. */
 void launch_take_files(struct run *run);
-/* Where uv keeps what it has loaded; NULL: nowhere. */
-const char *execute_uv_cache(struct run *run);
 
 /* --- phase_output.c: the answer and what must come out --- */
 
@@ -288,13 +285,6 @@ const char *last_output(struct run *run);
 /* phase_prepare.c: what is left of phase prepare once the root of the sandbox is known. As a
  * phase: 1 when it is not over yet. */
 int prepare_sandbox(struct run *run, struct err *e) MUST_USE;
-
-/* --- runtime_probe.c: whether the dependencies of a skill can be had --- */
-
-/* 0: nothing to do (more); 1: it goes on and calls run_phase_done(). A failure only warns. */
-int runtime_probe_start(struct run *run);
-void runtime_probe_interrupt(struct run *run);
-void runtime_probe_done(struct run *run);
 
 /* --- auth.c: logins and credentials of the caller's --- */
 

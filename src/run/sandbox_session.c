@@ -333,22 +333,6 @@ static const char *script_of(struct run *run)
     return NULL;
 }
 
-static bool is_wrapped(const struct run *run)
-{
-    return run->prefix != NULL && run->prefix[0] != NULL;
-}
-
-/* What provides a skill's dependencies is started in the agent's stead, and starts it. */
-static const char *first_program(struct run *run)
-{
-    char found[PATH_MAX];
-    const char *path = which_path(run->opts->environ);
-    if (!is_wrapped(run) || which_find(run->prefix[0], path, NULL, found, NULL) < 0) {
-        return run->paths.program;
-    }
-    return arena_dup(run->arena, str_of(found));
-}
-
 /* Files of the run that the agent is told about, and files that the request names for it. */
 const char *const *sandbox_session_own_read(struct run *run)
 {
@@ -360,7 +344,6 @@ const char *const *sandbox_session_own_read(struct run *run)
         arena_printf(run->arena, "%s/input.json", dir),
         run->plan->driver->kind != DRIVER_CONTRACT ? NULL : holon_input_dir(run),
         script_of(run),
-        is_wrapped(run) ? run->paths.program : NULL,
     };
     const char **list =
         arena_array(run->arena, ARRAY_LEN(all) + json_len(secret) + 1, sizeof *list);
@@ -379,14 +362,10 @@ const char *const *sandbox_session_own_read(struct run *run)
 /* The harness' configuration, the prompt and the output contract are below the home. */
 const char *const *sandbox_session_own_write(struct run *run)
 {
-    const char **list = arena_array(run->arena, 4, sizeof *list);
+    const char **list = arena_array(run->arena, 3, sizeof *list);
     size_t n = 0;
     list[n++] = run->paths.home;
     list[n++] = run->paths.artifacts;
-    const char *cache = is_wrapped(run) ? execute_uv_cache(run) : NULL;
-    if (cache != NULL && access(cache, W_OK) == 0) {
-        list[n++] = cache;
-    }
     return list;
 }
 
@@ -428,7 +407,7 @@ static int show(struct run *run, struct err *e)
         .view = &c->view,
         .own_read = sandbox_session_own_read(run),
         .own_write = sandbox_session_own_write(run),
-        .program = image_root_wanted(run) ? NULL : first_program(run),
+        .program = image_root_wanted(run) ? NULL : run->paths.program,
         .layers = starts_tools(run),
         .listen = c->on_listener != NULL && !image_wanted(run),
         .listen_port = (uint16_t)c->port,
