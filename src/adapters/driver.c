@@ -4,8 +4,9 @@
  */
 #include "adapters/driver.h"
 
-static const struct driver *const drivers[] = { &driver_acp,   &driver_api,      &driver_claude,
-                                                &driver_codex, &driver_contract, &driver_oneshot };
+#define X(name) &driver_##name,
+static const struct driver *const drivers[] = { DRIVER_LIST(X) };
+#undef X
 
 const struct driver *driver_find(const char *name)
 {

@@ -281,8 +281,18 @@ struct driver {
     const struct driver_contract_ops *contract;
 };
 
-extern const struct driver driver_acp, driver_api, driver_claude, driver_codex, driver_contract,
-    driver_oneshot;
+/* Each NAME is a `const struct driver driver_NAME`. */
+#define DRIVER_LIST(X) \
+    X(acp)             \
+    X(api)             \
+    X(claude)          \
+    X(codex)           \
+    X(contract)        \
+    X(oneshot)
+
+#define X(name) extern const struct driver driver_##name;
+DRIVER_LIST(X)
+#undef X
 
 /* For `plan` of a driver that starts what the profile says. */
 int driver_plan(struct arena *a, const struct launch_spec *spec, struct launch *ret,

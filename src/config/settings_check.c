@@ -9,8 +9,7 @@
 #include "data/schema.h"
 #include "guard/guard.h"
 #include "skill/skill_card.h"
-
-enum { DESCRIPTION_MAX = 200, TOOL_NAME_MAX = 64 };
+#include "tools/tool_kind.h"
 
 struct checking {
     const char *file;
@@ -48,18 +47,6 @@ static int check_unique(const struct checking *c, const struct json *list, const
 
 /* --- tools --- */
 
-static bool is_tool_name(struct str s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        bool ok = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-        if (!ok) {
-            return false;
-        }
-    }
-    return s.len >= 1 && s.len <= TOOL_NAME_MAX;
-}
-
 static bool is_description(struct str s)
 {
     s = str_trim(s);
@@ -68,7 +55,7 @@ static bool is_description(struct str s)
             return false;
         }
     }
-    return s.len >= 1 && s.len <= DESCRIPTION_MAX;
+    return s.len >= 1 && s.len <= TOOL_DESCRIPTION_MAX;
 }
 
 /* A schema must be one before anything relies on it. */
@@ -103,17 +90,19 @@ static int check_tool(const struct checking *c, const struct json *tool)
 {
     const struct json *name = json_get(tool, "name");
     const struct json *text = json_get(tool, "description");
-    bool upstream = json_get(tool, "mcp") != NULL;
-    if (!is_tool_name(json_str(name, STR_EMPTY))) {
+    const struct tool_kind *kind;
+    struct err why;
+    if (!tool_name_ok(json_str(name, STR_EMPTY))) {
         return wrong(c, name, "the name of a tool", "must be 1 to 64 of a-z, 0-9, _ and -");
     }
     if (guard_is_builtin(name->string)) {
         return wrong(c, name, "a tool of this name", "is built in: choose another");
     }
-    if (upstream == (json_len(json_get(tool, "command")) > 0)) {
-        return wrong(c, tool, "a tool", "needs either 'command' or 'mcp'");
+    if (tool_kind_of(tool, &kind, &why) < 0) {
+        char place[JSON_AT_LEN];
+        return ERR(c->e, ERR_CONFIG, "%s: %s", json_at(c->file, tool, place), why.msg);
     }
-    if (!upstream && !is_description(json_str(text, STR_EMPTY))) {
+    if (kind->source == TOOL_SINGLE && !is_description(json_str(text, STR_EMPTY))) {
         return wrong(c, text == NULL ? tool : text, "the description of a tool",
                      "must be 1 to 200 ASCII characters");
     }

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "record/record_file.h"
 #include "record/redact.h"
 
 static int open_writers(struct record *rec, const struct record_opts *opts, struct err *e)
@@ -245,23 +246,22 @@ static void complete_summary(struct record *rec, struct summary *s)
     add_loss_warning(rec, s);
 }
 
-static int write_view(struct record *rec, const char *name, const struct json *v, int before,
+static int write_view(struct record *rec, const struct record_file *f, const struct summary *s,
                       struct err *e)
 {
-    struct err later;
-    int r = rundir_write_json(&rec->dir, name, v, before < 0 ? &later : e);
-    return before < 0 ? before : r;
+    return rundir_write_json(&rec->dir, f->path, f->view(s, &rec->dir, rec->redactor, rec->arena),
+                             e);
 }
 
 /* Where there is no room for the text, the verdict may still fit. */
-static int write_result(struct record *rec, struct summary *s, struct err *e)
+static int write_view_or_shorten(struct record *rec, const struct record_file *f, struct summary *s,
+                                 struct err *e)
 {
-    struct arena *a = rec->arena;
-    int r = write_view(rec, "result.json", result_json(s, rec->redactor, a), 0, e);
-    if (r < 0 && s->text.len > 0) {
+    int r = write_view(rec, f, s, e);
+    if (r < 0 && (f->flags & RECORD_SHORTENS) != 0 && s->text.len > 0) {
         s->text = STR_EMPTY;
         s->text_cut = true;
-        r = write_view(rec, "result.json", result_json(s, rec->redactor, a), 0, e);
+        r = write_view(rec, f, s, e);
     }
     return r;
 }
@@ -279,11 +279,16 @@ static void write_summary(struct record *rec, const struct summary *s)
 
 static int write_views(struct record *rec, struct summary *s, struct err *e)
 {
-    struct arena *a = rec->arena;
     write_summary(rec, s);
-    int r = write_result(rec, s, e);
-    r = write_view(rec, "metrics.json", metrics_json(s, rec->redactor, a), r, e);
-    return write_view(rec, "manifest.json", manifest_json(s, &rec->dir, rec->redactor, a), r, e);
+    int first = 0; /* error; the other files are written anyway */
+    for (const struct record_file *f = record_files; f->path != NULL; f++) {
+        struct err later;
+        int r = f->recovery == RECORD_REWRITE
+                    ? write_view_or_shorten(rec, f, s, first < 0 ? &later : e)
+                    : 0;
+        first = first < 0 ? first : r;
+    }
+    return first;
 }
 
 /* Who reads "success" must find the record; a run that failed anyway keeps its own reason. */

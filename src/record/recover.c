@@ -15,27 +15,20 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "record/events.h"
+#include "record/record_file.h"
 #include "record/recover_priv.h"
 #include "record/stamp.h"
 #include "record/write_errors.h"
 
-/* Files of ours that may be damaged and that recovery cannot make anew. */
-static const char *const irreplaceable[] = {
-    "task.json",
-    "evidence/config.json",
-    "evidence/environment.json",
-};
+enum { BYTES_MAX = 64 << 20 /* of a final file */ };
 
 /* Garbage in all files leaves only their names to go by: this many of them make a record. */
 static bool has_our_names(const struct rundir *d)
 {
     enum { ENOUGH = 3 };
-    static const char *const names[] = { "state.json",    "events.jsonl", "transcript.jsonl",
-                                         "stdout.log",    "stderr.log",   "agent.log",
-                                         "manifest.json", "metrics.json", "result.json" };
     int count = 0;
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        count += file_exists(d->dir_fd, names[i]);
+    for (const struct record_file *f = record_files; f->path != NULL; f++) {
+        count += record_file_is_core(f) && file_exists(d->dir_fd, f->path);
     }
     return count >= ENOUGH;
 }
@@ -64,10 +57,13 @@ static bool is_finished(const struct rundir *d, const struct state *state)
         return false;
     }
     CLEANUP(arena) struct arena *a = arena_new();
-    enum { BYTES_MAX = 64 << 20 };
-    return manifest_reason(rundir_read_object(d, "manifest.json", BYTES_MAX, a)) == state->reason &&
-           rundir_read_object(d, "metrics.json", BYTES_MAX, a) != NULL &&
-           rundir_read_object(d, "result.json", BYTES_MAX, a) != NULL;
+    bool complete =
+        manifest_reason(rundir_read_object(d, "manifest.json", BYTES_MAX, a)) == state->reason;
+    for (const struct record_file *f = record_files; complete && f->path != NULL; f++) {
+        complete =
+            f->recovery != RECORD_REWRITE || rundir_read_object(d, f->path, BYTES_MAX, a) != NULL;
+    }
+    return complete;
 }
 
 static bool is_temporary(const char *name)
@@ -98,14 +94,14 @@ static void sweep(const struct rundir *d, const char *sub)
 
 static void set_damaged_aside(const struct rundir *d)
 {
-    for (size_t i = 0; i < ARRAY_LEN(irreplaceable); i++) {
+    for (const struct record_file *f = record_files; f->path != NULL; f++) {
         CLEANUP(arena) struct arena *a = arena_new();
         CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
         struct json *v;
-        if (file_exists(d->dir_fd, irreplaceable[i]) &&
-            (rundir_read(d, irreplaceable[i], BUF_TEXT, &text, NULL) < 0 ||
+        if (f->recovery == RECORD_SET_ASIDE && file_exists(d->dir_fd, f->path) &&
+            (rundir_read(d, f->path, BUF_TEXT, &text, NULL) < 0 ||
              json_parse(a, buf_str(&text), NULL, &v, NULL) < 0)) {
-            rundir_move_aside(d, irreplaceable[i]);
+            rundir_move_aside(d, f->path);
         }
     }
 }
@@ -234,14 +230,11 @@ static int write_views(struct leftovers *l, const struct rundir *d, const struct
         summary_markdown(s, NULL, a, &text);
         r = rundir_write_text(d, "summary.md", buf_str(&text), e);
     }
-    if (r == 0 && (!decided || l->result == NULL)) {
-        r = rundir_write_json(d, "result.json", result_json(s, NULL, a), e);
-    }
-    if (r == 0 && (!decided || l->metrics == NULL)) {
-        r = rundir_write_json(d, "metrics.json", metrics_json(s, NULL, a), e);
-    }
-    if (r == 0 && !decided) {
-        r = rundir_write_json(d, "manifest.json", manifest_json(s, d, NULL, a), e);
+    for (const struct record_file *f = record_files; r == 0 && f->path != NULL; f++) {
+        bool kept = decided && rundir_read_object(d, f->path, BYTES_MAX, a) != NULL;
+        if (f->recovery == RECORD_REWRITE && !kept) {
+            r = rundir_write_json(d, f->path, f->view(s, d, NULL, a), e);
+        }
     }
     return r;
 }

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "record/record_file.h"
 
 enum {
     /* Somebody else renaming or removing the directory while we lock it: look again this often. */
@@ -30,12 +31,6 @@ enum {
 };
 
 static const char *const sub_directories[] = { "logs", "evidence", "artifacts" };
-
-/* Files that exist from the start, so that who waits for them need not ask twice. */
-/* events.jsonl first: it is what recovery knows a record by that died this early. */
-static const char *const empty_files[] = {
-    "events.jsonl", "stdout.log", "stderr.log", "agent.log", "transcript.jsonl",
-};
 
 void rundir_done(struct rundir *d)
 {
@@ -237,11 +232,11 @@ static bool is_there(const struct rundir *d, const char *name, mode_t kind)
 int rundir_complete(const struct rundir *d, struct err *e)
 {
     /* Files first: from the first of them on, recovery knows the directory for a record. */
-    for (size_t i = 0; i < ARRAY_LEN(empty_files); i++) {
-        if (is_there(d, empty_files[i], S_IFREG)) {
+    for (const struct record_file *f = record_files; f->path != NULL; f++) {
+        if ((f->flags & RECORD_AT_START) == 0 || is_there(d, f->path, S_IFREG)) {
             continue;
         }
-        CLEANUP(fd) int fd = rundir_open_append(d, empty_files[i], e);
+        CLEANUP(fd) int fd = rundir_open_append(d, f->path, e);
         if (fd < 0) {
             return fd;
         }

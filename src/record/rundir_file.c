@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "record/record_file.h"
 #include "record/rundir.h"
 
 /* O_NONBLOCK: a FIFO that somebody put in the way must not hang us; it is refused below. */
@@ -121,9 +122,9 @@ static bool is_entered(const char *path)
 
 static bool is_listed(const char *path)
 {
-    struct str p = str_of(path);
-    return !str_eqc(p, "state.json") && !str_eqc(p, "manifest.json") && !str_eqc(p, "heartbeat") &&
-           !str_ends(p, STR(".tmp"));
+    const struct record_file *f = record_file_find(path);
+    bool unlisted = f != NULL && (f->flags & RECORD_UNLISTED) != 0;
+    return !unlisted && !str_ends(str_of(path), STR(".tmp"));
 }
 
 static void list_directory(struct listing *l, int parent, const char *name, const char *prefix,

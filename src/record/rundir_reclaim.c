@@ -12,11 +12,14 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "record/record_file.h"
 #include "record/rundir.h"
 
-/* Files that are replaced by rename, which a directory of that name would refuse. */
-static const char *const replaced_files[] = { "result.json", "metrics.json", "manifest.json",
-                                              "state.json", "task.json" };
+/* Replaced by rename, which a directory of that name would refuse. */
+static bool is_replaced(const struct record_file *f)
+{
+    return f->form == RECORD_JSON && strchr(f->path, '/') == NULL;
+}
 
 /* The directory was removed: a new one takes the verdict. Only where nothing else stands now, or
  * we would write into a directory of somebody's choice. */
@@ -69,11 +72,11 @@ static int find_again(struct rundir *d, struct err *e)
 int rundir_reclaim(struct rundir *d, struct err *e)
 {
     int r = find_again(d, e);
-    for (size_t i = 0; i < ARRAY_LEN(replaced_files); i++) {
+    for (const struct record_file *f = record_files; f->path != NULL; f++) {
         struct stat st;
-        if (fstatat(d->dir_fd, replaced_files[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        if (is_replaced(f) && fstatat(d->dir_fd, f->path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             !S_ISREG(st.st_mode)) {
-            rundir_move_aside(d, replaced_files[i]);
+            rundir_move_aside(d, f->path);
         }
     }
     struct err later;

@@ -18,8 +18,8 @@
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
 #include "tools/tool_builtin.h"
+#include "tools/tool_kind.h"
 #include "tools/tool_mcp.h"
-#include "tools/tool_program.h"
 #include "workspace/txn.h"
 
 /* --- what is asked for --- */
@@ -233,8 +233,9 @@ static int add(struct run *run, struct tool *tool, struct err *e)
     return r;
 }
 
-static int add_program(struct run *run, const struct section_rendering *all,
-                       const struct json *definition, struct err *e)
+static int add_single(struct run *run, const struct tool_kind *kind,
+                      const struct section_rendering *all, const struct json *definition,
+                      struct err *e)
 {
     struct tool tool;
     const struct json *shown = overridden(all, definition);
@@ -243,7 +244,7 @@ static int add_program(struct run *run, const struct section_rendering *all,
         return r;
     }
     tool.section = section_of(all, tool.name);
-    r = tool_program_bind(run->arena, definition, &tool, e);
+    r = kind->bind(run->arena, definition, &tool, e);
     if (r < 0) {
         tool_free(&tool);
         return r;
@@ -254,15 +255,16 @@ static int add_program(struct run *run, const struct section_rendering *all,
 static int add_one(struct run *run, const struct section_rendering *all, const struct json *d,
                    struct err *e)
 {
-    if (json_get(d, "mcp") != NULL) {
+    const struct tool_kind *kind;
+    int r = tool_kind_of(d, &kind, e);
+    if (r < 0) {
+        return err_wrap(e, "tool '%s'", json_cstring(json_get(d, "name"), "?"));
+    }
+    if (kind->source == TOOL_SERVER) {
         run->tools->n_servers++;
-        return toolserver_check(d, e);
+        return kind->check(d, e);
     }
-    if (json_get(d, "command") == NULL) {
-        return ERR(e, ERR_CONFIG, "tool '%s' has neither a command nor a server (mcp)",
-                   json_cstring(json_get(d, "name"), "?"));
-    }
-    return add_program(run, all, d, e);
+    return add_single(run, kind, all, d, e);
 }
 
 /* Those of the whole prompt first, then those of its sections in their order. */

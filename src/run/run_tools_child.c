@@ -10,6 +10,7 @@
 #include "run/image_root.h"
 #include "run/run_tools.h"
 #include "run/run_tools_priv.h"
+#include "tools/tool_kind.h"
 
 const char *tools_shim(struct run *run)
 {
@@ -95,14 +96,15 @@ static void add_checks(struct arena *a, struct json *out, const struct json *rul
 const char *const *tools_programs(struct run *run)
 {
     const struct settings *s = &run->plan->settings;
-    const struct json *const lists[] = { s->tools, s->policies, s->feedback };
+    const struct json *const lists[] = { s->policies, s->feedback };
     struct arena *a = run->arena;
     struct json *found = json_array(a);
+    for (size_t i = 0; i < json_len(s->tools); i++) {
+        add_command(a, found, tool_kind_command(json_item(s->tools, i)));
+    }
     for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
         for (size_t i = 0; i < json_len(lists[k]); i++) {
-            const struct json *item = json_item(lists[k], i);
-            add_command(a, found, json_get(item, "command"));
-            add_command(a, found, json_get(json_get(item, "mcp"), "command"));
+            add_command(a, found, json_get(json_item(lists[k], i), "command"));
         }
     }
     add_checks(a, found, s->completion);

@@ -9,6 +9,7 @@
 #include "mcp/mcp_link.h"
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
+#include "tools/tool_kind.h"
 #include "tools/tool_mcp.h"
 
 /* --- open --- */
@@ -82,7 +83,8 @@ int servers_open(struct run *run, struct err *e)
     t->servers = arena_array(run->arena, t->n_servers + 1, sizeof(struct toolserver *));
     t->waiting = 1; /* ourselves: nobody goes on before all are asked */
     for (size_t i = 0; r == 0 && i < json_len(tools); i++) {
-        if (json_get(json_item(tools, i), "mcp") == NULL) {
+        const struct tool_kind *kind;
+        if (tool_kind_of(json_item(tools, i), &kind, NULL) < 0 || kind->source != TOOL_SERVER) {
             continue;
         }
         struct toolserver_opts o = {

@@ -269,7 +269,7 @@ static bool promises_object(const struct json *schema)
 static struct json *annotations(struct arena *a, const struct tool *t)
 {
     struct json *hints = json_object(a);
-    bool foreign = t->handler != NULL && strcmp(t->handler->kind, "mcp") == 0;
+    bool foreign = t->handler != NULL && t->handler->is_foreign;
     if (t->reads_only) {
         json_setc(a, hints, "readOnlyHint", json_boolean(a, true));
     }

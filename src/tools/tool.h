@@ -98,6 +98,7 @@ struct tool_handler {
     void (*start)(void *self, struct tool_run *run);
     void (*cancel)(void *self, struct tool_run *run); /* NULL: cannot be hurried */
     void (*free)(void *self);                         /* NULL: nothing to free */
+    bool is_foreign;                                  /* what it does is not undone by a rollback */
 };
 
 /* Called by handlers; in bridge.c. */

@@ -467,6 +467,7 @@ static const struct tool_handler handler = {
     .kind = "mcp",
     .start = start,
     .cancel = cancel,
+    .is_foreign = true,
 };
 
 /* --- life --- */

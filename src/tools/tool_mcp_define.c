@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/macro.h"
 #include "data/shape.h"
+#include "tools/tool_kind.h"
 #include "tools/tool_mcp_priv.h"
 
 #define HEADERS_MAX 64
@@ -285,3 +286,22 @@ int toolserver_check(const struct json *definition, struct err *e)
     struct toolserver_plan plan;
     return toolserver_plan(a, definition, NULL, NULL, &plan, e);
 }
+
+/* --- the kind --- */
+
+static int bind_server(struct arena *a, const struct json *definition, struct tool *t,
+                       struct err *e)
+{
+    (void)a;
+    (void)definition;
+    return ERR(e, ERR_BUG, "tool '%.*s' is a server", STR_ARG(t->name));
+}
+
+const struct tool_kind tool_kind_mcp = {
+    .name = "mcp",
+    .key = "mcp",
+    .source = TOOL_SERVER,
+    .command = "/mcp/command",
+    .check = toolserver_check,
+    .bind = bind_server,
+};

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "proc/helper_program.h"
 #include "proc/helper_spec.h"
+#include "tools/tool_kind.h"
 
 struct program {
     const char *const *argv;
@@ -306,3 +307,21 @@ int tool_program_bind(struct arena *a, const struct json *definition, struct too
     t->self = p;
     return 0;
 }
+
+/* --- the kind --- */
+
+static int check_program(const struct json *definition, struct err *e)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct tool t = { .name = json_str(json_get(definition, "name"), STR("?")) };
+    return tool_program_bind(a, definition, &t, e);
+}
+
+const struct tool_kind tool_kind_program = {
+    .name = "program",
+    .key = "command",
+    .source = TOOL_SINGLE,
+    .command = "/command",
+    .check = check_program,
+    .bind = tool_program_bind,
+};

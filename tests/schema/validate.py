@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Holds a run directory against the schemas in schema/, with a foreign validator (python3-jsonschema).
+"""Validates a run directory against the schemas in schema/, with a foreign validator (python3-jsonschema).
 
     validate.py [--schemas DIR] [--running] RUNDIR...
 
@@ -14,6 +14,7 @@ As a module: validate.check(rundir) returns the list of violations.
 import argparse
 import json
 import pathlib
+import re
 import sys
 
 try:
@@ -26,17 +27,26 @@ SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / "schema"
 SEED_FIELDS = ["tokens_input", "tokens_output", "tokens_total", "cost_usd", "api_calls", "duration_seconds",
                "exit_code", "error", "started_at", "ended_at", "ext"]
 
-FINAL = {"manifest.json": "manifest", "metrics.json": "metrics", "result.json": "result"}
-ALWAYS = {"state.json": "state"}
-OPTIONAL = {"task.json": "task", "evidence/config.json": "config", "evidence/environment.json": "environment",
-            "evidence/workspace.json": "workspace",
-            "evidence/ledger.json": "ledger",
-            "session/before.jsonl": "session", "session/after.jsonl": "session"}
-TURNS = "savepoint"  # savepoints/turn-N.json
-OPTIONAL_LINES = {"session/journal.jsonl": "journal"}
-LINES = {"events.jsonl": "event", "transcript.jsonl": "transcript"}
-LOGS = ["stdout.log", "stderr.log", "agent.log"]
+TABLE = pathlib.Path(__file__).resolve().parents[2] / "src/record/record_file.c"
 DIRECTORIES = ["logs", "evidence", "artifacts"]
+
+
+class RecordFile:
+    """A row of the table of record files."""
+
+    def __init__(self, path, schema, form, recovery, flags):
+        self.path, self.schema, self.form = path, None if schema == "NULL" else schema.strip('"'), form
+        self.at_start = "RECORD_AT_START" in flags
+        self.final = recovery == "RECORD_REWRITE"
+        self.always = self.at_start or recovery == "RECORD_WRITE_END"
+
+
+def record_files(table=TABLE):
+    row = r'\{\s*"([^"]+)",\s*(NULL|"\w+"),\s*(RECORD_\w+),\s*(RECORD_\w+)([^}]*)\}'
+    rows = [RecordFile(*m.groups()) for m in re.finditer(row, table.read_text())]
+    if len(rows) < 20:
+        raise ValueError(f"{table}: only {len(rows)} rows found")
+    return rows
 
 
 def no_constant(word):
@@ -61,7 +71,7 @@ def load_schema(name, schemas=SCHEMAS):
 
 
 def load_validators(schemas):
-    names = [*FINAL.values(), *ALWAYS.values(), *OPTIONAL.values(), *LINES.values(), *OPTIONAL_LINES.values(), TURNS]
+    names = {row.schema for row in record_files()} - {None}
     return {name: jsonschema.Draft202012Validator(load_schema(name, schemas)) for name in names}
 
 
@@ -72,6 +82,7 @@ class Record:
         self.dir = pathlib.Path(rundir)
         self.validators = validators
         self.violations = []
+        self.rows = record_files()
         self.files = {}
         self.lines = {}
 
@@ -182,19 +193,17 @@ class Record:
         if not self.dir.is_dir():
             self.bad("(directory)", "does not exist")
             return self.violations
-        for name, schema in {**ALWAYS, **FINAL, **OPTIONAL}.items():
-            if (self.dir / name).exists() or not (name in OPTIONAL or (running and name in FINAL)):
-                self.load_file(name, schema)
-        for path in sorted(self.dir.glob("savepoints/turn-*.json")):
-            self.load_file(f"savepoints/{path.name}", TURNS)
-        for name, schema in LINES.items():
-            self.load_lines(name, schema)
-        for name, schema in OPTIONAL_LINES.items():
-            if (self.dir / name).exists():
-                self.load_lines(name, schema)
-        for name in LOGS:
-            if not (self.dir / name).is_file():
-                self.bad(name, "is missing")
+        for row in self.rows:
+            expected = row.always or (row.final and not running)
+            found = sorted(str(path.relative_to(self.dir)) for path in self.dir.glob(row.path))
+            for name in found or ([row.path] if expected else []):
+                if row.schema is None:
+                    if expected and not (self.dir / name).is_file():
+                        self.bad(name, "is missing")
+                elif row.form == "RECORD_LINES":
+                    self.load_lines(name, row.schema)
+                else:
+                    self.load_file(name, row.schema)
         for name in DIRECTORIES:
             if not (self.dir / name).is_dir():
                 self.bad(name + "/", "is missing")
