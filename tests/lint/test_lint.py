@@ -300,6 +300,30 @@ class Size(Tree):
         self.append("src/base/num.c", "\n" + function(body="    if (num_next(1)) {\n        return 1;\n    }\n" * 20))
         self.assert_complains("size", "src/base/num.c:num_big: 21 complexity, at most 20")
 
+    def test_many_members(self):
+        twenty = "struct num {\n    int a, b, c;\n    void (*call)(int x, int y);\n    struct {\n        int p, q;\n    } in;\n"
+        twenty += "".join(f"    int m{i};\n" for i in range(15))
+        self.append("src/base/num.c", twenty + "};\n")
+        self.assert_silent("size")
+        self.append("src/base/num.c", twenty.replace("num", "big") + "    char *one_more; /* a; b; c */\n};\n")
+        self.assert_complains("size", "src/base/num.c:big: 21 members of the struct, at most 20")
+
+    def test_many_functions_in_a_private_header(self):
+        head = "/* SPDX-License-Identifier: MIT\n *\n * Shared. */\n#pragma once\n"
+        head += "".join(f"int num_f{i}(int a,\n           int b);\n" for i in range(25))
+        self.write("src/base/num_priv.h", head)
+        self.assert_silent("size")
+        self.write("src/base/num_priv.h", head + "const char *num_more(void (*f)(int));\n")
+        self.assert_complains("size", "src/base/num_priv.h: 26 functions in the private header, at most 25")
+
+    def test_exceptions_for_members_are_in_steps(self):
+        members = "".join(f"    int m{i};\n" for i in range(23))
+        self.append("src/base/num.c", "struct big {\n" + members + "};\n")
+        self.write("tools/ratchet.txt", "members src/base/num.c:big 25 because of the test\n")
+        self.assert_silent("size")
+        self.write("tools/ratchet.txt", "members src/base/num.c:big 30 because of the test\n")
+        self.assert_complains("size", "can be lowered to 25")
+
     def test_exception(self):
         self.append("src/base/num.c", "\n" + function(lines=77))
         self.write("tools/ratchet.txt", "lines src/base/num.c:num_big 81 because of the test\n")
