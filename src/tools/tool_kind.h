@@ -45,7 +45,7 @@ TOOL_KIND_LIST(X)
 #undef X
 
 const struct tool_kind *tool_kind_at(size_t i); /* NULL after the last one */
-/* The kind of a definition. ERR_CONFIG with the keys to choose from, unless there is exactly one. */
+/* The kind of a definition. ERR_CONFIG names the keys unless there is exactly one. */
 int tool_kind_of(const struct json *definition, const struct tool_kind **ret,
                  struct err *e) MUST_USE;
 /* Program and arguments that a tool of this definition is started with; NULL: none. */
