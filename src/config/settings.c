@@ -177,6 +177,30 @@ int settings_add_layer(struct arena *a, struct settings *s, const char *name, co
     return 0;
 }
 
+/* A server is a resource for the run and tools for the agent. */
+static void offer_servers(struct arena *a, struct settings *s)
+{
+    static const char *const members[] = { "name", "mcp", "timeout" };
+    struct json *tools = json_array(a);
+    for (size_t i = 0; i < json_len(s->tools); i++) {
+        json_push(a, tools, json_item(s->tools, i));
+    }
+    for (size_t i = 0; i < json_len(s->resources); i++) {
+        const struct json *resource = json_item(s->resources, i);
+        struct json *tool = json_object(a);
+        for (size_t k = 0; k < ARRAY_LEN(members); k++) {
+            struct json *v = json_get(resource, members[k]);
+            if (v != NULL) {
+                json_setc(a, tool, members[k], v);
+            }
+        }
+        if (json_get(resource, "mcp") != NULL) {
+            json_push(a, tools, tool);
+            s->tools = tools;
+        }
+    }
+}
+
 int settings_load(struct arena *a, const struct settings_input *in, struct settings *ret,
                   struct err *e)
 {
@@ -191,6 +215,7 @@ int settings_load(struct arena *a, const struct settings_input *in, struct setti
         return r;
     }
     read_all(a, ret);
+    offer_servers(a, ret);
     r = override_acp(a, ret, e);
     return r < 0 ? r : check(a, ret, e);
 }

@@ -154,7 +154,8 @@ struct settings {
     const struct json *skills; /* list of {path, name} */
     const struct json *inputs; /* map: inputs of a skill package */
     const struct json *instructions, *agents;       /* lists of absolute paths */
-    const struct json *tools, *policies, *feedback; /* lists */
+    const struct json *tools, *policies, *feedback; /* lists; servers of resources are tools, too */
+    const struct json *resources;                   /* list */
     const struct json *completion;                  /* map */
     const struct json *session;       /* map: slices, reducers, restore (absolute path) */
     const struct json *output_schema; /* map, or string: absolute path of a file */

@@ -122,6 +122,17 @@ static int check_tools(const struct checking *c, const struct json *tools)
     return r < 0 ? r : check_unique(c, tools, "tool", "name");
 }
 
+static int check_resources(const struct checking *c, const struct json *list)
+{
+    for (size_t i = 0; i < json_len(list); i++) {
+        const struct json *item = json_item(list, i);
+        if (json_len(json_get(item, "command")) == 0 && json_get(item, "mcp") == NULL) {
+            return wrong(c, item, "a resource", "needs 'command', 'mcp' or both");
+        }
+    }
+    return check_unique(c, list, "resource", "name");
+}
+
 /* --- guardrails --- */
 
 static const char *policy_member(const char *type)
@@ -314,6 +325,7 @@ static int check_content(const struct json *tree, const char *file, struct err *
     struct err local;
     struct checking c = { file, e == NULL ? &local : e };
     int r = check_tools(&c, json_get(tree, "tools"));
+    r = r < 0 ? r : check_resources(&c, json_get(tree, "resources"));
     r = r < 0 ? r : check_policies(&c, json_get(tree, "policies"));
     r = r < 0 ? r : check_feedback(&c, json_get(tree, "feedback"));
     r = r < 0 ? r

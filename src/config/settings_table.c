@@ -58,6 +58,15 @@ static const struct shape tool_shape[] = {
     { "sandbox", SHAPE_BOOL, .help = "true: run the program where the agent runs; false: beside cinch" },
     { 0 },
 };
+static const struct shape resource_shape[] = {
+    { "name", SHAPE_STRING, .required = true, .pattern = "^[a-z0-9_-]{1,64}$",
+      .help = "unique name: 1 to 64 of a-z, 0-9, _ and -" },
+    { "command", SHAPE_COMMAND, .help = "program that opens, rolls back and closes it: JSON on stdin" },
+    { "mcp", SHAPE_OBJECT, .inner = mcp_shape, .help = "MCP server whose tools are offered" },
+    { "timeout", SHAPE_DURATION, .help = "limit of one run of the program, and of one call of the server" },
+    { "env", SHAPE_MAP, .help = "variables of the program" },
+    { 0 },
+};
 static const struct shape rule_shape[] = {
     { "pointer", SHAPE_STRING, .help = "JSON Pointer to an argument" },
     { "pattern", SHAPE_STRING, .help = "regular expression that the argument must match" },
@@ -244,6 +253,8 @@ const struct setting settings_table[] = {
       .option = { "input", 'i', .value = "NAME=FILE" } },
 
     { "tools", SHAPE_LIST, .inner = tool_shape, .field = FIELD(tools), .help = "tools for the agent; see tools.md" },
+    { "resources", SHAPE_LIST, .inner = resource_shape, .field = FIELD(resources), .since = "0.2.0",
+      .help = "what is opened before the first model call, and closed and rolled back with the run" },
     { "policies", SHAPE_LIST, .inner = policy_shape, .field = FIELD(policies), .help = "which tools may be called, and when" },
     { "feedback", SHAPE_LIST, .inner = feedback_shape, .field = FIELD(feedback), .help = "text for the agent while it works" },
     { "completion", SHAPE_OBJECT, .inner = completion_shape, .field = FIELD(completion),

@@ -298,6 +298,9 @@ int environment_build(struct arena *a, const struct environment_input *in, struc
     add_contract(&b, in);
     int r = add_object(&b, in->adapter_env, NULL, "adapter");
     if (r == 0) {
+        r = add_object(&b, in->resource_env, in, "resource");
+    }
+    if (r == 0) {
         r = add_passed(&b, in);
     }
     if (r == 0) {

@@ -28,11 +28,12 @@ struct environment_input {
     const char *output_dir;
     const char *config_file;
     const char *artifacts_dir;
-    const char *skills_dir;  /* NULL: no skill is installed */
-    const char *schema_file; /* NULL: the answer may be anything */
-    const char *python_env;  /* virtual environment, activated; NULL: none */
-    const char *user;        /* of the sandbox; NULL: there is none */
-    const char *workspace;   /* as the program sees it */
+    const char *skills_dir;          /* NULL: no skill is installed */
+    const char *schema_file;         /* NULL: the answer may be anything */
+    const struct json *resource_env; /* names to texts; NULL: none */
+    const char *python_env;          /* virtual environment, activated; NULL: none */
+    const char *user;                /* of the sandbox; NULL: there is none */
+    const char *workspace;           /* as the program sees it */
     /* It runs on another system, which has a PATH, a HOME and users of its own. */
     bool foreign;
     /* The same, but it is our sandbox: variables of its image, a list of "NAME=value"; NULL: the

@@ -18,6 +18,7 @@
 #include "run/image.h"
 #include "run/image_root.h"
 #include "run/project_config.h"
+#include "run/resources.h"
 
 /* execve() takes no single argument beyond 32 pages. */
 enum { ARGUMENT_MAX = 131071 };
@@ -225,6 +226,17 @@ void launch_take_files(struct run *run)
     }
 }
 
+int launch_set_environment(struct run *run, struct err *e)
+{
+    if (run->plan->driver->kind == DRIVER_MODEL_LOOP) {
+        return 0; /* nothing is started */
+    }
+    int r = launch_environment(run, run->launch.env, &run->environment, e);
+    return r < 0 ? r
+                 : record_write_json(&run->record, "evidence/environment.json",
+                                     run->environment.names, e);
+}
+
 int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
 {
     *spec = (struct launch_spec) {
@@ -270,13 +282,7 @@ int launch_plan(struct run *run, struct launch_spec *spec, struct err *e)
         image_root_launch(run);
         r = check_arguments(run, e);
     }
-    if (r < 0) {
-        return r;
-    }
-    r = launch_environment(run, run->launch.env, &run->environment, e);
-    return r < 0 ? r
-                 : record_write_json(&run->record, "evidence/environment.json",
-                                     run->environment.names, e);
+    return r < 0 ? r : launch_set_environment(run, e);
 }
 
 int launch_environment(struct run *run, const struct json *adapter_env, struct environment *ret,
@@ -302,6 +308,7 @@ int launch_environment(struct run *run, const struct json *adapter_env, struct e
         .user = foreign ? NULL : sandbox_session_user(run),
         .skills_dir = run->paths.skills,
         .schema_file = run->paths.schema_file,
+        .resource_env = resources_env(run),
         .python_env = foreign ? NULL : dependencies_dir(run),
     };
     return environment_build(run->arena, &in, ret, e);

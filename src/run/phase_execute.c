@@ -14,6 +14,7 @@
 #include "run/image.h"
 #include "run/image_root.h"
 #include "run/project_config.h"
+#include "run/resources.h"
 
 /* For exiting after the last turn. */
 #define END_TIME (1 * NSEC_PER_SEC)
@@ -275,14 +276,29 @@ static void on_tools_opened(struct run *run)
     execute_send(&run->execute->machine, EXECUTE_OPENED);
 }
 
+static void on_resources_opened(struct run *run)
+{
+    struct err e;
+    if (run->cause.reason == REASON_NONE && resources_env(run) != NULL &&
+        launch_set_environment(run, &e) < 0) {
+        run_fail_err(run, &e);
+    }
+    if (run->cause.reason == REASON_NONE) {
+        tools_open(run, on_tools_opened);
+    } else {
+        execute_send(&run->execute->machine, EXECUTE_OPENED);
+    }
+}
+
 static void open_tools(void *owner)
 {
-    tools_open(owner, on_tools_opened);
+    resources_open(owner, on_resources_opened);
 }
 
 static void unblock(void *owner)
 {
     sandbox_session_interrupt(owner);
+    resources_stop(owner);
     tools_stop(owner); /* calls that are under way are rolled back */
 }
 
@@ -297,6 +313,7 @@ static void close_tools(void *owner)
     struct run *run = owner;
     project_reveal(run, true);
     execute_watch_close(run);
+    resources_stop(run);
     tools_warn_names(run);
     tools_close(run, on_tools_closed);
 }
@@ -479,6 +496,9 @@ void execute_interrupt(struct run *run, bool at_once)
 {
     image_root_interrupt(run);
     dependencies_interrupt(run);
+    if (at_once) {
+        resources_hurry(run);
+    }
     if (run->execute->machine.state == EXECUTE_IDLE) { /* the phases see the cause and skip */
         unblock(run);
         return;

@@ -22,6 +22,7 @@
 #include "run/dependencies.h"
 #include "run/image_root.h"
 #include "run/recover_run.h"
+#include "run/resources.h"
 #include "run/run_priv.h"
 #include "run/run_session.h"
 #include "workspace/workspace.h"
@@ -262,6 +263,10 @@ static void advance(void *arg)
     }
     /* Nothing runs any more, or nothing will: what follows looks at files that nobody changes. */
     if (next > PHASE_EXECUTE && (sandbox_session_close(run, run_phase_done) || gateway_wait(run))) {
+        return;
+    }
+    /* Now it is known what came of the run. */
+    if (next == PHASE_FINISH && resources_close(run, run_phase_done)) {
         return;
     }
     if (next == PHASE_MAX) {

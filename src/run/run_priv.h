@@ -28,6 +28,7 @@ struct loop;
 struct redactor;
 struct run_dependencies;
 struct run_gateway;
+struct run_resources;
 struct run_session;
 struct run_turns;
 struct image_root;
@@ -183,10 +184,11 @@ struct run {
     struct state_store *state; /* what tools remember; run_session.h */
     struct run_session *kept;  /* its files */
     struct run_tools *tools;   /* NULL: none, and no guards either */
-    struct run_turns *turns;   /* NULL: no savepoints (yet) */
-    int files_fd;              /* of agent_files.c; 0: not open */
-    struct json *hidden;       /* paths in the view: whether for the whole run; project_hide() */
-    char render_id[ID_LEN];    /* of the event that told the prompt */
+    struct run_resources *resources; /* NULL: none, or not opened yet */
+    struct run_turns *turns;         /* NULL: no savepoints (yet) */
+    int files_fd;                    /* of agent_files.c; 0: not open */
+    struct json *hidden;    /* paths in the view: whether for the whole run; project_hide() */
+    char render_id[ID_LEN]; /* of the event that told the prompt */
     struct launch launch;
     struct environment environment;
     struct trust_entry *trust;   /* registered; NULL: nothing to remove */
@@ -246,6 +248,8 @@ int phase_finish(struct run *run, struct err *e);
 /* The environment of a program inside, with the variables of the adapter if there are any. */
 int launch_environment(struct run *run, const struct json *adapter_env, struct environment *ret,
                        struct err *e);
+/* The agent's environment as it is now, into run->environment and the record. */
+int launch_set_environment(struct run *run, struct err *e) MUST_USE;
 /* What stands for {model}, {prompt_file} and the like; before phase context without the prompt. */
 struct placeholders execute_vars(struct run *run);
 /* The program is gone: the files that its driver wants to see go to the driver, once. */
