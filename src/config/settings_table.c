@@ -449,7 +449,7 @@ const struct setting settings_table[] = {
       .option = { "delegation", .heading = HEADING_EVALUATION, .negatable = true } },
     { "eval.strict", SHAPE_BOOL, .field = FIELD(tier_strict), .fallback = "false", .help = "alias of strict" },
     { "strict", SHAPE_BOOL, .field = FIELD(strict), .fallback = "false",
-      .help = "fail instead of warn: if the adapter cannot apply a setting of the tier, if the agent made no model call, if tools "
+      .help = "fail instead of warn: if the adapter cannot apply a setting of the tier, if no model call was made or none succeeded, if tools "
               "were not offered to the model, or if its output has no final answer",
       .option = { "strict", .heading = HEADING_EVALUATION } },
     { "exit_profile", SHAPE_WORD, .field = FIELD(exit_profile), .words = "native|holon|scylla", .fallback = "native", FROM_START,

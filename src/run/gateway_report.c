@@ -66,6 +66,7 @@ static void on_call(void *arg, const struct exchange_view *x, const struct accou
     struct run *run = arg;
     struct event_model_call ev = account_call_event(x, c);
     events_model_call(&run->record.events, &ev);
+    run->gateway->calls.answered += c->status > 0 && c->status < 400;
     warn_of_dropped(run, x->dropped);
     warn_of_unsent(run, x->sampling);
     warn_of_fallback(run, x);
@@ -145,7 +146,7 @@ static void on_refused(void *arg, const struct exchange_view *x,
 {
     struct run *run = arg;
     struct run_gateway *g = run->gateway;
-    g->refused++;
+    g->calls.refused++;
     events_gateway_refused(&run->record.events, (int64_t)x->id, account_refused_kind(refused),
                            refused->text);
     if (account_trouble(g->assembly.account) != ACCOUNT_BUDGET) {
@@ -299,13 +300,22 @@ void gateway_view(const struct run *run, struct run_view *ret)
     ret->cost_usd = (double)sum->cost / 1e12;
 }
 
-/* Some agents present the error of their provider as an answer. */
+/* Some agents present the error of their provider as an answer. An adapter program may do without a
+ * model, so its claim is only doubted. */
 static void judge_failed_calls(struct run *run)
 {
-    const struct meter_sum *sum = meter_sum(account_meter(run->gateway->assembly.account));
-    bool agent = run->exec.launched && plausibility_is_agent(run);
-    if (agent && sum->calls > 0 && sum->failed == sum->calls) {
+    const struct run_gateway *g = run->gateway;
+    const struct meter_sum *sum = meter_sum(account_meter(g->assembly.account));
+    bool adapter = driver_is_kind(run->plan->settings.profile, DRIVER_CONTRACT);
+    if (!run->exec.launched || sum->calls == 0 || run->cause.reason != REASON_NONE) {
+        return;
+    }
+    if (plausibility_is_agent(run) && sum->failed == sum->calls) {
         run_fail(run, REASON_FAILURE, "the agent ended well, but none of its model calls did");
+    } else if (adapter && g->calls.answered == 0 && g->calls.refused == 0) {
+        run_doubt(run, "the adapter program reports success, but %s failed (%s)",
+                  sum->calls == 1 ? "its only model call" : "all of its model calls",
+                  account_trouble_text(g->assembly.account));
     }
 }
 
@@ -421,7 +431,7 @@ void gateway_fill(const struct run *run, struct summary *s)
     fill_usage(run, s);
     s->calls.total = sum->calls;
     s->calls.failed = sum->failed;
-    s->calls.refused = g->refused;
+    s->calls.refused = g->calls.refused;
     s->calls.side = sum->side;
     s->calls.estimated = sum->estimated;
     if (sum->calls == 0) {

@@ -60,8 +60,11 @@ struct run_gateway {
         nsec cpu;     /* of the harness at the last look */
         int unworked; /* looks since it has used the processor */
     } settling;
-    struct timer *patience;          /* of a harness that goes on after a refusal */
-    int64_t refused;                 /* calls, by the budget */
+    struct timer *patience; /* of a harness that goes on after a refusal */
+    struct {
+        int64_t refused;  /* by the budget */
+        int64_t answered; /* with a status below 400 */
+    } calls;
     struct event_throttle throttled; /* the last time; kind NULL: never */
     bool quota_warned;
 };

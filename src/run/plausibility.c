@@ -50,7 +50,7 @@ static void judge_traffic(struct run *run)
     const struct run_gateway *g = run->gateway;
     const struct agent_usage *u = &run->outcome.report.usage;
     const struct meter_sum *sum = meter_sum(account_meter(g->assembly.account));
-    if (sum->calls == 0 && g->refused == 0) {
+    if (sum->calls == 0 && g->calls.refused == 0) {
         run_doubt(run, "the agent made no model call through the gateway%s", last_output(run));
         return;
     }

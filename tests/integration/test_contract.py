@@ -6,6 +6,7 @@ import json
 import os
 
 import harness
+from provider import Fail, Provider, Say
 
 METRICS = {"tokens_input": 45230, "tokens_output": 12456, "tokens_total": 57686, "cost_usd": 1.23, "api_calls": 15,
            "duration_seconds": 847.2, "exit_code": 0, "error": None, "started_at": "2024-01-15T14:30:00Z",
@@ -156,6 +157,38 @@ class Contract(harness.Case):
         self.assertIn("may not have done anything", str(r.manifest["warnings"]))
         for text in ("echo hi", "echo hi >&2", 'echo x > "$HOLON_OUTPUT_DIR/x"'):
             self.assertNotIn("done anything", str(self.run_mine(text).manifest["warnings"]), text)
+
+    def test_all_model_calls_failed(self):
+        """A program that claims success although no model ever answered it."""
+        work = """/usr/bin/python3 - <<'E'
+import json, os, urllib.error, urllib.request
+body = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}).encode()
+for _ in range(2):
+    try:
+        urllib.request.urlopen(urllib.request.Request(os.environ["CINCH_GATEWAY_URL"] + "/v1/messages", body, {
+            "content-type": "application/json", "x-api-key": os.environ["CINCH_GATEWAY_TOKEN"]})).read()
+    except urllib.error.HTTPError:
+        pass
+print("all done")
+E
+"""
+        doubt = "the adapter program reports success, but all of its model calls failed (upstream '"
+
+        def run(plan, *options):
+            with Provider(*plan) as p:
+                return self.run_mine(work, "--upstream", p.url, "--set", "throttle.max_attempts=1", *options)
+        strict = ("--set", "strict=true")
+        r = run([Fail(400)])
+        self.assertEqual((r.reason, r.result["text"]), ("success", "all done"), r.stderr)
+        self.assertIn(doubt, str(r.manifest["warnings"]))
+        for options in (strict, ("--max-calls", "9")):
+            r = run([Fail(400)], *options)
+            self.failed(r, doubt)
+            self.assertEqual(r.reason, "failure")
+        r = run([Fail(401)], *strict)
+        self.assertEqual((r.code, r.reason), (77, "auth"), r.stderr)
+        r = run([Fail(400), Say()], *strict)
+        self.assertEqual((r.reason, str(r.manifest["warnings"]).count("model call")), ("success", 0), r.stderr)
 
     def test_by_path(self):
         path = self.script("else/where", "echo hi $1")
