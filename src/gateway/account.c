@@ -140,6 +140,12 @@ bool account_limits_usage(const struct account *acc)
     return l->input > 0 || l->output > 0 || l->total > 0 || l->cost > 0;
 }
 
+static int64_t times(int64_t count, int64_t price)
+{
+    int64_t product;
+    return __builtin_mul_overflow(count, price, &product) ? INT64_MAX : product;
+}
+
 static struct budget_ask ask_of(struct account *acc, const struct exchange_view *x,
                                 struct price_entry *dearest)
 {
@@ -156,6 +162,9 @@ static struct budget_ask ask_of(struct account *acc, const struct exchange_view 
                 struct price *step = &dearest->steps[i].price;
                 step->cache_write = step->cache_write_long;
             }
+        }
+        if (acc->opts.limits.cost > 0 && dearest->search > 0) {
+            ask.fees = times(account_searches(x), dearest->search);
         }
         ask.price = dearest;
     }

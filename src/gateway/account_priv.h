@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared by account.c (life, budget), account_throttle.c and account_meter.c.
+ * Shared by account.c (life, budget), account_fees.c, account_throttle.c and account_meter.c.
  */
 #pragma once
 
@@ -43,6 +43,9 @@ struct account {
 /* What the call is charged if it is never heard of again; false: it has no reservation. */
 bool account_reserved(struct account *acc, const struct exchange_view *x,
                       struct meter_reserved *ret);
+/* How many web searches by the provider a response may contain, at most; 0: none is offered. Reads
+ * the body if it may offer them. */
+int64_t account_searches(const struct exchange_view *x);
 nsec account_now(const struct account *acc);
 bool account_is_call(const struct exchange_view *x); /* does the budget count it? */
 /* Did a gateway above refuse? */

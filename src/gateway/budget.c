@@ -54,6 +54,17 @@ static int64_t said(int64_t n)
     return n < 0 ? 0 : n;
 }
 
+static int64_t fees_of(const struct budget_ask *ask)
+{
+    return times(said(ask->fees), choices_of(ask));
+}
+
+/* The most that the call can cost with this output. */
+static int64_t ceiling_of(const struct budget_ask *ask, int64_t output)
+{
+    return plus(price_ceiling(ask->price, said(ask->input), output), fees_of(ask));
+}
+
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -117,8 +128,9 @@ static int64_t output_room(const struct budget *b, const struct budget_ask *ask,
     }
     if (b->limit[BUDGET_COST] > 0) {
         int64_t money = room(b, BUDGET_COST, all);
-        int64_t buys = price_affordable(ask->price, input, money);
-        if (price_ceiling(ask->price, input, 0) > money || buys < best) {
+        bool prompt_fits = ceiling_of(ask, 0) <= money;
+        int64_t buys = prompt_fits ? price_affordable(ask->price, input, money - fees_of(ask)) : 0;
+        if (!prompt_fits || buys < best) {
             *why = BUDGET_COST;
             best = buys;
         }
@@ -168,7 +180,7 @@ static void grant(struct budget *b, const struct budget_ask *ask, int64_t fits,
     c->amount[BUDGET_INPUT] = said(ask->input);
     c->amount[BUDGET_OUTPUT] = all;
     c->amount[BUDGET_TOTAL] = plus(said(ask->input), all);
-    c->amount[BUDGET_COST] = ask->price == NULL ? 0 : price_ceiling(ask->price, ask->input, all);
+    c->amount[BUDGET_COST] = ask->price == NULL ? 0 : ceiling_of(ask, all);
     c->amount[BUDGET_CALLS] = ask->again ? 0 : 1;
     c->open = true;
     for (int k = 0; k < BUDGET_KIND_MAX; k++) {
@@ -208,8 +220,9 @@ static struct budget_need need_of(const struct budget *b, const struct budget_as
         need.least = plus(input, least_output);
         need.most = plus(input, most_output);
     } else if (why == BUDGET_COST) {
-        need.least = price_ceiling(ask->price, input, least_output);
-        need.most = price_ceiling(ask->price, input, most_output);
+        need.least = ceiling_of(ask, least_output);
+        need.most = ceiling_of(ask, most_output);
+        need.fees = fees_of(ask);
     }
     return need;
 }
@@ -315,11 +328,12 @@ static const char *dollars(int64_t pico, char out[24])
 
 static void describe_cost(const struct budget_need *n, char out[BUDGET_TEXT])
 {
-    char most[24], least_text[24], left[24], limit[24];
-    (void)snprintf(out, BUDGET_TEXT,
-                   "the next call could cost up to %s (at least %s); %s of %s is left",
-                   dollars(n->most, most), dollars(n->least, least_text), dollars(n->left, left),
-                   dollars(n->limit, limit));
+    char most[24], least_text[24], left[24], limit[24], fees[24];
+    (void)snprintf(
+        out, BUDGET_TEXT, "the next call could cost up to %s (at least %s)%s%s%s; %s of %s is left",
+        dollars(n->most, most), dollars(n->least, least_text), n->fees > 0 ? ", of which " : "",
+        n->fees > 0 ? dollars(n->fees, fees) : "", n->fees > 0 ? " for web searches" : "",
+        dollars(n->left, left), dollars(n->limit, limit));
 }
 
 const char *budget_describe(const struct budget_claim *refused, char out[BUDGET_TEXT])

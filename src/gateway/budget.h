@@ -15,7 +15,8 @@
  *   case BUDGET_REFUSED: …  claim.why says which limit; b.refused says it for the whole run
  *   }
  *
- * What a call may cost at most is its estimated prompt and its output limit. A call whose output
+ * What a call may cost at most is its estimated prompt, its output limit and the fees of tools that
+ * the provider runs. A call whose output
  * limit is larger than what is left is granted less: claim.output is what the request must be cut
  * down to (claim.cut), so that the last part of a budget can be used. Less than BUDGET_MIN_OUTPUT
  * is not worth a call. A call that names no limit is held to the most that a model writes; when
@@ -77,6 +78,7 @@ struct budget_ask {
     int64_t input;    /* estimate of the prompt */
     int64_t output;   /* the request's own limit; 0: it names none */
     int64_t floor;    /* less output than this makes the request invalid (thinking); may be 0 */
+    int64_t fees;     /* pico-dollars that a response may cost beside its tokens (searches) */
     int64_t choices;  /* responses that it asks for, each of which may be that long; 0: one */
     bool again;       /* another attempt of a call that was counted before */
     struct str model; /* for messages; borrowed */
@@ -90,6 +92,7 @@ struct budget_need {
     int64_t least, most;
     int64_t left, limit;
     int64_t in_flight; /* promised to other calls */
+    int64_t fees;      /* of `least` and `most`: beside tokens */
     struct str model;  /* borrowed from the ask */
 };
 

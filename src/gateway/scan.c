@@ -258,6 +258,8 @@ static bool on_any_member(struct cursor *c, struct str key, void *arg)
         "stream_options",
         "generationConfig",
         "generation_config",
+        "plugins",
+        "web_search_options",
         NULL,
     };
     struct scan *s = arg;

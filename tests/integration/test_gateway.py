@@ -509,6 +509,17 @@ class Shared(gateway.Case):
                 self.assertNotIn("this run", message)
                 self.stop(g)
 
+    def test_fees_of_web_searches_are_reserved(self):
+        up = self.upstream(Echo)
+        g = self.gateway("--upstream", f"a={up.url},format=anthropic", "--max-usd", "0.08")
+        search = {"type": "web_search_20250305", "name": "web_search"}
+        a = self.ask(g, tools=[search])
+        self.assertEqual((a.status, a.fields["x-cinch-limit"], up.seen), (400, "usd", []))
+        self.assertIn("of which $0.10 for web searches; $0.08 of $0.08 is left", a.json()["error"]["message"])
+        self.assertEqual(self.ask(g, tools=[{**search, "max_uses": 2}]).status, 200)
+        self.assertEqual(self.ask(g, tools=[{"name": "web_search", "input_schema": {"type": "object"}}]).status, 200)
+        self.stop(g)
+
     def test_a_model_without_a_price(self):
         up = self.upstream(Echo)
         g = self.gateway("--upstream", f"a={up.url},format=anthropic", "--max-usd", "1")

@@ -46,6 +46,40 @@ static void ten_of_thirty_two_calls_pass(void **state)
     assert_int_equal(budget_reserve(&b, &ask, NOW, &claims[0]), BUDGET_REFUSED);
 }
 
+static void fees_are_reserved_beside_tokens(void **state)
+{
+    const int64_t cent = PICO_PER_USD / 100;
+    struct budget b;
+    struct budget_claim first, second;
+    char text[BUDGET_TEXT];
+    struct budget_ask ask = { .input = 1000, .output = 2000, .price = &dollar, .fees = 3 * cent };
+    budget_init(&b, &(struct budget_limits) { .cost = 6 * cent });
+    assert_int_equal(budget_reserve(&b, &ask, NOW, &first), BUDGET_GRANTED);
+    assert_int_equal(first.amount[BUDGET_COST], 3 * cent + cent / 2);
+    assert_int_equal(budget_reserve(&b, &ask, NOW, &second), BUDGET_WAIT);
+    struct llm_usage u = used(1000, 2000);
+    budget_settle(&b, &first, &u, 3 * cent + cent / 2);
+    assert_int_equal(budget_reserve(&b, &ask, NOW, &second), BUDGET_REFUSED);
+    assert_int_equal(second.why, BUDGET_COST);
+    assert_string_equal(budget_describe(&second, text),
+                        "the next call could cost up to $0.0350 (at least $0.0310), of which $0.03 "
+                        "for web searches; $0.0250 of $0.06 is left");
+    ask.fees = 2 * cent; /* the output is cut to what is left beside them */
+    assert_int_equal(budget_reserve(&b, &ask, NOW, &second), BUDGET_GRANTED);
+    assert_true(second.cut == false && second.amount[BUDGET_COST] == 2 * cent + cent / 2);
+    budget_release(&b, &second);
+    ask.choices = 2; /* each response has its own */
+    assert_int_equal(budget_reserve(&b, &ask, NOW, &second), BUDGET_REFUSED);
+    ask.choices = 1;
+    ask.output = 20000;
+    assert_int_equal(budget_reserve(&b, &ask, NOW, &second), BUDGET_GRANTED);
+    assert_true(second.cut);
+    assert_int_equal(second.output, 2000);
+    budget_release(&b, &second);
+    ask.fees = INT64_MAX;
+    assert_int_equal(budget_reserve(&b, &ask, NOW, &second), BUDGET_REFUSED);
+}
+
 static void a_call_that_never_left_is_no_call(void **state)
 {
     struct budget b;
@@ -243,6 +277,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ten_of_thirty_two_calls_pass),
+        cmocka_unit_test(fees_are_reserved_beside_tokens),
         cmocka_unit_test(a_call_that_never_left_is_no_call),
         cmocka_unit_test(tokens_in_flight_are_counted_before_they_are_spent),
         cmocka_unit_test(the_last_part_of_a_budget_can_be_used),
