@@ -57,15 +57,15 @@ static bool passes(const struct filter *f, const struct row *x)
 {
     return (f->adapter == NULL || str_eqc(x->adapter, f->adapter)) &&
            (f->model == NULL || str_eqc(x->model, f->model)) &&
-           (f->outcome == NULL || strcmp(digest_status_word(x->digest.status), f->outcome) == 0);
+           (f->outcome == NULL || strcmp(run_status_word(x->digest.status), f->outcome) == 0);
 }
 
 /* The reason says more than "failed" does. */
 static const char *outcome_of(const struct digest *d)
 {
     bool has_reason =
-        d->status == DIGEST_FAILED && d->reason != REASON_NONE && d->reason != REASON_FAILURE;
-    return has_reason ? reason_word(d->reason) : digest_status_word(d->status);
+        d->status == RUN_STATUS_FAILED && d->reason != REASON_NONE && d->reason != REASON_FAILURE;
+    return has_reason ? reason_word(d->reason) : run_status_word(d->status);
 }
 
 static const char *age_text(int64_t age, char out[TEXT_SHORT])
@@ -129,7 +129,7 @@ static struct json *row_json(const struct row *x, struct arena *a)
     json_setc(a, o, "task", json_string(a, digest_task(d)));
     json_setc(a, o, "adapter", json_string(a, x->adapter));
     json_setc(a, o, "model", x->model.len == 0 ? json_null(a) : json_string(a, x->model));
-    json_setc(a, o, "status", json_cstr(a, digest_status_word(d->status)));
+    json_setc(a, o, "status", json_cstr(a, run_status_word(d->status)));
     json_setc(a, o, "reason",
               d->reason == REASON_NONE ? json_null(a) : json_cstr(a, reason_word(d->reason)));
     json_setc(a, o, "started_at", json_cstr(a, clock_iso(x->run->started, iso)));

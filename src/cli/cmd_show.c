@@ -35,7 +35,7 @@ static int run_show(struct cli *cli, const struct options *opt, struct err *e)
         return 0;
     }
     if (cli->format == CLI_QUIET) {
-        buf_addf(&out, "%s\n", digest_status_word(d.status));
+        buf_addf(&out, "%s\n", run_status_word(d.status));
     } else {
         struct digest_style style = {
             .width = terminal_text_width(&cli->out),

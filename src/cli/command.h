@@ -35,6 +35,7 @@
     X(transcript)       \
     X(diff)             \
     X(apply)            \
+    X(query)            \
     X(task)             \
     X(config)           \
     X(schema)           \
@@ -81,7 +82,8 @@ const struct command *const *command_all(void);
 const struct command *command_find(const char *name);
 /* Options of a command, in the arena where they have to be made; may be NULL. */
 const struct option *command_options(const struct command *c, struct arena *a);
-/* Options that every command accepts, and that may stand before the command. */
+/* Options that every command accepts, and that may stand before the command. A command may have one
+ * of them in its own table, with more words. */
 const struct option *command_globals(void);
 /* "unknown command 'shwo'; did you mean show?"; returns -ERR_USAGE. */
 int command_unknown(const char *name, struct err *e);

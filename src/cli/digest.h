@@ -24,15 +24,7 @@
 #include "cli/terminal.h"
 #include "record/patch_stat.h"
 #include "record/reason.h"
-
-enum digest_status {
-    DIGEST_RUNNING,
-    DIGEST_SUCCEEDED,
-    DIGEST_FAILED,
-    DIGEST_CANCELED,
-    DIGEST_ABANDONED, /* says it is running, but its process is gone: `cinch recover` closes it */
-    DIGEST_UNKNOWN,   /* too much is missing */
-};
+#include "view/run_files.h"
 
 struct digest_problem {
     const char *file;
@@ -43,7 +35,7 @@ enum { DIGEST_PROBLEMS_MAX = 8, DIGEST_ENTRIES_MAX = 6 };
 
 struct digest {
     const char *path; /* absolute */
-    enum digest_status status;
+    enum run_status status;
     enum reason reason;                               /* REASON_NONE: none, or not known to us */
     struct json *state, *manifest, *metrics, *result; /* NULL: missing or damaged */
     struct digest_problem problems[DIGEST_PROBLEMS_MAX];
@@ -66,8 +58,7 @@ struct digest {
 int digest_read(struct digest *d, const char *path, struct arena *a, struct err *e) MUST_USE;
 void digest_done(struct digest *d);
 
-const char *digest_status_word(enum digest_status s);
-enum style digest_status_style(enum digest_status s);
+enum style digest_status_style(enum run_status s);
 /* How long it took, or has been running; -1: not known. */
 nsec digest_duration(const struct digest *d);
 /* The name of the task, or the first line of its prompt; empty when neither is known. */

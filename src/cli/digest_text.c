@@ -27,11 +27,12 @@ enum {
 };
 
 static const enum style status_styles[] = {
-    [DIGEST_RUNNING] = STYLE_NAME,  [DIGEST_SUCCEEDED] = STYLE_GOOD, [DIGEST_FAILED] = STYLE_BAD,
-    [DIGEST_CANCELED] = STYLE_WARN, [DIGEST_ABANDONED] = STYLE_WARN, [DIGEST_UNKNOWN] = STYLE_WARN,
+    [RUN_STATUS_RUNNING] = STYLE_NAME,   [RUN_STATUS_SUCCEEDED] = STYLE_GOOD,
+    [RUN_STATUS_FAILED] = STYLE_BAD,     [RUN_STATUS_CANCELED] = STYLE_WARN,
+    [RUN_STATUS_ABANDONED] = STYLE_WARN, [RUN_STATUS_UNKNOWN] = STYLE_WARN,
 };
 
-enum style digest_status_style(enum digest_status status)
+enum style digest_status_style(enum run_status status)
 {
     return status_styles[status];
 }
@@ -62,7 +63,7 @@ nsec digest_duration(const struct digest *d)
     double seconds = json_real(json_get(d->metrics, "duration_seconds"), -1);
     struct str started =
         first_str(json_get(d->manifest, "started_at"), json_get(d->state, "started_at"));
-    if (d->status == DIGEST_RUNNING) {
+    if (d->status == RUN_STATUS_RUNNING) {
         return stamp_parse(started, &began) && d->now > began ? d->now - began : -1;
     }
     return seconds >= 0 && seconds < 1e9 ? (nsec)(seconds * 1e9) : -1;
@@ -75,7 +76,7 @@ static void add_outcome(struct table *t, const struct digest *d)
     struct str error = first_str(json_get(d->result, "error"), json_get(d->manifest, "error"));
     error = error.len > 0 ? error : json_str(json_get(d->metrics, "error"), STR_EMPTY);
     struct str word = first_str(json_get(d->state, "reason"), json_get(d->manifest, "reason"));
-    bool good = d->status == DIGEST_SUCCEEDED;
+    bool good = d->status == RUN_STATUS_SUCCEEDED;
     bool plain = good || word.len == 0 || d->reason == REASON_FAILURE;
     nsec took = digest_duration(d);
     char time[TEXT_SHORT] = "";
@@ -83,15 +84,15 @@ static void add_outcome(struct table *t, const struct digest *d)
         (void)text_duration(took, time);
     }
     table_cell(t, STYLE_DIM, "outcome");
-    if (d->status == DIGEST_RUNNING) {
+    if (d->status == RUN_STATUS_RUNNING) {
         table_cellf(t, STYLE_NAME, "running%s%s, phase %.*s, process %lld", took < 0 ? "" : " for ",
                     time, STR_ARG(phase), (long long)d->pid);
-    } else if (d->status == DIGEST_ABANDONED) {
+    } else if (d->status == RUN_STATUS_ABANDONED) {
         table_cellf(t, STYLE_WARN, "abandoned in phase %.*s: the process no longer exists",
                     STR_ARG(phase));
     } else {
         table_cellf(t, digest_status_style(d->status), "%s%s%s%s%.*s%s%.*s%s",
-                    digest_status_word(d->status),
+                    run_status_word(d->status),
                     took < 0 ? ""
                     : good   ? " in "
                              : " after ",
@@ -284,7 +285,7 @@ static void add_problems(const struct digest *d, const struct digest_style *styl
         table_cell(&t, STYLE_WARN, d->problems[i].file);
         table_cell(&t, STYLE_PLAIN, d->problems[i].text);
     }
-    if (d->status == DIGEST_ABANDONED) {
+    if (d->status == RUN_STATUS_ABANDONED) {
         table_cell(&t, STYLE_WARN, "not closed");
         table_cell(&t, STYLE_PLAIN, "run 'cinch recover' to close the record of the killed run");
     }
@@ -427,7 +428,7 @@ static bool has_story(const struct digest *d)
 static void add_last_words(const struct digest *d, const struct digest_style *style,
                            struct buf *out)
 {
-    bool failed = d->status != DIGEST_SUCCEEDED && d->status != DIGEST_RUNNING;
+    bool failed = d->status != RUN_STATUS_SUCCEEDED && d->status != RUN_STATUS_RUNNING;
     if (d->tail_is_answer) {
         add_text(style, d->tail, style->lines, "Final answer", out);
     }
@@ -456,7 +457,7 @@ void digest_text(const struct digest *d, struct digest_style style, struct arena
     add_fact(&facts, "changes", str_of(digest_changes(d, a)));
     add_usage(&facts, d, a);
     add_phases(&facts, d, style.verbose);
-    if (d->status != DIGEST_SUCCEEDED || style.verbose) {
+    if (d->status != RUN_STATUS_SUCCEEDED || style.verbose) {
         add_exit(&facts, d);
         add_output(&facts, d);
     }
@@ -534,7 +535,7 @@ void digest_closing(const struct digest *d, struct digest_style style, struct ar
 {
     const char *usage = digest_usage(d, a);
     size_t left_out = json_len(json_get(d->workspace, "left_out"));
-    if (d->tail_is_answer || d->status == DIGEST_SUCCEEDED) {
+    if (d->tail_is_answer || d->status == RUN_STATUS_SUCCEEDED) {
         add_last_lines(&style, d->tail, style.lines, out);
     } else if (d->err_tail.len > 0 && !says_all(d, d->err_tail)) {
         style_add(out, style.color, STYLE_DIM, "stderr:");

@@ -85,6 +85,10 @@ struct layout {
 static void write_cell(const struct table *t, const struct layout *l, size_t column,
                        struct str text, size_t *at, struct buf *out)
 {
+    if (column == l->last && t->columns[column].right) {
+        text_pad_left(out, text, l->widths[column]);
+        return;
+    }
     if (column == l->last && t->cut_last) {
         text_cut(out, text, l->width < *at + CUT_MIN ? CUT_MIN : l->width - *at);
         return;

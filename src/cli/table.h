@@ -24,7 +24,7 @@
 struct arena;
 struct table_line;
 
-enum { TABLE_COLUMNS = 8 };
+enum { TABLE_COLUMNS = 32 };
 
 struct table {
     struct arena *arena; /* cells live here */

@@ -7,55 +7,8 @@
 #include <search.h>
 #include <stdlib.h>
 
+#include "record/entry_call.h"
 #include "validate/validator_priv.h"
-
-/* Best first. What a detail calls plainly `id` may, in a result, be its own. */
-static const char *const use_ids[] = {
-    "/tool_call_id",
-    "/tool_use_id",
-    "/call_id",
-    "/callId",
-    "/toolCallId",
-    "/id",
-    "/sdk_entry/id",
-    "/sdk_entry/tool_use_id",
-    "/notification/callId",
-    "/notification/item/id",
-    NULL,
-};
-static const char *const result_ids[] = {
-    "/tool_call_id",
-    "/tool_use_id",
-    "/call_id",
-    "/callId",
-    "/toolCallId",
-    "/sdk_entry/tool_use_id",
-    "/notification/callId",
-    "/notification/item/id",
-    NULL,
-};
-static const char *const names[] = {
-    "/tool_name",
-    "/name",
-    "/tool",
-    "/sdk_entry/name",
-    "/sdk_entry/tool_name",
-    "/notification/tool",
-    "/notification/tool_name",
-    "/notification/name",
-    NULL,
-};
-
-static struct str first_of(const struct json *detail, const char *const *pointers)
-{
-    for (; *pointers != NULL; pointers++) {
-        struct str s = json_str(json_pointer(detail, str_of(*pointers)), STR_EMPTY);
-        if (s.len > 0) {
-            return s;
-        }
-    }
-    return STR_EMPTY;
-}
 
 static int by_key(const void *a, const void *b)
 {
@@ -154,8 +107,8 @@ void validator_tool_use(struct validator *o, const struct validator_line *l,
                         struct validator_source *s)
 {
     const struct json *detail = json_get(l->fields, "detail");
-    struct str id = first_of(detail, use_ids);
-    struct str name = first_of(detail, names);
+    struct str id = entry_call_of_use(detail);
+    struct str name = entry_tool_name(detail);
     bool wanted = is_wanted(o, name);
     count_tool(o, name);
     if (wanted && o->tool_used == 0) {
@@ -198,8 +151,8 @@ void validator_tool_result(struct validator *o, const struct validator_line *l,
                            struct validator_source *s)
 {
     const struct json *detail = json_get(l->fields, "detail");
-    struct str name = first_of(detail, names);
-    struct str id = first_of(detail, result_ids);
+    struct str name = entry_tool_name(detail);
+    struct str id = entry_call_of_result(detail);
     struct str own = json_str(json_get(detail, "id"), STR_EMPTY);
     if (id.len == 0 && own.len > 0 && find(o, validator_key(o->scratch, own)) != NULL) {
         id = own;

@@ -71,12 +71,26 @@ static void check_option(const struct option *o, const char *where)
     CHECK(strlen(option_text(o, text)) < OPTION_TEXT_LEN - 1, where, "too long");
 }
 
+/* A command may accept more words than a global option does. */
+static bool extends(const struct option *a, const struct option *global)
+{
+    bool all = a->kind == OPTION_ENUM && global->kind == OPTION_ENUM && a->letter == 0;
+    for (const char *const *w = global->words; all && w != NULL && *w != NULL; w++) {
+        const char *const *same = a->words;
+        while (*same != NULL && strcmp(*same, *w) != 0) {
+            same++;
+        }
+        all = *same != NULL;
+    }
+    return all;
+}
+
 static void check_unique(const struct option *a, const struct option *b, const char *where)
 {
     for (; a != NULL && a->name != NULL; a++) {
         for (const struct option *o = b; o->name != NULL; o++) {
             if (o != a) {
-                CHECK(strcmp(a->name, o->name) != 0, where, a->name);
+                CHECK(strcmp(a->name, o->name) != 0 || extends(a, o), where, a->name);
                 CHECK(a->letter == 0 || a->letter != o->letter, where, a->name);
                 CHECK(a->old_letter == 0 || a->old_letter != o->letter, where, a->name);
                 CHECK(a->old_letter == 0 || a->old_letter != o->old_letter, where, a->name);

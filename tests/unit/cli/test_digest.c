@@ -120,7 +120,7 @@ static void test_finished(void **state)
     struct fixture *f = *state;
     put_finished(f);
     look(f);
-    assert_int_equal(f->d.status, DIGEST_FAILED);
+    assert_int_equal(f->d.status, RUN_STATUS_FAILED);
     assert_int_equal(f->d.reason, REASON_TIMEOUT);
     assert_int_equal(f->d.problem_count, 0);
     static const char *const lines[] = {
@@ -153,7 +153,7 @@ static void test_running(void **state)
     assert_int_equal(state_write(&s, &dir, NULL), 0);
     put(f, "stdout.log", "so far\n");
     look(f);
-    assert_int_equal(f->d.status, DIGEST_RUNNING);
+    assert_int_equal(f->d.status, RUN_STATUS_RUNNING);
     assert_int_equal(f->d.pid, getpid());
     assert_int_equal(f->d.problem_count, 0); /* the other files come at the end */
     assert_line(f, ", phase execute, process ");
@@ -168,7 +168,7 @@ static void test_abandoned(void **state)
         "{\"phase\":\"execute\",\"state\":\"running\",\"reason\":null,\"pid\":1,\"pid_start\":1,"
         "\"boot_id\":\"00000000-0000-0000-0000-000000000000\"}");
     look(f);
-    assert_int_equal(f->d.status, DIGEST_ABANDONED);
+    assert_int_equal(f->d.status, RUN_STATUS_ABANDONED);
     assert_line(f, "outcome  abandoned in phase execute: the process no longer exists\n");
     assert_line(f, "'cinch recover'");
 }
@@ -178,7 +178,7 @@ static void test_half_missing(void **state)
     struct fixture *f = *state;
     put(f, "manifest.json", MANIFEST);
     look(f);
-    assert_int_equal(f->d.status, DIGEST_FAILED);
+    assert_int_equal(f->d.status, RUN_STATUS_FAILED);
     assert_int_equal(f->d.reason, REASON_TIMEOUT);
     assert_line(f, "\nProblems\n  state.json    missing\n  metrics.json  missing\n"
                    "  result.json   missing\n");
@@ -187,7 +187,7 @@ static void test_half_missing(void **state)
     put_finished(f);
     assert_int_equal(unlinkat(f->fd, "manifest.json", 0), 0);
     look(f);
-    assert_int_equal(f->d.status, DIGEST_FAILED);
+    assert_int_equal(f->d.status, RUN_STATUS_FAILED);
     assert_line(f, "\nProblems\n  manifest.json  missing\n");
 
     /* Only output is left: something ran here, nobody knows what. */
@@ -195,7 +195,7 @@ static void test_half_missing(void **state)
     assert_int_equal(unlinkat(f->fd, "metrics.json", 0), 0);
     assert_int_equal(unlinkat(f->fd, "result.json", 0), 0);
     look(f);
-    assert_int_equal(f->d.status, DIGEST_UNKNOWN);
+    assert_int_equal(f->d.status, RUN_STATUS_UNKNOWN);
     assert_int_equal(f->d.reason, REASON_NONE);
 }
 
@@ -208,7 +208,7 @@ static void test_damaged(void **state)
     assert_int_equal(unlinkat(f->fd, "result.json", 0), 0);
     assert_int_equal(symlinkat("/etc/passwd", f->fd, "result.json"), 0);
     look(f);
-    assert_int_equal(f->d.status, DIGEST_FAILED);
+    assert_int_equal(f->d.status, RUN_STATUS_FAILED);
     assert_line(f, "  manifest.json  damaged: line 1, column ");
     assert_line(f, "  metrics.json   damaged: not a JSON object\n");
     assert_line(f, "  result.json    is a symbolic link\n");
@@ -244,7 +244,7 @@ static void test_wrong_types(void **state)
         "\"bytes\":[]}}");
     put(f, "result.json", "{\"text\":{},\"engine_exit\":{\"code\":\"x\"},\"passed\":\"maybe\"}");
     look(f);
-    assert_int_equal(f->d.status, DIGEST_UNKNOWN);
+    assert_int_equal(f->d.status, RUN_STATUS_UNKNOWN);
     assert_line(f, "started  yesterday\n");
 }
 
