@@ -4,6 +4,8 @@
  */
 #include "adapters/driver.h"
 
+#include <stdio.h>
+
 #define X(name) &driver_##name,
 static const struct driver *const drivers[] = { DRIVER_LIST(X) };
 #undef X
@@ -21,6 +23,21 @@ const struct driver *driver_find(const char *name)
 const struct driver *driver_at(size_t i)
 {
     return i < ARRAY_LEN(drivers) ? drivers[i] : NULL;
+}
+
+int driver_check(const struct json *name, const char *file, struct err *e)
+{
+    char names[256] = "", place[JSON_AT_LEN];
+    size_t len = 0;
+    if (name == NULL || driver_find(json_cstring(name, "")) != NULL) {
+        return 0;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(drivers) && len < sizeof names; i++) {
+        len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", i == 0 ? "" : "|",
+                                drivers[i]->name);
+    }
+    return ERR(e, ERR_CONFIG, "%s: 'driver' must be one of %s, not '%s'",
+               json_at(file, name, place), names, json_cstring(name, ""));
 }
 
 struct str driver_var(const struct launch_spec *spec, const char *name)

@@ -311,5 +311,7 @@ void driver_offer(const struct driver *d, void *self, struct driver_tools tools)
 
 const struct driver *driver_find(const char *name); /* NULL when there is none */
 const struct driver *driver_at(size_t i);           /* NULL after the last one */
+/* The member `driver` of a profile: absent, or the name of one. ERR_CONFIG lists them. */
+int driver_check(const struct json *name, const char *file, struct err *e) MUST_USE;
 /* False for a profile whose driver does not exist. */
 bool driver_is_kind(const struct profile *p, enum driver_kind kind);

@@ -212,7 +212,7 @@ static const struct shape profile_shape[] = {
     { "name", SHAPE_STRING },
     { "title", SHAPE_STRING },
     { "description", SHAPE_STRING },
-    { "driver", SHAPE_WORD, .words = "acp|api|claude-stream|codex-app-server|contract|oneshot" },
+    { "driver", SHAPE_STRING }, /* driver_check() */
     { "binary", SHAPE_STRINGS },
     { "argv", SHAPE_ANY },
     { "prompt", SHAPE_WORD, .words = "file|argument|stdin" },
@@ -752,6 +752,7 @@ int profile_read(struct arena *a, struct json *doc, const char *file, struct pro
     struct profile *p = ARENA_NEW(a, struct profile);
     p->doc = doc;
     int r = shape_check(p->doc, profile_shape, file, e);
+    r = r < 0 ? r : driver_check(json_get(p->doc, "driver"), file, e);
     if (r < 0) {
         return r;
     }

@@ -58,6 +58,17 @@ static void test_a_profile_has_the_kind_of_its_driver(void **state)
     assert_null(driver_find(p.driver));
 }
 
+static void test_an_unknown_name_is_refused_with_the_list(void **state)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct err e;
+    assert_int_equal(driver_check(NULL, "p.yaml", &e), 0);
+    assert_int_equal(driver_check(json_cstr(a, "oneshot"), "p.yaml", &e), 0);
+    assert_int_equal(driver_check(json_cstr(a, "telepathy"), "p.yaml", &e), -ERR_CONFIG);
+    assert_non_null(strstr(e.msg, "'driver' must be one of acp|api|claude-stream|"));
+    assert_non_null(strstr(e.msg, "|oneshot, not 'telepathy'"));
+}
+
 /* --- offering tools --- */
 
 static size_t offered;
@@ -98,6 +109,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables_follow_the_kind),
         cmocka_unit_test(test_a_profile_has_the_kind_of_its_driver),
+        cmocka_unit_test(test_an_unknown_name_is_refused_with_the_list),
         cmocka_unit_test(test_tools_are_offered_by_kind),
         cmocka_unit_test(test_operations_that_a_protocol_lacks),
     };
