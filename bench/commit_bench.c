@@ -70,6 +70,7 @@ static int commit_all(const char *dir, int64_t commits, struct err *e)
     struct txns *t = NULL;
     const struct txns_opts opts = { .workspace_fd = fd,
                                     .dir = arena_printf(a, "%s/private", dir),
+                                    .layers_fd = -1,
                                     .overlay = true,
                                     .marks = NODE_MARKS_USER };
     r = txns_open(&opts, &t, e);

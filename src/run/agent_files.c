@@ -24,19 +24,15 @@ int agent_files_root(struct run *run)
     if (inside >= 0) {
         return inside;
     }
-    if (run->files_fd <= 0) {
-        int fd = open(run->paths.view, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        run->files_fd = fd < 0 ? 0 : fd;
+    if (run->files_fd < 0) {
+        run->files_fd = open(run->paths.view, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     }
-    return run->files_fd > 0 ? run->files_fd : -1;
+    return run->files_fd;
 }
 
 void agent_files_done(struct run *run)
 {
-    if (run->files_fd > 0) {
-        (void)close(run->files_fd);
-        run->files_fd = 0;
-    }
+    cleanup_fd(&run->files_fd);
 }
 
 /* The path below the root: no ".." in it, nothing before it. */

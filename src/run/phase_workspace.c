@@ -265,9 +265,7 @@ static int open_inside(struct run *run, struct sandbox *box, struct txns **ret, 
         return ERR(e, ERR_BUG, "transactions before the sandbox is mounted");
     }
     if (!o.overlay) {
-        if (run->confine.copies_fd > 0) {
-            cleanup_fd(&run->confine.copies_fd);
-        }
+        cleanup_fd(&run->confine.copies_fd);
         o.layers_fd = run->confine.copies_fd = open_copies(box, e);
         if (o.layers_fd < 0) {
             return o.layers_fd;
@@ -288,6 +286,7 @@ int run_txns_open(struct run *run, struct txns **ret, struct err *e)
     struct txns_opts o = {
         .workspace_fd = workspace_fd(run->workspace),
         .dir = workspace_txn_dir(run->workspace),
+        .layers_fd = -1,
     };
     return o.workspace_fd < 0 ? ERR(e, ERR_BUG, "an overlay without a sandbox")
                               : txns_open(&o, ret, e);

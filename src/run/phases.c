@@ -571,7 +571,13 @@ int run_execute(const struct run_opts *opts, struct run_summary *ret, struct err
 {
     /* A file-size limit is a write error like a full disk, which the record survives. */
     loop_ignore_signal(SIGXFSZ);
-    struct run run = { .opts = opts, .arena = arena_new(), .started = clock_now() };
+    struct run run = {
+        .opts = opts,
+        .arena = arena_new(),
+        .started = clock_now(),
+        .files_fd = -1,
+        .confine = { .spare_fd = -1, .copies_fd = -1 },
+    };
     run.plan = run.draft = ARENA_NEW(run.arena, struct run_plan);
     run.execute = execute_new(run.arena);
     int r = begin(&run, e);

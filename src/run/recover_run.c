@@ -45,6 +45,7 @@ static int replay_on(struct workspace *w, int root, const struct json *hidden, s
     struct txns_opts o = {
         .workspace_fd = root,
         .dir = workspace_txn_dir(w),
+        .layers_fd = -1,
         .overlay = true,
         .marks = sandbox_userxattr() ? NODE_MARKS_USER : NODE_MARKS_TRUSTED,
     };

@@ -186,7 +186,7 @@ struct run {
     struct run_tools *tools;   /* NULL: none, and no guards either */
     struct run_resources *resources; /* NULL: none, or not opened yet */
     struct run_turns *turns;         /* NULL: no savepoints (yet) */
-    int files_fd;                    /* of agent_files.c; 0: not open */
+    int files_fd;                    /* of agent_files.c; -1: not open */
     struct json *hidden;    /* paths in the view: whether for the whole run; project_hide() */
     char render_id[ID_LEN]; /* of the event that told the prompt */
     struct launch launch;

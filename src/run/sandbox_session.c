@@ -131,7 +131,7 @@ int sandbox_session_listen(struct run *run, sandbox_session_take_fn *take, int *
     c->port = SANDBOX_SESSION_PORT;
     c->both = asks_from_here;
     if (!image && (c->both || (p->may_lose & (1u << SANDBOX_NETWORK)) != 0)) {
-        int r = listener_bind_tcp("127.0.0.1", 0, &c->spare, &c->port, e);
+        int r = listener_bind_tcp("127.0.0.1", 0, &c->spare_fd, &c->port, e);
         if (r < 0) {
             return r;
         }
@@ -158,10 +158,9 @@ void sandbox_session_denied(struct run *run, const char *what)
 static void hand_listener(struct run *run, int fd)
 {
     struct sandbox_session *c = &run->confine;
-    int spare = c->spare > 0 ? c->spare : -1;
+    CLEANUP(fd) int spare = TAKE_FD(c->spare_fd);
     int fds[2];
     size_t n = 0;
-    c->spare = 0;
     if (c->on_listener != NULL && fd >= 0) {
         fds[n++] = TAKE_FD(fd);
     }
@@ -172,7 +171,6 @@ static void hand_listener(struct run *run, int fd)
         c->on_listener(run, fds, n);
     }
     cleanup_fd(&fd);
-    cleanup_fd(&spare);
 }
 
 /* A sandbox is a promise; without it the run goes on only if it was told so, and says so. */
@@ -530,9 +528,7 @@ bool sandbox_session_close(struct run *run, void (*then)(struct run *run))
     struct sandbox_session *c = &run->confine;
     c->open = false;
     c->waiting = NULL;
-    if (c->copies_fd > 0) {
-        cleanup_fd(&c->copies_fd);
-    }
+    cleanup_fd(&c->copies_fd);
     if ((c->box == NULL && c->container == NULL) || c->closing) {
         return false;
     }
@@ -561,9 +557,7 @@ bool sandbox_session_wait(struct run *run, void (*then)(struct run *run))
 void sandbox_session_done(struct run *run)
 {
     struct sandbox_session *c = &run->confine;
-    if (c->spare > 0) {
-        cleanup_fd(&c->spare);
-    }
+    cleanup_fd(&c->spare_fd);
     c->box = sandbox_free(c->box);
     c->container = container_free(c->container);
 }

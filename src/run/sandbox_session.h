@@ -42,7 +42,7 @@ struct sandbox_session {
     /* path NULL: the workspace itself, where it is. */
     struct sandbox_view view;
     sandbox_session_take_fn *on_listener; /* takes the sockets */
-    int spare;                            /* the one outside; 0: none */
+    int spare_fd;                         /* the one outside; -1: none */
     bool both; /* it is needed beside the one inside, not in place of it */
     int port;
     const char **denied; /* attempts that were seen; NULL-terminated, in the arena */
@@ -53,7 +53,7 @@ struct sandbox_session {
     bool shown;     /* sandbox_session_start() is over */
     bool open;      /* programs go inside */
     bool closing;   /* sandbox_session_close() is over */
-    int copies_fd;  /* where transactions have copies, without overlays; 0: nowhere */
+    int copies_fd;  /* where transactions have copies, without overlays; -1: nowhere */
     struct err why; /* it failed before it was shown; code ERR_OK: it did not */
     struct sandbox_report report;
     void (*waiting)(struct run *run); /* for the view to stand, or to fail; NULL: nobody */

@@ -119,6 +119,8 @@ static struct run sketch(struct definition *d)
         .plan = plan,
         .timeout = s->timeout,
         .definition = *d,
+        .files_fd = -1,
+        .confine = { .spare_fd = -1, .copies_fd = -1 },
         .record.dir.path = arena_dup(d->arena, str_of(run_dir)),
         .paths = { .dir = run_dir,
                    .home = home_dir,

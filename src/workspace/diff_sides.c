@@ -217,7 +217,7 @@ static int fetch_blobs(struct diff *d)
     }
     struct git_call c = reading(d, args);
     c.input = buf_str(&ids);
-    c.out_fd = d->blobs_fd;
+    c.out_fd = &d->blobs_fd;
     int r = ids.len == 0 ? 0 : git_run(&c, d->e);
     return r < 0 ? r : index_blobs(d);
 }

@@ -179,7 +179,7 @@ static int import(struct diff *d, const char *prefix)
     r = r < 0 ? r : flush(&s, 0);
     if (r == 0) {
         const char *const args[] = { "fast-import", "--quiet", "--done", "--force", NULL };
-        struct git_call c = { .args = args, .git_dir = d->git_dir, .input_fd = s.fd };
+        struct git_call c = { .args = args, .git_dir = d->git_dir, .input_fd = &s.fd };
         (void)lseek(s.fd, 0, SEEK_SET);
         r = git_run(&c, d->e);
     }
@@ -214,7 +214,7 @@ int diff_write(struct diff *d, const char *prefix, int fd)
         NULL,
     };
     int r = import(d, prefix);
-    struct git_call c = { .args = args, .git_dir = d->git_dir, .out_fd = fd };
+    struct git_call c = { .args = args, .git_dir = d->git_dir, .out_fd = &fd };
     return r < 0 ? r : git_run(&c, d->e);
 }
 

@@ -49,7 +49,7 @@ static void take_output(struct running *g, struct str bytes)
         }
         return;
     }
-    if (c->out_fd <= 0) {
+    if (c->out_fd == NULL) {
         return;
     }
     g->written += (int64_t)bytes.len;
@@ -58,7 +58,7 @@ static void take_output(struct running *g, struct str bytes)
                        (long long)c->out_max));
         return;
     }
-    int r = file_write_all(c->out_fd, bytes, g->e);
+    int r = file_write_all(*c->out_fd, bytes, g->e);
     if (r < 0) {
         give_up(g, r);
     }
@@ -250,10 +250,10 @@ int git_run(const struct git_call *c, struct err *e)
         .argv = make_arguments(a, c),
         .envp = env.items,
         .cwd = c->cwd == NULL ? "/" : c->cwd,
-        .stdin_mode = c->input_fd > 0    ? PROC_STDIN_FD
-                      : c->input.len > 0 ? PROC_STDIN_BYTES
-                                         : PROC_STDIN_CLOSED,
-        .stdin_fd = c->input_fd,
+        .stdin_mode = c->input_fd != NULL ? PROC_STDIN_FD
+                      : c->input.len > 0  ? PROC_STDIN_BYTES
+                                          : PROC_STDIN_CLOSED,
+        .stdin_fd = c->input_fd != NULL ? *c->input_fd : -1,
         .stdin_bytes = c->input,
         .stdin_max = c->input.len + 1,
         .deadline = clock_now() + (c->timeout == 0 ? GIT_TIMEOUT : c->timeout),

@@ -29,9 +29,9 @@ struct git_call {
     const char *objects;
     const char *new_objects; /* where objects are written; NULL: the git directory's */
     struct str input;        /* standard input, or … */
-    int input_fd;            /* … a file that stands at its beginning; 0: none */
+    const int *input_fd;     /* … a file that is at its beginning; NULL: none */
     struct buf *out;         /* standard output, appended; ERR_LIMIT beyond its maximum */
-    int out_fd;              /* or into a file; 0: none */
+    const int *out_fd;       /* or into a file; NULL: none */
     int64_t out_max;         /* bytes into the file; 0: no bound */
     bool user_config;        /* the user asked for it, in a repository that git would obey */
     bool system_config;      /* the system's too, as the user's environment selects them */

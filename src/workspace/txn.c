@@ -39,7 +39,7 @@ int txns_open(const struct txns_opts *o, struct txns **ret, struct err *e)
     t->opts = *o;
     t->opts.dir = arena_dup(t->arena, str_of(o->dir));
     t->dir_fd = r;
-    t->layers_fd = o->layers_fd > 0 ? o->layers_fd : t->dir_fd;
+    t->layers_fd = o->layers_fd >= 0 ? o->layers_fd : t->dir_fd;
     *ret = t;
     return 0;
 }

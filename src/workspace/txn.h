@@ -38,7 +38,7 @@ struct txns;
 struct txns_opts {
     int workspace_fd; /* stays the caller's, and must stay open */
     const char *dir;  /* private, absolute; is made if missing. Journals are kept here */
-    int layers_fd;    /* where layers and copies go, e.g. a tmpfs; borrowed. 0: in `dir` */
+    int layers_fd;    /* where layers and copies go, e.g. a tmpfs; borrowed. -1: in `dir` */
     bool overlay;
     enum node_marks marks;
     struct node_owner owner; /* files that the program makes belong to another owner */

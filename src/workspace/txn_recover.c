@@ -17,7 +17,7 @@ static int open_source(const struct txns_opts *o, int dir_fd, const char *id)
 {
     const char *const names[] = { TXN_UPPER, TXN_COPY };
     CLEANUP(fd)
-    int layers = o->layers_fd > 0
+    int layers = o->layers_fd >= 0
                      ? openat(o->layers_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                      : -1;
     int fd = -1;
@@ -69,7 +69,7 @@ static int recover_one(const struct txns_opts *o, int all_fd, const char *id, st
     }
     int r = finish(o, dir, id, e);
     if (r >= 0) {
-        if (o->layers_fd > 0) {
+        if (o->layers_fd >= 0) {
             (void)!file_remove_tree(o->layers_fd, id, NULL);
         }
         int removed = file_remove_tree(all_fd, id, e);

@@ -149,7 +149,7 @@ static int open_txns(struct server *s, struct err *e)
     struct txns_opts o = {
         .workspace_fd = s->box == NULL ? workspace_fd(s->workspace) : sandbox_workspace(s->box),
         .dir = workspace_txn_dir(s->workspace),
-        .layers_fd = s->box == NULL ? 0 : sandbox_scratch(s->box),
+        .layers_fd = s->box == NULL ? -1 : sandbox_scratch(s->box),
         .overlay = s->box != NULL,
         .marks = sandbox_userxattr() ? NODE_MARKS_USER : NODE_MARKS_TRUSTED,
     };

@@ -114,6 +114,7 @@ static int recover(const struct request *q, struct err *e)
 {
     struct txns_opts o = { .workspace_fd = q->opts.workspace_fd,
                            .dir = q->opts.txn_dir,
+                           .layers_fd = -1,
                            .overlay = !q->copy,
                            .marks = q->opts.marks };
     int r = txns_recover(&o, e);

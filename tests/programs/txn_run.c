@@ -165,7 +165,7 @@ int main(int argc, char **argv)
     q.opts.workspace_fd = root;
     CLEANUP(fd)
     int layers = q.layers == NULL ? -1 : open(q.layers, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    q.opts.layers_fd = layers < 0 ? 0 : layers;
+    q.opts.layers_fd = layers;
     if (q.uid != 0) {
         q.opts.owner = (struct node_owner) { true, q.uid, st.st_uid, q.uid, st.st_gid };
     }

@@ -41,6 +41,7 @@ static inline struct stage *open_stage(struct scene *s, enum sandbox_mode mode, 
     t->driver.kind = starts ? DRIVER_PIPE : DRIVER_MODEL_LOOP;
     run->opts = &t->opts;
     run->arena = arena_new();
+    run->files_fd = run->confine.spare_fd = run->confine.copies_fd = -1;
     run->plan = run->draft = &t->plan;
     t->plan.driver = &t->driver;
     t->plan.settings.profile = &t->profile;

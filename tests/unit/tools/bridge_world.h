@@ -279,7 +279,7 @@ static inline void open_world(struct world *w, struct scene *s, bool guarded)
     w->session = store_new(&(struct store_opts) { .id = STR("s"), .journal_fd = -1 });
     put(s, "ws/a", "1");
     w->ws_fd = open_dir(s, "ws");
-    struct txns_opts o = { .workspace_fd = w->ws_fd, .dir = at(s, "private") };
+    struct txns_opts o = { .workspace_fd = w->ws_fd, .dir = at(s, "private"), .layers_fd = -1 };
     assert_ok(txns_open(&o, &w->txns, &w->e), &w->e);
     w->b = bridge_new(&(struct bridge_opts) {
         .loop = w->loop,

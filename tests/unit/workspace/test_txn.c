@@ -22,9 +22,11 @@ static void open_space(struct space *p, struct scene *s, bool overlay)
 {
     p->s = s;
     p->fd = open_dir(s, "ws");
-    struct txns_opts o = {
-        .workspace_fd = p->fd, .dir = at(s, "private"), .overlay = overlay, .marks = NODE_MARKS_USER
-    };
+    struct txns_opts o = { .workspace_fd = p->fd,
+                           .dir = at(s, "private"),
+                           .layers_fd = -1,
+                           .overlay = overlay,
+                           .marks = NODE_MARKS_USER };
     assert_ok(txns_open(&o, &p->t, &p->e), &p->e);
 }
 
@@ -286,7 +288,9 @@ static void test_a_damaged_journal_is_told(void **state)
     struct scene *s = *state;
     struct err e = { 0 };
     CLEANUP(fd) int fd = open_dir(s, "ws");
-    struct txns_opts o = { .workspace_fd = fd, .dir = at(s, "private"), .overlay = true };
+    struct txns_opts o = {
+        .workspace_fd = fd, .dir = at(s, "private"), .layers_fd = -1, .overlay = true
+    };
     put(s, "private/01a1e1ad-3bdc-7ffb-b9ec-261a7faac50c/journal", "cinch merge 1\noXX");
     make_dir(s, "private/01a1e1ad-3bdc-7ffb-b9ec-261a7faac50c/stage");
     make_dir(s, "private/01a1e1ad-3bdc-7ffb-b9ec-261a7faac50c/upper");
