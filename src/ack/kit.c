@@ -53,6 +53,7 @@ struct kit {
     struct job **order; /* as they are tried; those before `next` were */
     size_t len, next;
     unsigned running;
+    double spent; /* US dollars */
     bool interrupted;
     int signo;
 };
@@ -213,7 +214,8 @@ static void conclude(void *arg)
     }
     end_trial(j);
     bool again = j->entry != NULL && j->entry->flaky && j->tries == 1 && !k->interrupted &&
-                 j->verdict->status == VERDICT_FAILED;
+                 j->verdict->status == VERDICT_FAILED &&
+                 (k->opts->max_usd <= 0 || k->spent < k->opts->max_usd);
     if (again) {
         j->first_why = j->verdict->why;
         j->first_dir = j->verdict->dir;
@@ -242,6 +244,8 @@ static void on_done(void *arg, const struct verdict *v)
     j->verdict->status = v->status;
     j->verdict->why = copy_why(j->kit->arena, v->why);
     j->verdict->took += clock_now() - j->started;
+    j->verdict->cost_usd += v->cost_usd;
+    j->kit->spent += v->cost_usd;
     j->version = v->version[0] == '\0' ? j->version : arena_dup(j->kit->arena, str_of(v->version));
     j->state = JOB_ENDS;
     loop_post(j->kit->loop, conclude, j);
@@ -324,6 +328,7 @@ static void start(struct job *j)
         .reads = reads_of(k, j->adapter),
         .secrets = o->secrets,
         .live = o->live,
+        .max_usd = o->max_usd > 0 ? o->max_usd - k->spent : 0,
         .dir = j->verdict->dir,
         .timeout = timeout_of(o, j->scenario),
         .environ = environ_of(k, j->adapter),
@@ -349,13 +354,17 @@ static void start(struct job *j)
 
 static void fill(struct kit *k)
 {
-    while (!k->interrupted && k->next < k->len &&
-           k->running < (k->opts->jobs == 0 ? 1 : k->opts->jobs)) {
+    /* With a limit of cost, each scenario may use all that those before it have left. */
+    unsigned jobs = k->opts->jobs == 0 || k->opts->max_usd > 0 ? 1 : k->opts->jobs;
+    while (!k->interrupted && k->next < k->len && k->running < jobs) {
         struct job *j = k->order[k->next++];
         if (j->state == JOB_SETTLED) {
             continue;
         }
         const char *skip = kit_skip(k->arena, k->opts, j->adapter, j->scenario);
+        if (skip == NULL && k->opts->max_usd > 0 && k->spent >= k->opts->max_usd) {
+            skip = "the amount of --max-usd is used up";
+        }
         if (skip != NULL) {
             settle_as(j, VERDICT_SKIPPED, skip);
         } else {
@@ -368,6 +377,9 @@ static void fill(struct kit *k)
 static void give_up(struct job *j)
 {
     j->verdict->took += clock_now() - j->started;
+    if (j->kit->opts->max_usd > 0) { /* what it cost is not known */
+        j->kit->spent = j->kit->opts->max_usd;
+    }
     end_trial(j);
     settle_as(j, VERDICT_FAILED, "the trial came to no end, and was given up");
 }
@@ -674,6 +686,8 @@ int kit_run(struct arena *a, const struct kit_opts *o, struct kit_report *ret, s
     for (size_t i = 0; i < ret->len; i++) {
         ret->count[ret->verdicts[i].status]++;
     }
+    ret->cost_usd = k.spent;
+    ret->max_usd = o->max_usd;
     ret->interrupted = k.interrupted;
     ret->signo = !k.interrupted ? 0 : k.signo != 0 ? k.signo : SIGINT;
     ret->took = clock_now() - began;

@@ -78,6 +78,7 @@ struct kit_opts {
     const char *const *reads;        /* paths that adapters may see, see trial.h; may be NULL */
     const char *const *secrets;      /* that adapters need, see trial.h; may be NULL */
     bool live;
+    double max_usd; /* live: for all runs together, which are then one after the other; 0: none */
     unsigned jobs;
     bool shuffle; /* the order is drawn by `seed`, always the same for the same one */
     uint64_t seed;
@@ -103,6 +104,7 @@ struct kit_report {
     bool interrupted;
     int signo; /* by this signal */
     bool live;
+    double cost_usd, max_usd; /* live */
     /* Entries of the file of expected failures that match nothing that was asked for. First those
      * whose scenario is none at all, which count as failures. */
     const char *const *stale;

@@ -231,9 +231,10 @@ const char *kit_skip(struct arena *a, const struct kit_opts *o, const struct kit
         return adapter->why_not;
     }
     if (s->contract != NULL) {
-        return contract_applies(adapter->profile)
-                   ? NULL
-                   : "it is no program or image of the file contract";
+        return !contract_applies(adapter->profile)
+                   ? "it is no program or image of the file contract"
+               : o->max_usd > 0 ? "its runs are not limited by --max-usd"
+                                : NULL;
     }
     if (o->live && s->hermetic) {
         return "holds for a scripted model only";

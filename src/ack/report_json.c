@@ -77,6 +77,10 @@ int report_json(const struct kit_report *r, struct buf *out, struct err *e)
     json_setc(a, o, "version", json_integer(a, 1));
     json_setc(a, o, "cinch", json_cstr(a, CINCH_VERSION));
     json_setc(a, o, "mode", json_cstr(a, r->live ? "live" : "script"));
+    if (r->live) {
+        json_setc(a, o, "cost_usd", json_number(a, r->cost_usd));
+        json_setc(a, o, "max_usd", r->max_usd > 0 ? json_number(a, r->max_usd) : json_null(a));
+    }
     json_setc(a, o, "started_at", json_cstr(a, r->started_at));
     json_setc(a, o, "took_ms", milliseconds(a, r->took));
     json_setc(a, o, "interrupted", json_boolean(a, r->interrupted));

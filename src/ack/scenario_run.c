@@ -60,7 +60,9 @@ struct scenario_run {
     struct attempt *tries;   /* of all runs so far */
     size_t n_tries, n_first; /* those of this run begin at n_first */
     struct timer *watch;
-    bool over; /* it has its verdict, or nobody wants one any more */
+    double spent; /* by runs that have ended, in US dollars; with a limit only */
+    double share; /* of the limit, for each copy of the run that is under way */
+    bool over;    /* it has its verdict, or nobody wants one any more */
     struct findings findings;
     struct verdict verdict;
 };
@@ -91,8 +93,8 @@ static int write_json(const struct scenario_run *t, const char *name, const stru
 
 /* The task: what the scenario says, with the mark by which its processes are found again, and an
  * end of its own before the kit's. */
-static struct json *make_task(const struct scenario_run *t, const struct scenario_run_spec *run,
-                              const struct json *command)
+static struct json *merge_task(const struct scenario_run *t, const struct scenario_run_spec *run,
+                               const struct json *command)
 {
     struct arena *a = t->arena;
     const struct scenario *s = t->opts.scenario;
@@ -122,6 +124,23 @@ static struct json *make_task(const struct scenario_run *t, const struct scenari
         task = json_merge(a, task, fixture_fill(&t->stage, s->live));
     }
     return json_merge(a, task, fixture_fill(&t->stage, run->task));
+}
+
+/* Live runs share one limit of cost: a run gets what is left of it, or less if its task says so. */
+static struct json *make_task(const struct scenario_run *t, const struct scenario_run_spec *run,
+                              const struct json *command)
+{
+    struct arena *a = t->arena;
+    struct json *task = merge_task(t, run, command);
+    double own = json_real(json_pointer(task, STR("/limits/usd")), 0);
+    if (t->opts.max_usd <= 0 || (own > 0 && own <= t->share)) {
+        return task;
+    }
+    struct json *limits = json_object(a);
+    struct json *over = json_object(a);
+    json_setc(a, limits, "usd", json_number(a, t->share));
+    json_setc(a, over, "limits", limits);
+    return json_merge(a, task, over);
 }
 
 static const char *dir_of(const struct scenario_run *t, const char *name)
@@ -305,6 +324,7 @@ static void conclude(struct scenario_run *t, enum verdict_status status)
     t->verdict.status = status;
     t->verdict.why = arena_dup(t->arena, buf_str(&t->findings.text));
     t->verdict.took = clock_now() - t->began;
+    t->verdict.cost_usd = t->spent;
     t->opts.on_done(t->opts.arg, &t->verdict);
 }
 
@@ -315,6 +335,38 @@ static void apply(const struct scenario_run *t, const struct json *always,
     if (!t->opts.live) {
         checks_apply(fixture_fill(&t->stage, script), scene);
     }
+}
+
+/* What a run cost, by its own record; a run without one may have cost all that it was given. */
+static double cost_of(const struct scenario_run *t, const struct attempt *x)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(1 << 20);
+    struct json *metrics = NULL;
+    const char *path = arena_printf(t->arena, "%s/metrics.json", x->dir);
+    if (file_read(AT_FDCWD, path, 1 << 20, &text, NULL) < 0 ||
+        json_parse(t->arena, buf_str(&text), NULL, &metrics, NULL) < 0) {
+        return t->share;
+    }
+    struct str source = json_str(json_pointer(metrics, STR("/ext/cost_source")), STR_EMPTY);
+    double cost = json_real(json_get(metrics, "cost_usd"), 0);
+    return str_eqc(source, "simulated") || cost < 0 ? 0 : cost;
+}
+
+/* The run was refused a model call by the kit's limit, not by one of the scenario. */
+static bool ran_out(const struct scenario_run *t, const struct attempt *x,
+                    const struct evidence *ev)
+{
+    const struct json *limit =
+        json_pointer(ev->result, STR("/evaluation_error/details/exceeded_dimension"));
+    double own = json_real(json_pointer(merge_task(t, x->run, NULL), STR("/limits/usd")), 0);
+    return t->opts.max_usd > 0 && own <= 0 && str_eqc(json_str(limit, STR_EMPTY), "usd");
+}
+
+static void conclude_unpaid(struct scenario_run *t)
+{
+    buf_reset(&t->findings.text);
+    finding(&t->findings, "not enough of --max-usd was left ($%.4f)", t->opts.max_usd);
+    conclude(t, VERDICT_SKIPPED);
 }
 
 /* Reads the records and holds them against what the scenario says. */
@@ -344,6 +396,12 @@ static void judge(struct scenario_run *t)
         }
         ev[i].exit_status = x->status;
         ev[i].said = buf_str(&x->said);
+    }
+    for (size_t i = 0; whole && i < t->n_tries; i++) {
+        if (ran_out(t, &t->tries[i], &ev[i])) {
+            conclude_unpaid(t);
+            return;
+        }
     }
     for (size_t i = 0; whole && i < t->n_tries; i++) {
         scene.run = &ev[i];
@@ -484,6 +542,9 @@ static void on_done(void *arg, const struct proc_result *r)
         }
     }
     timer_cancel(t->watch);
+    for (size_t i = t->n_first; t->opts.live && i < t->n_tries; i++) {
+        t->spent += cost_of(t, &t->tries[i]);
+    }
     t->at++;
     loop_post(t->loop, begin_run, t);
 }
@@ -522,6 +583,11 @@ static void begin_run(void *arg)
     }
     const struct scenario_run_spec *run = &s->runs[t->at];
     t->n_first = t->n_tries;
+    t->share = (t->opts.max_usd - t->spent) / (double)run->copies;
+    if (t->opts.max_usd > 0 && t->share <= 0) {
+        conclude_unpaid(t);
+        return;
+    }
     for (int64_t i = 0; i < run->copies; i++) {
         struct attempt *x = &t->tries[t->n_tries];
         *x = (struct attempt) {

@@ -36,6 +36,7 @@ struct scenario_run_opts {
     const char *const *reads;   /* of the host, that it may see; at most SCENARIO_RUN_READS_MAX */
     const char *const *secrets; /* variables that it needs; NULL-terminated, may be NULL */
     bool live;                  /* the model is the adapter's provider, no script */
+    double max_usd;             /* live: for all of its runs together; 0: not limited */
     const char *dir;            /* new, for this trial alone */
     nsec timeout;               /* of one run */
     const char *const *environ;

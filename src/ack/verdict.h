@@ -30,6 +30,7 @@ struct verdict {
     const char
         *why; /* "" when passed; else one finding a line, each with what was wanted and found */
     nsec took;
+    double cost_usd; /* of its live runs */
     const char *dir; /* what is left of it; NULL: removed */
 };
 

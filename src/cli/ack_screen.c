@@ -242,8 +242,14 @@ static void add_sum(const struct kit_report *r, const struct terminal *term, str
     buf_adds(out, "\n");
     style_add(out, term->color, kit_failed(r) ? STYLE_BAD : STYLE_GOOD,
               counts.ptr == NULL ? "nothing to run" : counts.ptr);
-    buf_addf(out, " in %s%s\n", text_duration(r->took, took),
-             r->interrupted ? ", interrupted" : "");
+    buf_addf(out, " in %s%s", text_duration(r->took, took), r->interrupted ? ", interrupted" : "");
+    if (r->live) {
+        buf_addf(out, ", cost $%.4f", r->cost_usd);
+    }
+    if (r->max_usd > 0) {
+        buf_addf(out, " of $%.2f", r->max_usd);
+    }
+    buf_adds(out, "\n");
 }
 
 void ack_screen_report(struct arena *a, const struct kit_report *r, const struct terminal *t,

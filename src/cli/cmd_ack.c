@@ -53,6 +53,9 @@ static const struct option options[] = {
       .help = "list the scenarios without running them" },
     { "live", 0, OPTION_FLAG, .section = "Execution",
       .help = "run the agents with their real models instead of a script" },
+    { "max-usd", 0, OPTION_STRING, .value = "AMOUNT",
+      .help = "with --live: stop before the cost of all runs can exceed AMOUNT (US dollars, by the "
+              "price table)" },
     { "mode", 0, OPTION_ENUM, .words = modes,
       .help = "use --live for real models; a script is the default",
       .flags = OPTION_HIDDEN | OPTION_DEPRECATED },
@@ -78,7 +81,7 @@ static const struct option options[] = {
       .help = "write a one-page HTML report; - is standard output" },
     { "publish", 0, OPTION_FLAG,
       .help = "update compatibility.md and compatibility.json, the tables of what each adapter "
-              "supports" },
+              "supports; with --live, compatibility-live.md and compatibility-live.json" },
     { "publish-dir", 0, OPTION_PATH, .value = "DIR", .shown = "docs",
       .help = "write the files of --publish to DIR", .complete = COMPLETE_DIRECTORY },
     { 0 },
@@ -246,9 +249,16 @@ static bool same_file(const char *one, const char *other)
     return file_same_output(one, other);
 }
 
-static const char *table_path(struct arena *a, const char *dir, const char *kind)
+static bool is_live(const struct options *opt)
 {
-    return arena_printf(a, "%s/compatibility.%s", dir, kind);
+    return options_flag(opt, "live", false) ||
+           strcmp(options_string(opt, "mode", "script"), "live") == 0;
+}
+
+/* Real models follow instructions or not, so their results have a table of their own. */
+static const char *table_path(struct arena *a, const char *dir, bool live, const char *kind)
+{
+    return arena_printf(a, "%s/compatibility%s.%s", dir, live ? "-live" : "", kind);
 }
 
 static bool wants_table(const struct options *opt)
@@ -263,8 +273,9 @@ static const char *table_dir(const struct options *opt)
 
 static bool is_table(struct arena *a, const struct options *opt, const char *path)
 {
-    return wants_table(opt) && (same_file(table_path(a, table_dir(opt), "json"), path) ||
-                                same_file(table_path(a, table_dir(opt), "md"), path));
+    return wants_table(opt) &&
+           (same_file(table_path(a, table_dir(opt), is_live(opt), "json"), path) ||
+            same_file(table_path(a, table_dir(opt), is_live(opt), "md"), path));
 }
 
 /* Two reports in one file would be none. */
@@ -348,7 +359,7 @@ static int publish(struct arena *a, const char *dir, const struct kit_report *r,
 {
     CLEANUP(buf) struct buf markdown = BUF_INIT(BUF_TEXT);
     CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
-    const char *path = table_path(a, dir, "json");
+    const char *path = table_path(a, dir, r->live, "json");
     struct json *before;
     int result = file_mkdirs(AT_FDCWD, dir, 0755, e);
     result = result < 0 ? result : read_table(a, path, &before, e);
@@ -359,24 +370,24 @@ static int publish(struct arena *a, const char *dir, const struct kit_report *r,
         return err_wrap(e, "%s", path);
     }
     result = file_write_output(path, buf_str(&text), 0644, e);
-    path = table_path(a, dir, "md");
+    path = table_path(a, dir, r->live, "md");
     return result < 0 ? result : file_write_output(path, buf_str(&markdown), 0644, e);
 }
 
 /* Rows will be added to the one that is there: it must be one. */
-static int check_table(struct arena *a, const char *dir, struct err *e)
+static int check_table(struct arena *a, const char *dir, bool live, struct err *e)
 {
     struct json *before;
     int r = file_mkdirs(AT_FDCWD, dir, 0755, e);
-    r = r < 0 ? r : file_check_output(table_path(a, dir, "json"), e);
-    r = r < 0 ? r : file_check_output(table_path(a, dir, "md"), e);
-    r = r < 0 ? r : read_table(a, table_path(a, dir, "json"), &before, e);
+    r = r < 0 ? r : file_check_output(table_path(a, dir, live, "json"), e);
+    r = r < 0 ? r : file_check_output(table_path(a, dir, live, "md"), e);
+    r = r < 0 ? r : read_table(a, table_path(a, dir, live, "json"), &before, e);
     if (r == 0 && before != NULL) {
         CLEANUP(buf) struct buf markdown = BUF_INIT(BUF_TEXT);
         CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
-        const struct kit_report none = { 0 };
+        const struct kit_report none = { .live = live };
         r = report_compatibility(&none, before, &markdown, &text, e);
-        r = r < 0 ? err_wrap(e, "%s", table_path(a, dir, "json")) : 0;
+        r = r < 0 ? err_wrap(e, "%s", table_path(a, dir, live, "json")) : 0;
     }
     return r < 0 ? err_wrap(e, "--publish-dir") : 0;
 }
@@ -397,7 +408,8 @@ static int check_publish(const struct options *opt, struct err *e)
 static int check_outputs(const struct cli *cli, const struct options *opt, struct err *e)
 {
     int r = check_reports(cli, opt, e);
-    return r < 0 || !wants_table(opt) ? r : check_table(cli->arena, table_dir(opt), e);
+    return r < 0 || !wants_table(opt) ? r
+                                      : check_table(cli->arena, table_dir(opt), is_live(opt), e);
 }
 
 /* Where all of it is, in one line; that of failures is named with each. */
@@ -466,12 +478,26 @@ static int check_secrets(const char *const *names, struct err *e)
     return 0;
 }
 
+static int choose_limit(const struct options *opt, double *ret, struct err *e)
+{
+    const char *usd = options_string(opt, "max-usd", NULL);
+    if (usd == NULL) {
+        return 0;
+    }
+    if (!is_live(opt)) {
+        return ERR(e, ERR_USAGE, "--max-usd needs --live: a scripted model costs nothing");
+    }
+    if (!str_to_double(str_of(usd), ret) || *ret <= 0) {
+        return ERR(e, ERR_USAGE, "--max-usd: '%.40s' is not an amount above 0; example: 2.50", usd);
+    }
+    return 0;
+}
+
 static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
 {
     struct kit_report found;
     struct kit_opts o = ack_try_defaults();
-    o.live = options_flag(opt, "live", false) ||
-             strcmp(options_string(opt, "mode", "script"), "live") == 0;
+    o.live = is_live(opt);
     o.jobs = (unsigned)options_int(opt, "jobs", o.jobs);
     o.shuffle = options_given(opt, "shuffle");
     o.seed = (uint64_t)options_int(opt, "shuffle", 0);
@@ -483,6 +509,7 @@ static int run_ack(struct cli *cli, const struct options *opt, struct err *e)
         return list(cli, &o.scenarios);
     }
     r = r < 0 ? r : check_publish(opt, e);
+    r = r < 0 ? r : choose_limit(opt, &o.max_usd, e);
     r = r < 0 ? r : check_secrets(o.secrets, e);
     r = r < 0 ? r : ack_choose_timeout(opt, &o.timeout, e);
     r = r < 0 ? r : ack_choose_adapters(cli, opt, &o, e);

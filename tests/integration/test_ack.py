@@ -451,7 +451,7 @@ class Ack(harness.Case):
 
     # --- a real model, played by a gateway of our own ---
 
-    def live(self, adapter, *scenarios, **environment):
+    def live(self, adapter, *scenarios, options=(), **environment):
         """Live mode: the adapter's provider is a gateway that stands alone and plays the model."""
         model = {"steps": [
             {"when": {"text": "HELLO"}, "say": "The tool returned HELLO"},
@@ -472,7 +472,7 @@ class Ack(harness.Case):
         with open(os.path.join(self.make_dir("live"), adapter + ".yaml"), "w", encoding="utf-8") as f:
             f.write(profile.replace("https://api.anthropic.com", url))
         chosen = [word for name in scenarios for word in ("--scenario", name)]
-        return self.report("--live", "--adapter-dir", "live", "-a", adapter, *chosen,
+        return self.report("--live", "--adapter-dir", "live", "-a", adapter, *chosen, *options,
                            ANTHROPIC_API_KEY="live-key", **environment)
 
     LIVE = ["test_returns_text_response", "test_bridged_tool_is_called", "test_tool_result_is_correct",
@@ -485,6 +485,41 @@ class Ack(harness.Case):
 
     def test_live(self):
         self.check_live(self.live("api-direct", *self.LIVE, ACK_MODEL_API_DIRECT="m"))
+
+    def test_live_within_a_limit(self):
+        report = self.live("api-direct", *self.LIVE, options=["--max-usd", "5"], ACK_MODEL_API_DIRECT="claude-opus-5")
+        self.check_live(report)
+        self.assertEqual(report["max_usd"], 5)
+        self.assertGreater(report["cost_usd"], 0)
+        self.assertLess(report["cost_usd"], 5)
+        # enough for the first scenario, whose output limit is lowered to what is left
+        limit = report["cost_usd"] / len(self.LIVE) * 1.5
+        report = self.live("api-direct", *self.LIVE, options=["--max-usd", f"{limit:.6f}"], ACK_MODEL_API_DIRECT="claude-opus-5")
+        found = {v["status"]: v["why"] for v in report["verdicts"]}
+        self.assertLessEqual(report["cost_usd"], limit)
+        self.assertIn("--max-usd", str(found["skipped"]))
+        self.assertNotIn("failed", found)
+
+    def test_live_with_no_money_left(self):
+        report = self.live("api-direct", *self.LIVE, options=["--max-usd", "0.000001"], ACK_MODEL_API_DIRECT="claude-opus-5")
+        self.assertEqual({v["status"] for v in report["verdicts"]}, {"skipped"})
+        self.assertIn("not enough of --max-usd was left", str(report["verdicts"][0]["why"]))
+        self.assertEqual(report["cost_usd"], 0)
+        for words, code in ((["--max-usd", "1"], 64), (["--live", "--max-usd", "none"], 64), (["--live", "--max-usd", "0"], 64)):
+            done = subprocess.run([harness.CINCH, "ack", "-a", "api-direct", *words], env=self.env, cwd=self.dir,
+                                  capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=harness.PATIENCE, check=False)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn("--max-usd", done.stderr)
+
+    def test_live_has_a_table_of_its_own(self):
+        """Without a key nothing runs; the table of scripted models is left alone."""
+        out = self.make_dir("tables")
+        self.report("--live", "-a", "api-direct", "--publish-dir", out)
+        self.assertEqual(sorted(os.listdir(out)), ["compatibility-live.json", "compatibility-live.md"])
+        with open(os.path.join(out, "compatibility-live.json"), encoding="utf-8") as f:
+            self.assertEqual({row["mode"] for row in json.load(f)["rows"]}, {"live"})
+        with open(os.path.join(out, "compatibility-live.md"), encoding="utf-8") as f:
+            self.assertIn("# Compatibility with real models\n", f.read())
 
     def test_live_with_a_real_harness(self):
         programs = os.path.dirname(self.real("claude-code")) + ":" + os.path.dirname(self.real("node"))
