@@ -74,6 +74,31 @@ static size_t first_result(const struct llm_request *r, size_t end)
     return first;
 }
 
+/* A text that is one element, such as <system-reminder>…</system-reminder>. Kimi Code sends it in a
+ * user message of its own, after the prompt. */
+static bool is_reminder(const struct llm_message *m)
+{
+    if (m->n_parts != 1 || m->parts[0].kind != LLM_PART_TEXT) {
+        return false;
+    }
+    struct str text = str_trim(m->parts[0].text);
+    return str_starts(text, STR("<")) && str_ends(text, STR(">"));
+}
+
+/* The first of the messages before `end` that the model is to answer to. */
+static size_t first_open(const struct llm_request *r, size_t end)
+{
+    size_t first = first_result(r, end);
+    if (first < end) {
+        return first;
+    }
+    first = end - 1;
+    while (first > 0 && is_reminder(&r->messages[first]) && is_user_text(&r->messages[first - 1])) {
+        first--;
+    }
+    return first;
+}
+
 struct str llm_last_text(struct arena *a, const struct llm_request *r)
 {
     size_t end = r->n_messages;
@@ -83,10 +108,8 @@ struct str llm_last_text(struct arena *a, const struct llm_request *r)
     if (end == 0) {
         return STR_EMPTY;
     }
-    size_t begin = first_result(r, end);
-    begin = begin == end ? end - 1 : begin;
     CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT * 2);
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = first_open(r, end); i < end; i++) {
         add_message(a, &out, &r->messages[i]);
     }
     return arena_str(a, buf_str(&out));

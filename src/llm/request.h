@@ -178,9 +178,10 @@ struct llm_request {
 
 struct arena;
 
-/* The words or results that the model is to answer to, joined with newlines: the last user message,
- * or all results since the model's last message with the words around them. The text a script
- * matches on; valid as long as `a`. */
+/* The words or results that the model is to answer to, joined with newlines: the last user message
+ * (with the one before it, if it is only a reminder of the harness), or all results since the
+ * model's last message with the words around them. The text a script matches on; valid as long as
+ * `a`. */
 struct str llm_last_text(struct arena *a, const struct llm_request *r);
 /* Results since the last words of the user, and the steps they came in (parallel calls are one
  * step): the turn a script is in, counted from 0. Words beside or after results (reminders that

@@ -158,6 +158,16 @@ static void test_turns(void **state)
     assert_int_equal(llm_turn(&r), 1);
     assert_true(str_eqc(llm_last_text(arena, &r), "ra\nrb\n<reminder>"));
 
+    /* One after the prompt does not hide the prompt. */
+    const char *prompt = "{\"role\":\"user\",\"content\":\"context\"},"
+                         "{\"role\":\"user\",\"content\":\"go\"}";
+    r = chat(prompt);
+    assert_true(str_eqc(llm_last_text(arena, &r), "go"));
+    r = chat(
+        arena_printf(arena, "%s,{\"role\":\"user\",\"content\":\"<note>x</note>\\n\"}", prompt));
+    assert_int_equal(llm_turn(&r), 0);
+    assert_true(str_eqc(llm_last_text(arena, &r), "go\n<note>x</note>\n"));
+
     /* New words of the user start anew. */
     r = chat(arena_printf(arena,
                           "%s,{\"role\":\"assistant\",\"content\":\"done\"},"
