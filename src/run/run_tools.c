@@ -37,7 +37,8 @@ static bool discloses(const struct run *run)
 
 static bool reaches_tools(const struct run *run)
 {
-    return run->plan->settings.profile->mcp.prefix[0] != '\0' ||
+    const struct profile_mcp *mcp = &run->plan->settings.profile->mcp;
+    return mcp->prefix[0] != '\0' || json_len(mcp->files) > 0 ||
            run->plan->driver->kind == DRIVER_DIALOGUE;
 }
 

@@ -211,6 +211,29 @@ static void count(struct run *run, bool success)
     run->exec.tool_failures += success ? 0 : 1;
 }
 
+/* A harness that prints its answer as text reports no calls, so the record gets them from here. */
+static bool reports_calls(const struct run *run)
+{
+    struct str format =
+        json_str(json_find(run->plan->settings.profile->output, STR("format")), STR_EMPTY);
+    return run->plan->driver->kind != DRIVER_PIPE || str_eqc(format, "json") ||
+           str_eqc(format, "ndjson");
+}
+
+static void add_call_entries(struct run *run, struct arena *a, const struct bridge_record *r)
+{
+    struct json *call = json_object(a), *result = json_object(a);
+    struct json *both[] = { call, result };
+    for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+        json_setc(a, both[i], "tool_name", json_string(a, r->name));
+        json_setc(a, both[i], "tool_call_id", json_string(a, r->call_id));
+    }
+    json_setc(a, call, "input", r->arguments == NULL ? json_null(a) : json_copy(a, r->arguments));
+    json_setc(a, result, r->failure == TOOL_OK ? "output" : "error", json_string(a, r->text));
+    execute_entry(run, NULL, "tool_use", call, STR_EMPTY);
+    execute_entry(run, NULL, "tool_result", result, STR_EMPTY);
+}
+
 void tools_invoked(void *arg, const struct bridge_record *r)
 {
     struct run *run = arg;
@@ -220,6 +243,9 @@ void tools_invoked(void *arg, const struct bridge_record *r)
     note_use(run, r->name);
     offered_called(run, r->name);
     count(run, r->failure == TOOL_OK);
+    if (!reports_calls(run)) {
+        add_call_entries(run, a, r);
+    }
     events_tool_invoked(&run->record.events, &p,
                         &(struct event_tool) {
                             .name = arena_dup(a, r->name),

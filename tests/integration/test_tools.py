@@ -273,6 +273,24 @@ print(os.path.exists("made/a.txt"), os.path.exists("made/b.txt"))
         self.assertEqual(out[1], "True False")  # the agent sees what was committed, and only that
         self.assertEqual([c["success"] for c in self.calls(r)], [True, False])
         self.assertIn(b"a.txt", r.bytes("diff.patch"))
+        # A program that prints text reports no calls by itself; the transcript has them all the same.
+        entries = [e for e in r.lines("transcript.jsonl") if e.get("entry_type") in ("tool_use", "tool_result")]
+        self.assertEqual([e["entry_type"] for e in entries], ["tool_use", "tool_result"] * 2)
+        self.assertEqual({e["detail"]["tool_name"] for e in entries}, {"write"})
+        self.assertEqual(entries[0]["detail"]["input"], {"name": "a.txt"})
+        self.assertEqual([entries[1]["detail"].get("output"), entries[3]["detail"].get("error")],
+                         ["wrote a.txt", "cannot do b.txt"])
+
+    def test_a_profile_with_a_server_but_no_prefix_reaches_tools(self):
+        """Some harnesses offer the tools of a server under their own names: ask_human is one of the tools, too."""
+        agent = self.program("my-agent", AGENT + 'print(names, json.load(open(os.path.expanduser("~/mcp.json"))))')
+        self.write("profiles/my-agent.yaml", json.dumps({
+            "name": "my-agent", "binary": [agent], "argv": ["{binary}", "{prompt}"], "prompt": "argument",
+            "files": [{"name": "servers", "path": "mcp.json", "format": "json"}],
+            "mcp": {"files": {"servers": {"tools": "cinch"}}}}))
+        task = self.write("task.yaml", json.dumps({"prompt": "Do it.", "agent": {"ask": True}, "limits": {"timeout": 60}}))
+        r = self.run_cinch(task, "--adapter-dir", os.path.join(self.dir, "profiles"), "-a", "my-agent")
+        self.assertEqual(r.bytes("stdout.log"), b"['ask_human'] {'tools': 'cinch'}\n", r.stderr + r.bytes("stderr.log"))
 
     def test_the_token_is_needed(self):
         r = self.run_agent("""
