@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Images for tests, made without an engine: one program, an entry point, nothing else."""
+"""Images for tests, made without an engine: one program, an entry point, nothing else. And Debian roots, made once."""
 
+import functools
 import gzip
 import hashlib
 import io
 import json
 import os
+import subprocess
 import tarfile
+
+import harness
 
 LAYER = "application/vnd.oci.image.layer.v1.tar"
 CONFIG = "application/vnd.oci.image.config.v1+json"
@@ -114,3 +118,14 @@ def image(path, layers, form="oci-archive", name=None, config=None, architecture
             for member, data in files.items():
                 _add(tar, member, data)
     return hashlib.sha256(about).hexdigest()
+
+
+@functools.lru_cache(maxsize=None)
+def debian_root(name):
+    """(tar file of a Debian root, reason why there is none); scripts/roots makes it."""
+    done = subprocess.run([os.path.join(harness.ROOT, "scripts", "roots"), name], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=1800)
+    fields = done.stdout.rstrip("\n").split("\t")
+    if done.returncode != 0 or len(fields) < 2:
+        return None, done.stderr.strip() or "scripts/roots said nothing"
+    return (fields[1], "") if fields[1] != "-" else (None, f"no root '{name}': {fields[2]}")

@@ -27,7 +27,6 @@ BUSYBOX = shutil.which("busybox")
 UNPACK = os.path.join(harness.BUILD, "src/image/cinch-unpack")
 LOADER = "lib64/ld-linux-x86-64.so.2"
 TOOLS = ("sh", "cat", "echo", "env", "id", "ls", "mkdir", "mv", "ln", "rm", "sleep", "touch", "true", "head")
-BULLSEYE = os.path.join(os.path.expanduser("~"), ".cache/cinch/roots/bullseye.tar")
 
 
 @functools.lru_cache(maxsize=None)
@@ -454,10 +453,12 @@ class Agents(Box):
         self.assertIn("+image", self.agent("codex", self.root()))
 
     def test_aider_in_an_older_debian(self):
-        if not os.path.exists(BULLSEYE):
-            self.skipTest(f"no {BULLSEYE}: mmdebstrap --variant=minbase bullseye makes it, with a Debian mirror")
+        self.real("aider")
+        archive, why = ociimage.debian_root("bullseye-git")
+        if archive is None:
+            self.skipTest(why)
         root = self.make_dir("bullseye")
-        subprocess.run(["tar", "-C", root, "-xf", BULLSEYE, "--exclude=./dev"], check=True)
+        subprocess.run(["tar", "-C", root, "-xf", archive, "--exclude=./dev"], check=True)
         self.write("ws/old.txt", "old\n")
         patch = self.agent("aider", root, "turns:\n  - say: |\n      old.txt\n      ```\n      <<<<<<< SEARCH\n"
                                           "      old\n      =======\n      new\n      >>>>>>> REPLACE\n      ```\n")
