@@ -530,19 +530,17 @@ static int refuse_links(const char *path, bool last, struct err *e)
         return ERR(e, ERR_LIMIT, "path of %zu bytes", len);
     }
     memcpy(above, path, len + 1);
-    int fd = -1;
-    for (char *slash = strrchr(above, '/'); slash != NULL && slash != above;
+    int why = ENOENT;
+    for (char *slash = strrchr(above, '/'); why == ENOENT && slash != NULL && slash != above;
          slash = strrchr(above, '/')) {
         *slash = '\0';
-        fd = open_how(AT_FDCWD, above, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
-        if (fd >= 0 || errno != ENOENT) {
-            break;
-        }
+        CLEANUP(fd) int fd = open_how(AT_FDCWD, above, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+        why = fd < 0 ? errno : 0;
     }
-    if (fd < 0 && above[0] != '\0' && strrchr(above, '/') != above) {
+    if (why != 0 && why != ENOENT) { /* what is missing will be made */
+        errno = why;
         return ERR_SYS_AS(e, ERR_INPUT, "'%s' cannot be put into the view: open '%s'", path, above);
     }
-    cleanup_fd(&fd);
     if (last && lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
         return ERR(e, ERR_INPUT, "'%s' cannot be put into the view: a link is in its place", path);
     }
