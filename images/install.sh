@@ -52,7 +52,7 @@ has git || add git
 if [ -d "$vendor/node_modules" ]; then
     [ -d "$vendor/node_modules/$package" ] || fail "vendor/node_modules has no package '$package'"
     mkdir -p $prefix/lib/cinch-agent $prefix/bin
-    cp -R "$vendor/node_modules" $prefix/lib/cinch-agent/node_modules
+    cp -a "$vendor/node_modules" $prefix/lib/cinch-agent/node_modules
     for program in "$vendor/node_modules/.bin"/*; do
         name=$(basename "$program")
         ln -sf "../lib/cinch-agent/node_modules/.bin/$name" "$prefix/bin/$name"

@@ -54,6 +54,8 @@ static void add_row(struct listing *l, const struct image_item *item, bool remov
     struct json *o = json_object(a);
     json_setc(a, o, "id", json_cstr(a, item->image.id));
     json_setc(a, o, "reference", json_cstr(a, name));
+    const struct json *build = json_get(item->image.about, "build");
+    json_setc(a, o, "build", build == NULL ? json_null(a) : json_copy(a, build));
     json_setc(a, o, "bytes", json_integer(a, item->bytes));
     json_setc(a, o, "used", json_integer(a, item->used / NSEC_PER_SEC));
     json_setc(a, o, "in_use", json_boolean(a, item->busy));
@@ -129,6 +131,7 @@ static int run_images(struct cli *cli, const struct options *opt, struct err *e)
     }
     if (r == 0 && l.prune && !l.dry_run) {
         r = image_prune_runtime(cli->arena, l.cache, l.before, e);
+        r = r < 0 ? r : image_prune_builds(cli->arena, l.cache, l.before, e);
     }
     if (r == 0) {
         print(&l);
@@ -139,7 +142,8 @@ static int run_images(struct cli *cli, const struct options *opt, struct err *e)
 static const char *const usage[] = { "[list]", "prune [--older-than TIME] [--dry-run]", NULL };
 
 static const char *const description[] = {
-    "Images that runs use with --image are unpacked once into a cache. This command lists them, "
+    "Images that runs use with --image are unpacked once into a cache; so are images that were "
+    "built for a run (--image-build), listed as BASE + ADAPTER. This command lists them, "
     "or removes them together with the copies of programs that were made for them. Images that a "
     "run is using are kept; an image that is needed again is unpacked again.",
     NULL,

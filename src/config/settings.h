@@ -70,6 +70,13 @@ struct workspace_settings {
     bool savepoints;            /* a turn that fails is rolled back */
 };
 
+/* Whether an image is made that has the agent's program in it (image/recipe.h). */
+enum image_build {
+    IMAGE_BUILD_AUTO, /* if the host's program cannot be used, and the image has none */
+    IMAGE_BUILD_NEVER,
+    IMAGE_BUILD_ALWAYS,
+};
+
 struct sandbox_settings {
     enum sandbox_mode mode;
     const struct json *read, *write, *deny; /* lists of absolute paths; NULL: none */
@@ -82,6 +89,7 @@ struct sandbox_settings {
     enum tristate allow_degraded;
     const char *engine; /* runs images: name or path; NULL: whichever is found */
     const char *image;  /* whose root the agent sees; NULL: the host's programs */
+    enum image_build image_build;
 };
 
 /* What the run may use up in all; 0: no limit. */

@@ -423,8 +423,12 @@ const struct setting settings_table[] = {
     { "sandbox.image", SHAPE_STRING, .field = FIELD(sandbox.image),
       .help = "run the agent on the root file system of a container image: a name in podman's store, a file or a directory",
       .option = { "image", .value = "REF", .heading = HEADING_SANDBOX } },
+    { "sandbox.image_build", SHAPE_WORD, .field = FIELD(sandbox.image_build), .fallback = "auto",
+      WORDS("auto|never|always", IMAGE_BUILD_AUTO, IMAGE_BUILD_NEVER, IMAGE_BUILD_ALWAYS),
+      .help = "install the agent into a copy of the image with podman or buildah: if it cannot be used from this machine (auto), never or always",
+      .option = { "image-build", .value = "MODE", .heading = HEADING_SANDBOX } },
     { "sandbox.engine", SHAPE_STRING, .field = FIELD(sandbox.engine), .shown = "podman, else docker",
-      .help = "program that runs adapter images, and exports images of its store: name or path" },
+      .help = "program that runs adapter images, exports images of its store and builds: name or path" },
 
     { "eval", SHAPE_OBJECT, .help = "variables of the evaluation contract" },
     { "eval.tier", SHAPE_STRING, .field = FIELD(tier), PROJECT, .help = "set the tier of the evaluation ($TIER)",

@@ -175,6 +175,124 @@ int image_hold(struct arena *a, const struct image *image, int *ret_fd, struct e
     return 0;
 }
 
+/* --- scratch directories --- */
+
+/* What processes left that were killed. */
+static void sweep(struct arena *a, const char *tmp)
+{
+    DIR *d = opendir(tmp);
+    for (const struct dirent *i = d == NULL ? NULL : readdir(d); i != NULL; i = readdir(d)) {
+        if (i->d_name[0] == '.') {
+            continue;
+        }
+        const char *path = arena_printf(a, "%s/lock", i->d_name);
+        CLEANUP(fd) int fd = openat(dirfd(d), path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        bool dead =
+            fd >= 0 ? flock(fd, LOCK_EX | LOCK_NB) == 0 : strncmp(i->d_name, "removed-", 8) == 0;
+        if (dead) {
+            (void)!file_remove_tree(dirfd(d), i->d_name, NULL);
+        }
+    }
+    if (d != NULL) {
+        (void)closedir(d);
+    }
+}
+
+int image_scratch_open(struct arena *a, const char *cache, struct image_scratch *ret, struct err *e)
+{
+    const char *tmp = arena_printf(a, "%s/tmp", cache);
+    char *dir = arena_printf(a, "%s/XXXXXX", tmp);
+    *ret = (struct image_scratch) { .fd = -1, .lock = -1 };
+    int r = file_mkdirs(AT_FDCWD, tmp, 0700, e);
+    if (r < 0) {
+        return r;
+    }
+    sweep(a, tmp);
+    if (mkdtemp(dir) == NULL) {
+        return ERR_SYS_AS(e, ERR_OUTPUT, "make a directory in '%s'", tmp);
+    }
+    ret->path = dir;
+    ret->fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ret->lock = ret->fd < 0 ? -1 : openat(ret->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    return ret->lock < 0 || flock(ret->lock, LOCK_EX) != 0
+               ? ERR_SYS_AS(e, ERR_OUTPUT, "use '%s'", dir)
+               : 0;
+}
+
+void image_scratch_close(struct image_scratch *s)
+{
+    if (s->path != NULL) {
+        (void)!file_remove_tree(AT_FDCWD, s->path, NULL);
+    }
+    cleanup_fd(&s->fd);
+    cleanup_fd(&s->lock);
+}
+
+/* --- builds --- */
+
+#define BUILDS "builds"
+
+const char *image_build_log(struct arena *a, const char *cache, const char *key)
+{
+    return arena_printf(a, "%s/" BUILDS "/%.16s.log", cache, key);
+}
+
+static const char *build_file(struct arena *a, const char *cache, const char *key)
+{
+    return arena_printf(a, "%s/" BUILDS "/%s.json", cache, key);
+}
+
+int image_build_find(struct arena *a, const char *cache, const char *key, struct image *ret)
+{
+    const struct json *known = read_json(a, build_file(a, cache, key));
+    const char *id = json_cstring(json_get(known, "id"), "");
+    return sha256_is_hex(str_of(id)) && image_open(a, cache, id, ret, NULL) == 0 ? 0 : 1;
+}
+
+int image_build_remember(struct arena *a, const char *cache, const char *key, const char *id,
+                         struct err *e)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BUF_TEXT);
+    struct json *o = json_object(a);
+    json_setc(a, o, "id", json_cstr(a, id));
+    int r = json_write(o, JSON_PRETTY, &text, e);
+    return r < 0 ? r
+                 : file_write_atomic(AT_FDCWD, build_file(a, cache, key), buf_str(&text), 0600, e);
+}
+
+/* Whether a file of builds/ is of no use any more. */
+static bool is_stale(struct arena *a, const char *cache, const char *name, nsec written,
+                     nsec before)
+{
+    struct str key = str_of(name);
+    struct image image;
+    if (str_ends(key, STR(".json"))) {
+        return image_build_find(a, cache, arena_dup(a, str_slice(key, 0, key.len - 5)), &image) > 0;
+    }
+    return written < before;
+}
+
+int image_prune_builds(struct arena *a, const char *cache, nsec before, struct err *e)
+{
+    const char *path = arena_printf(a, "%s/" BUILDS, cache);
+    nsec hour_ago = clock_wall() - 3600 * NSEC_PER_SEC; /* a build may be under way */
+    DIR *d = opendir(path);
+    int r = d == NULL && errno != ENOENT ? ERR_SYS_AS(e, ERR_INPUT, "open '%s'", path) : 0;
+    for (const struct dirent *i = d == NULL ? NULL : readdir(d); r == 0 && i != NULL;
+         i = readdir(d)) {
+        struct stat st;
+        if (i->d_name[0] != '.' && fstatat(dirfd(d), i->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            is_stale(a, cache, i->d_name, (nsec)st.st_mtim.tv_sec * NSEC_PER_SEC,
+                     before < hour_ago ? before : hour_ago)) {
+            r = file_remove_tree(dirfd(d), i->d_name, e);
+        }
+    }
+    if (d != NULL) {
+        (void)closedir(d);
+    }
+    return r;
+}
+
 /* --- list --- */
 
 static int by_use(const void *a, const void *b)

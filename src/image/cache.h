@@ -5,6 +5,9 @@
  *   sha256-ID/root       the root file system; nothing changes it
  *   sha256-ID/image.json what it is (struct image)
  *   refs/HASH.json       which image a file or a directory holds, and what the file was like then
+ *   builds/KEY.json      which image a build made (image/recipe.h)
+ *   builds/KEY.log       what the engine printed; 16 digits of the key are enough
+ *   layers/HASH          content of a layer whose files are in this state
  *   locks/HASH           one process unpacks at a time
  *   tmp/…                being unpacked; what is left of a dead process is swept by the next one
  *
@@ -30,7 +33,8 @@ struct image {
     const char *id;   /* SHA-256 of the configuration; NULL: a root file system without one */
     const char *root; /* absolute */
     /* The file image.json: id, manifest, reference, architecture, config (Env, WorkingDir, User,
-     * Entrypoint, Cmd, Labels), layers, bytes, files, created. NULL: a root without one. */
+     * Entrypoint, Cmd, Labels), layers, bytes, files; of a build also build {adapter, package,
+     * version, base, key}. NULL: a root without one. */
     const struct json *about;
 };
 
@@ -49,6 +53,31 @@ int image_remember(struct arena *a, const char *cache, const struct image_ref *r
 /* An exclusive lock for as long as the descriptor is open. */
 int image_lock(struct arena *a, const char *cache, const char *what, int *ret_fd,
                struct err *e) MUST_USE;
+
+/* A directory of its own below tmp/, which a dead process leaves to the next caller. */
+struct image_scratch {
+    const char *path;
+    int fd;   /* the directory; -1: there is none */
+    int lock; /* held for as long as a process works in it */
+};
+
+int image_scratch_open(struct arena *a, const char *cache, struct image_scratch *ret,
+                       struct err *e) MUST_USE;
+void image_scratch_close(struct image_scratch *s);
+
+/* --- builds --- */
+
+/* Keys are 64 hexadecimal digits. 1: it has to be built. */
+int image_build_find(struct arena *a, const char *cache, const char *key,
+                     struct image *ret) MUST_USE;
+int image_build_remember(struct arena *a, const char *cache, const char *key, const char *id,
+                         struct err *e) MUST_USE;
+/* Where the output of the engine goes. */
+const char *image_build_log(struct arena *a, const char *cache, const char *key);
+/* Removes what belongs to images that are gone, and logs that were written before `before`. */
+int image_prune_builds(struct arena *a, const char *cache, nsec before, struct err *e) MUST_USE;
+
+/* --- list --- */
 
 struct image_item {
     struct image image;

@@ -4,7 +4,6 @@
  */
 #include "image/unpack.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -12,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -34,63 +32,18 @@ struct work {
     struct arena *a;
     const struct unpack_opts *o;
     struct image_ref ref;
-    const char *dir; /* below CACHE/tmp; removed in the end */
-    int dir_fd;
-    int lock; /* on dir/lock: somebody works here */
+    struct image_scratch scratch;
 };
-
-/* --- the directory --- */
-
-/* What processes left that were killed. */
-static void sweep(struct arena *a, const char *tmp)
-{
-    DIR *d = opendir(tmp);
-    for (const struct dirent *i = d == NULL ? NULL : readdir(d); i != NULL; i = readdir(d)) {
-        if (i->d_name[0] == '.') {
-            continue;
-        }
-        const char *path = arena_printf(a, "%s/lock", i->d_name);
-        CLEANUP(fd) int fd = openat(dirfd(d), path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        bool dead =
-            fd >= 0 ? flock(fd, LOCK_EX | LOCK_NB) == 0 : strncmp(i->d_name, "removed-", 8) == 0;
-        if (dead) {
-            (void)!file_remove_tree(dirfd(d), i->d_name, NULL);
-        }
-    }
-    if (d != NULL) {
-        (void)closedir(d);
-    }
-}
 
 static int begin_work(struct work *w, struct err *e)
 {
-    const char *tmp = arena_printf(w->a, "%s/tmp", w->o->cache);
-    char *dir = arena_printf(w->a, "%s/XXXXXX", tmp);
-    int r = file_mkdirs(AT_FDCWD, tmp, 0700, e);
-    if (r < 0) {
-        return r;
+    int r = image_scratch_open(w->a, w->o->cache, &w->scratch, e);
+    if (r == 0 && (mkdirat(w->scratch.fd, "layout", 0700) != 0 ||
+                   mkdirat(w->scratch.fd, "entry", 0700) != 0 ||
+                   mkdirat(w->scratch.fd, "entry/root", 0755) != 0)) {
+        r = ERR_SYS_AS(e, ERR_OUTPUT, "use '%s'", w->scratch.path);
     }
-    sweep(w->a, tmp);
-    if (mkdtemp(dir) == NULL) {
-        return ERR_SYS_AS(e, ERR_OUTPUT, "make a directory in '%s'", tmp);
-    }
-    w->dir = dir;
-    w->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    w->lock = w->dir_fd < 0 ? -1 : openat(w->dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (w->lock < 0 || flock(w->lock, LOCK_EX) != 0 || mkdirat(w->dir_fd, "layout", 0700) != 0 ||
-        mkdirat(w->dir_fd, "entry", 0700) != 0 || mkdirat(w->dir_fd, "entry/root", 0755) != 0) {
-        return ERR_SYS_AS(e, ERR_OUTPUT, "use '%s'", dir);
-    }
-    return 0;
-}
-
-static void end_work(struct work *w)
-{
-    if (w->dir != NULL) {
-        (void)!file_remove_tree(AT_FDCWD, w->dir, NULL);
-    }
-    cleanup_fd(&w->dir_fd);
-    cleanup_fd(&w->lock);
+    return r;
 }
 
 /* --- the store of an engine --- */
@@ -120,7 +73,7 @@ static int run_engine(const char *const *argv, bool *ret_found)
 /* By its id where the store's table had it: a name may mean another one by now. */
 static int export_image(struct work *w, const char *engine, bool *ret_found)
 {
-    const char *file = arena_printf(w->a, "%s/image.tar", w->dir);
+    const char *file = arena_printf(w->a, "%s/image.tar", w->scratch.path);
     bool podman = strstr(engine, "podman") != NULL;
     const char *name = w->ref.digest == NULL
                            ? w->ref.name
@@ -166,14 +119,14 @@ static int open_source(struct work *w, int *ret_layout, struct err *e)
         return *ret_layout < 0 ? ERR_SYS_AS(e, ERR_INPUT, "open '%s'", w->ref.path) : 0;
     }
     CLEANUP(fd)
-    int file = w->ref.kind == IMAGE_STORE ? openat(w->dir_fd, "image.tar", O_RDONLY | O_CLOEXEC)
+    int file = w->ref.kind == IMAGE_STORE ? openat(w->scratch.fd, "image.tar", O_RDONLY | O_CLOEXEC)
                                           : open(w->ref.path, O_RDONLY | O_CLOEXEC);
-    *ret_layout = openat(w->dir_fd, "layout", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *ret_layout = openat(w->scratch.fd, "layout", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file < 0 || *ret_layout < 0) {
         return ERR_SYS_AS(e, ERR_INPUT, "open image '%s'", w->ref.text);
     }
     r = layer_extract(*ret_layout, file, ARCHIVE_MAX, e);
-    (void)unlinkat(w->dir_fd, "image.tar", 0);
+    (void)unlinkat(w->scratch.fd, "image.tar", 0);
     return r;
 }
 
@@ -194,7 +147,7 @@ static int apply_layer(struct work *w, struct layers *l, int layout, size_t i,
 static int apply_layers(struct work *w, int layout, const struct layout_image *image,
                         struct layers *l, struct err *e)
 {
-    CLEANUP(fd) int root = openat(w->dir_fd, "entry/root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(fd) int root = openat(w->scratch.fd, "entry/root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0) {
         return ERR_SYS(e, "open the new root");
     }
@@ -216,7 +169,10 @@ static int write_about(struct work *w, const struct layout_image *image, const s
     const struct json *config = json_get(image->config, "config");
     json_setc(a, o, "id", json_cstr(a, image->id));
     json_setc(a, o, "manifest", json_cstr(a, image->manifest));
-    json_setc(a, o, "reference", json_cstr(a, w->ref.text));
+    json_setc(a, o, "reference", json_cstr(a, w->o->title == NULL ? w->ref.text : w->o->title));
+    if (w->o->build != NULL) {
+        json_setc(a, o, "build", json_copy(a, w->o->build));
+    }
     json_setc(
         a, o, "architecture",
         json_cstr(a, json_cstring(json_get(image->config, "architecture"), layout_architecture())));
@@ -226,14 +182,15 @@ static int write_about(struct work *w, const struct layout_image *image, const s
     json_setc(a, o, "files", json_integer(a, (int64_t)l->entries));
     json_setc(a, o, "left_out", json_integer(a, (int64_t)l->skipped));
     int r = json_write(o, JSON_PRETTY, &text, e);
-    return r < 0 ? r : file_write_atomic(w->dir_fd, "entry/image.json", buf_str(&text), 0600, e);
+    return r < 0 ? r
+                 : file_write_atomic(w->scratch.fd, "entry/image.json", buf_str(&text), 0600, e);
 }
 
 static int put_entry(struct work *w, const char *id, struct err *e)
 {
     const char *to = arena_printf(w->a, "%s/sha256-%s", w->o->cache, id);
     struct image there;
-    if (renameat(w->dir_fd, "entry", AT_FDCWD, to) == 0 ||
+    if (renameat(w->scratch.fd, "entry", AT_FDCWD, to) == 0 ||
         image_open(w->a, w->o->cache, id, &there, NULL) == 0) {
         return 0; /* by another reference it may have been put there meanwhile */
     }
@@ -265,13 +222,14 @@ static int unpack_new(struct work *w, const char **ret_id, bool *ret_new, struct
         r = r < 0 ? r : write_about(w, &image, &l, e);
         r = r < 0 ? r : put_entry(w, image.id, e);
     }
-    return r < 0 ? r : image_remember(w->a, w->o->cache, &w->ref, image.id, e);
+    return r < 0 || w->o->build != NULL ? r
+                                        : image_remember(w->a, w->o->cache, &w->ref, image.id, e);
 }
 
 int unpack_image(struct arena *a, const struct unpack_opts *o, const char **ret_id, bool *ret_new,
                  struct err *e)
 {
-    struct work w = { .a = a, .o = o, .dir_fd = -1, .lock = -1 };
+    struct work w = { .a = a, .o = o, .scratch = { .fd = -1, .lock = -1 } };
     struct image there;
     CLEANUP(fd) int lock = -1;
     int r = image_ref_parse(a, o->reference, "", &w.ref, e);
@@ -284,7 +242,7 @@ int unpack_image(struct arena *a, const struct unpack_opts *o, const char **ret_
     *ret_id = there.id;
     if (r > 0) {
         r = unpack_new(&w, ret_id, ret_new, e);
-        end_work(&w);
+        image_scratch_close(&w.scratch);
         r = r < 0 ? err_wrap(e, "image '%.200s'", o->reference) : 0;
     }
     return r;

@@ -18,11 +18,17 @@
 
 struct arena;
 
+struct json;
+
 struct unpack_opts {
     const char *cache;
     const char *engine; /* "": podman, else docker */
     const char *reference;
     uint64_t max_bytes; /* of all files; 0: 64 GiB */
+    /* Of an image that was built here (image/build.h): what image.json says of that, and the
+     * reference that people know it by. The file itself is not remembered. NULL: it was not. */
+    const struct json *build;
+    const char *title;
 };
 
 /* *ret_new: it was not there before. */

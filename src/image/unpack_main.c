@@ -4,6 +4,7 @@
  */
 #include <locale.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,7 +12,29 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "image/build.h"
 #include "image/unpack.h"
+
+static int start_unpack(struct arena *a, int argc, char **argv, const char **ret_id, bool *ret_new,
+                        struct err *e)
+{
+    struct unpack_opts opts = { .cache = argv[1],
+                                .engine = argv[2],
+                                .reference = argv[3],
+                                .max_bytes = argc > 4 ? strtoull(argv[4], NULL, 10) : 0 };
+    return unpack_image(a, &opts, ret_id, ret_new, e);
+}
+
+static int start_build(struct arena *a, char **words, const char **ret_id, bool *ret_new,
+                       struct err *e)
+{
+    struct build_opts opts = { .cache = words[0],
+                               .engine = words[1],
+                               .reference = words[2],
+                               .base = words[3],
+                               .adapter = words[4] };
+    return build_image(a, &opts, ret_id, ret_new, e);
+}
 
 int main(int argc, char **argv)
 {
@@ -21,17 +44,15 @@ int main(int argc, char **argv)
     const char *id = NULL;
     bool is_new = false;
     struct json *o = json_object(a);
-    if (argc < 4 || argc > 5) {
-        return 64; /* started by cinch only; see image/unpack.h */
+    bool build = argc > 1 && strcmp(argv[1], "--build") == 0;
+    if (build ? argc != 7 : argc < 4 || argc > 5) {
+        return 64; /* started by cinch only; see image/unpack.h and image/build.h */
     }
     /* libarchive gives names in the character set of the locale, and loses what does not fit. */
     (void)setlocale(LC_CTYPE, "C.UTF-8");
     (void)umask(022);
-    struct unpack_opts opts = { .cache = argv[1],
-                                .engine = argv[2],
-                                .reference = argv[3],
-                                .max_bytes = argc > 4 ? strtoull(argv[4], NULL, 10) : 0 };
-    int r = unpack_image(a, &opts, &id, &is_new, &e);
+    int r = build ? start_build(a, argv + 2, &id, &is_new, &e)
+                  : start_unpack(a, argc, argv, &id, &is_new, &e);
     if (r < 0) {
         json_setc(a, o, "code", json_integer(a, (int64_t)e.code));
         json_setc(a, o, "error", json_cstr(a, e.msg));

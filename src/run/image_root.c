@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "image/cache.h"
+#include "image/recipe.h"
 #include "image/runtime.h"
 #include "proc/locate.h"
 #include "proc/which.h"
@@ -20,8 +21,10 @@
 #include "run/run_tools.h"
 #include "sandbox/toolchain_paths.h"
 
-/* A large image on a slow disk; the deadline of the run counts as well. */
+/* A large image on a slow disk, a build over a slow line; the deadline of the run counts, too. */
 #define UNPACK_PATIENCE (1800 * NSEC_PER_SEC)
+/* An engine that is told to stop removes what it has begun. */
+#define BUILD_GRACE (5 * NSEC_PER_SEC)
 enum { ANSWER_MAX = 65536 };
 
 struct image_root {
@@ -32,7 +35,11 @@ struct image_root {
     struct runtime runtime;
     struct sandbox_image view;
     const char *const *argv; /* in place of the program; NULL: it is of the image */
-    struct proc *proc;       /* cinch-unpack */
+    bool built;              /* the image has the harness in it */
+    bool building;
+    struct recipe recipe;
+    const char *base, *key; /* of the build: the id below, and what it is known by */
+    struct proc *proc;      /* cinch-unpack */
     struct buf answer;
 };
 
@@ -129,36 +136,116 @@ static int bring_shell(struct run *run, struct err *e)
     return r;
 }
 
-static int bring_programs(struct run *run, struct err *e)
+/* --- a harness of the image --- */
+
+bool image_root_brings_program(const struct run *run, bool found)
+{
+    enum image_build build = run->plan->settings.sandbox.image_build;
+    bool harness = json_len(run->plan->settings.profile->binary) > 0;
+    return image_root_wanted(run) && harness &&
+           (build == IMAGE_BUILD_ALWAYS || (build == IMAGE_BUILD_AUTO && !found));
+}
+
+/* The first candidate of the profile that the image has. */
+static bool find_harness(struct run *run)
+{
+    const struct json *candidates = run->plan->settings.profile->binary;
+    char found[PATH_MAX];
+    for (size_t i = 0; i < json_len(candidates); i++) {
+        const char *name = json_cstring(json_item(candidates, i), "");
+        if (which_find_in(run->image_root->image.root, name, image_path(run), found, NULL) == 0) {
+            run->paths.program = arena_dup(run->arena, str_of(found));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* 1: there is none, and it has to be built. */
+static int use_harness_of_image(struct run *run, struct err *e)
+{
+    const struct image_root *x = run->image_root;
+    bool always = run->plan->settings.sandbox.image_build == IMAGE_BUILD_ALWAYS;
+    if (!x->built && always) {
+        return 1;
+    }
+    if (find_harness(run)) {
+        return 0;
+    }
+    const char *name = json_cstring(json_item(run->plan->settings.profile->binary, 0), "");
+    return !x->built ? 1
+                     : ERR(e, ERR_NOTFOUND,
+                           "the layer has not installed '%s' in the PATH of the image: see %s",
+                           name, image_build_log(run->arena, x->cache, x->key));
+}
+
+/* Whatever keeps a program of the host from working inside; a cache that cannot be written to keeps
+ * a built image from it, too. */
+static bool can_be_built_instead(const struct run *run, const struct err *why)
+{
+    return run->plan->settings.sandbox.image_build == IMAGE_BUILD_AUTO &&
+           json_len(run->plan->settings.profile->binary) > 0 && why->code != ERR_OUTPUT;
+}
+
+/* --- both --- */
+
+/* What cinch itself adds to any harness: the program that serves tools, and a shell. */
+static int bring_helpers(struct run *run, struct err *e)
 {
     struct image_root *x = run->image_root;
-    const char *path = which_path(run->opts->environ);
     const char *shim = NULL;
     char cinch[PATH_MAX];
-    bool of_host = json_len(run->plan->settings.profile->binary) > 0;
+    int r = 0;
+    if (locate_cinch(cinch, NULL) == 0 && tools_shim(run) != NULL) {
+        r = runtime_add(&x->runtime, arena_dup(run->arena, str_of(cinch)), &shim, e);
+    }
+    return r < 0 ? r : bring_shell(run, e);
+}
+
+static int use_harness_of_host(struct run *run, struct err *e)
+{
+    struct image_root *x = run->image_root;
+    int r = runtime_program(&x->runtime, run->paths.program, which_path(run->opts->environ),
+                            &x->argv, e);
+    if (r < 0 && can_be_built_instead(run, e)) {
+        run_warn(run, "adapter '%s' of this machine cannot be used in image '%s': %s",
+                 run->plan->settings.profile->name, x->ref.text, e->msg);
+        x->argv = NULL;
+        return find_harness(run) ? 0 : 1;
+    }
+    return r;
+}
+
+/* 1: an image with the harness has to be built. */
+static int bring_programs(struct run *run, struct err *e)
+{
+    const struct image_root *x = run->image_root;
+    bool harness = json_len(run->plan->settings.profile->binary) > 0;
+    bool of_host = harness && strchr(run->paths.program, '/') != NULL && !x->built;
     int r = 0;
     if (run->plan->driver->kind == DRIVER_MODEL_LOOP) {
         return 0; /* no program is started */
     }
-    if (!of_host) {
+    if (!harness) {
         r = find_command(run, &of_host, e);
+        if (r < 0 || !of_host) {
+            return r;
+        }
     }
-    if (r < 0 || !of_host) {
-        return r;
-    }
-    r = runtime_program(&x->runtime, run->paths.program, path, &x->argv, e);
-    if (r == 0 && locate_cinch(cinch, NULL) == 0 && tools_shim(run) != NULL) {
-        r = runtime_add(&x->runtime, arena_dup(run->arena, str_of(cinch)), &shim, e);
-    }
-    r = r < 0 ? r : bring_shell(run, e);
+    r = of_host ? use_harness_of_host(run, e) : use_harness_of_image(run, e);
+    r = r != 0 ? r : bring_helpers(run, e);
     return r < 0 ? err_wrap(e, "adapter '%s' in image '%s'", run->plan->settings.profile->name,
                             x->ref.text)
-                 : 0;
+                 : r;
 }
 
+static int start_build(struct run *run, struct err *e);
+
+/* 1: it is being built. */
 static int make_ready(struct run *run, struct err *e)
 {
     struct image_root *x = run->image_root;
+    cleanup_fd(&x->hold);
     int r = image_hold(run->arena, &x->image, &x->hold, e);
     if (r < 0) {
         return r;
@@ -169,6 +256,9 @@ static int make_ready(struct run *run, struct err *e)
                                  .dir = arena_printf(run->arena, "%s/runtime", x->cache) },
         &x->runtime);
     r = bring_programs(run, e);
+    if (r > 0) {
+        return start_build(run, e);
+    }
     x->view = (struct sandbox_image) {
         .root = x->image.root,
         .mounts = x->runtime.mounts,
@@ -179,12 +269,12 @@ static int make_ready(struct run *run, struct err *e)
     return r;
 }
 
-/* --- unpacking --- */
+/* --- unpacking and building --- */
 
 static void go_on(struct run *run, int r, struct err *e)
 {
     r = r < 0 || run->cause.reason != REASON_NONE ? r : make_ready(run, e);
-    r = r < 0 || run->cause.reason != REASON_NONE ? r : prepare_sandbox(run, e);
+    r = r != 0 || run->cause.reason != REASON_NONE ? r : prepare_sandbox(run, e);
     if (r < 0) {
         run_fail_err(run, e);
     }
@@ -206,9 +296,10 @@ static int take_answer(struct run *run, struct err *e)
     struct image_root *x = run->image_root;
     struct json *answer = NULL;
     if (json_parse(run->arena, str_trim(buf_str(&x->answer)), NULL, &answer, NULL) < 0) {
-        return ERR(e, ERR_UNAVAILABLE, "image '%s' could not be unpacked: cinch-unpack ended early",
-                   x->ref.text);
+        return ERR(e, ERR_UNAVAILABLE, "image '%s' could not be %s: cinch-unpack ended early",
+                   x->ref.text, x->building ? "built" : "unpacked");
     }
+    x->built = x->building;
     int64_t code = json_int(json_get(answer, "code"), 0);
     if (code > 0 && code < ERR_CODE_MAX) {
         return ERR(e, (enum err_code)code, "%s",
@@ -227,29 +318,80 @@ static void on_done(void *arg, const struct proc_result *result)
     go_on(run, r, &e);
 }
 
-static int start_unpack(struct run *run, struct err *e)
+/* `words`: NULL-terminated, without the program itself. */
+static int start_helper(struct run *run, const char *const *words, struct err *e)
 {
+    enum { WORDS_MAX = 8 };
     struct image_root *x = run->image_root;
-    const char *engine = run->plan->settings.sandbox.engine;
     char program[PATH_MAX];
     int r = locate_unpack(program, e);
     if (r < 0) {
         return r;
     }
-    const char **argv = arena_array(run->arena, 5, sizeof *argv);
+    const char **argv = arena_array(run->arena, WORDS_MAX + 1, sizeof *argv);
     argv[0] = arena_dup(run->arena, str_of(program));
-    argv[1] = x->cache;
-    argv[2] = engine == NULL ? "" : engine;
-    argv[3] = x->ref.text;
+    for (size_t i = 0; words[i] != NULL && i + 1 < WORDS_MAX; i++) {
+        argv[i + 1] = words[i];
+    }
     struct proc_opts opts = {
         .argv = argv,
         .envp = run->opts->environ,
         .cwd = run->paths.home,
         .orphans = run->opts->orphans,
         .deadline = clock_now() + UNPACK_PATIENCE,
+        .grace = BUILD_GRACE,
         .port = { .on_output = on_output, .on_done = on_done, .arg = run },
     };
-    return proc_start(run->loop, &opts, &x->proc, e);
+    buf_reset(&x->answer);
+    r = proc_start(run->loop, &opts, &x->proc, e);
+    return r < 0 ? r : 1;
+}
+
+static const char *engine_of(const struct run *run)
+{
+    const char *engine = run->plan->settings.sandbox.engine;
+    return engine == NULL ? "" : engine;
+}
+
+static int start_unpack(struct run *run, struct err *e)
+{
+    const struct image_root *x = run->image_root;
+    const char *const words[] = { x->cache, engine_of(run), x->ref.text, NULL };
+    return start_helper(run, words, e);
+}
+
+/* 0: there is such an image already. */
+static int start_build(struct run *run, struct err *e)
+{
+    struct image_root *x = run->image_root;
+    const char *adapter = run->plan->settings.profile->name;
+    const char *name = json_cstring(json_item(run->plan->settings.profile->binary, 0), "");
+    int r = x->image.id == NULL
+                ? ERR(e, ERR_UNSUPPORTED,
+                      "adapter '%s': '%s' is not in '%s', and nothing can be built on a directory: "
+                      "give an image or an archive, or install it on this machine",
+                      adapter, name, x->ref.text)
+                : recipe_find(run->arena, x->cache, adapter, &x->recipe, e);
+    if (r > 0) {
+        const char *dir = recipe_dir(run->arena, adapter);
+        r = ERR(e, ERR_NOTFOUND,
+                "adapter '%s': '%s' is neither on this machine nor in image '%s', and cinch knows "
+                "no layer for it: install it, or write %s/install.sh",
+                adapter, name, x->ref.text, dir == NULL ? "layers" : dir);
+    }
+    if (r < 0) {
+        return r;
+    }
+    x->base = x->image.id;
+    x->key = recipe_key(run->arena, x->base, &x->recipe);
+    if (image_build_find(run->arena, x->cache, x->key, &x->image) == 0) {
+        x->built = true;
+        return make_ready(run, e);
+    }
+    x->building = true;
+    const char *const words[] = { "--build", x->cache, engine_of(run), x->ref.text, x->base,
+                                  adapter,   NULL };
+    return start_helper(run, words, e);
 }
 
 int image_root_start(struct run *run, struct err *e)
@@ -259,17 +401,14 @@ int image_root_start(struct run *run, struct err *e)
         return 0;
     }
     int r = image_find(run->arena, x->cache, &x->ref, &x->image, e);
-    if (r > 0) {
-        r = start_unpack(run, e);
-        return r < 0 ? r : 1;
-    }
-    return r < 0 ? r : make_ready(run, e);
+    return r < 0 ? r : r > 0 ? start_unpack(run, e) : make_ready(run, e);
 }
 
 void image_root_interrupt(struct run *run)
 {
-    if (run->image_root != NULL && run->image_root->proc != NULL) {
-        proc_kill(run->image_root->proc);
+    struct image_root *x = run->image_root;
+    if (x != NULL && x->proc != NULL) {
+        proc_stop(x->proc, x->building ? BUILD_GRACE : 0);
     }
 }
 
@@ -338,6 +477,9 @@ void image_root_report(struct run *run)
         x->image.about == NULL ? json_object(run->arena) : json_copy(run->arena, x->image.about);
     json_setc(run->arena, o, "reference", json_cstr(run->arena, x->ref.text));
     json_setc(run->arena, o, "root", json_cstr(run->arena, x->image.root));
+    if (x->built) {
+        json_setc(run->arena, o, "build", recipe_describe(run->arena, &x->recipe, x->base, x->key));
+    }
     if (record_write_json(&run->record, "evidence/image.json", o, &why) < 0) {
         run_warn(run, "%s", why.msg);
     }

@@ -5,7 +5,8 @@
  *
  *   admit      image_root_admit(run)      is there such a reference, and a sandbox to have it?
  *   prepare    image_root_start(run)      unpacks it, if that was not done before; then finds what
- *                                         to mount beside it so that the harness works
+ *                                         to mount beside it so that the harness works, or has an
+ *                                         image built that has the harness in it (image/build.h)
  *   execute    image_root_launch(run)     the harness by the path that it has inside
  *   finish     image_root_report(run)     evidence/image.json
  */
@@ -20,7 +21,10 @@ struct run;
 
 bool image_root_wanted(const struct run *run);
 int image_root_admit(struct run *run, struct err *e) MUST_USE;
-/* 0: done; 1: it is being unpacked, and run_phase_done() follows. */
+/* Is the harness to be looked for in the image, or in one that is built? `found`: the host has
+ * it. */
+bool image_root_brings_program(const struct run *run, bool found);
+/* 0: done; 1: it is being unpacked or built, and run_phase_done() follows. */
 int image_root_start(struct run *run, struct err *e) MUST_USE;
 void image_root_interrupt(struct run *run);
 void image_root_done(struct run *run);

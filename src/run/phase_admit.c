@@ -122,6 +122,10 @@ static int find_program(struct run *run, struct err *e)
             r = which_find(name, child_path(run), NULL, found, e);
         }
     }
+    if (image_root_brings_program(run, r == 0)) {
+        run->paths.program = json_cstring(json_item(candidates, 0), "");
+        return 0;
+    }
     r = r < 0 ? r : choose_node(run, e);
     if (r < 0) {
         return err_wrap(e, "adapter '%s'", run->plan->settings.profile->name);
