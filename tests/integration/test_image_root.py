@@ -22,6 +22,7 @@ import unittest
 import harness
 import ociimage
 import test_sandbox
+import test_tools
 
 BUSYBOX = shutil.which("busybox")
 UNPACK = os.path.join(harness.BUILD, "src/image/cinch-unpack")
@@ -383,6 +384,85 @@ class ImageRoot(Box):
         self.assertEqual(set(self.out(r).split()), {"replaced"}, r.stderr)
         self.assertNotEqual(r.reason, "success", r.stderr)
         self.assertTrue(os.path.isdir(root))
+
+    def run_task(self, task, *options):
+        path = self.put("task.yaml", json.dumps({"limits": {"timeout": 100}, **task}))
+        output = self.new_output()
+        done = test_sandbox.run_as(self.uid, [self.cinch_path, "run", "--workspace", self.workspace, "--output", output,
+                                              "--env", "CINCH_TEST_MARK", *options, path], env=self.env, cwd=self.dir,
+                                   stdin=subprocess.DEVNULL, capture_output=True, timeout=harness.PATIENCE)
+        r = harness.Result(done.returncode, done.stdout, done.stderr, output)
+        self.assert_valid(r)
+        return r
+
+    def test_bridged_tools(self):
+        """A program of the host inside calls them; each runs on the image, and one that fails leaves nothing."""
+        root = self.root(("bin/test", ociimage.link("busybox")))
+        tool = self.put("tool.sh", "#!/bin/sh\ncat > /dev/null\ncat /etc/mark > made-by-$1\ncommand -v git\n"
+                                   "test $1 = good && cat /etc/mark\n", 0o755)
+        agent = self.put("agent", test_tools.AGENT + """
+print(sorted(names), server.call("good").split(), server.call("bad").startswith("error"))
+print(os.path.exists("made-by-good"), os.path.exists("made-by-bad"), open("/etc/mark").read())
+""", 0o755)
+        self.put("ws/a", "a\n")
+        r = self.run_task({
+            "agent": {"adapter": "command", "command": [agent]}, "prompt": "Do it.", "sandbox": {"image": root},
+            "tools": [{"name": x, "description": "It tries.", "command": [tool, x]} for x in ("good", "bad")]})
+        self.assertEqual(r.reason, "success", r.stdout + r.bytes("stderr.log"))
+        self.assertEqual(self.out(r).splitlines()[:2], ["['bad', 'good'] ['image'] True", "True False image"])
+        self.assertIn(b"+image", r.bytes("diff.patch"))
+        self.assertNotIn(b"made-by-bad", r.bytes("diff.patch"))
+        self.assertEqual(os.listdir(self.workspace), ["a"])
+
+    def test_completion_checks(self):
+        """They judge the agent's files with the programs of the image, and ask for another turn."""
+        root = self.root(("bin/grep", ociimage.link("busybox")), ("bin/test", ociimage.link("busybox")))
+        r = self.run_task({
+            "agent": {"adapter": "command", "command": ["sh", "-c", "test -e one && echo two > two; echo one > one"]},
+            "prompt": "Do it.", "sandbox": {"image": root},
+            "completion": {"command": ["sh", "-c", "grep -q image /etc/mark && grep -q two two"], "max_rounds": 3}})
+        self.assertEqual(r.reason, "success", r.stdout + r.bytes("stderr.log"))
+        self.assertIn(b"+two", r.bytes("diff.patch"))
+        r = self.run_task({
+            "agent": {"adapter": "command", "command": ["sh", "-c", "echo one > one"]}, "prompt": "Do it.",
+            "sandbox": {"image": root}, "completion": {"command": ["git", "--version"], "max_rounds": 1}})
+        self.assertNotEqual(r.reason, "success", "git of the host was found")
+
+    def test_adapter_programs_that_misbehave(self):
+        """The same reasons and codes as without an image, and always a record."""
+        root = self.root()
+        manifest = '{"status": "completed", "outcome": "needs_human", "duration": "1s", "artifacts": []}'
+        for name, text, code, reason in (
+                ("hangs", "sleep 1000", 124, "timeout"),
+                ("silent", "exit 0", 1, "no_result"),
+                ("asks", f"echo '{manifest}' > $HOLON_OUTPUT_DIR/manifest.json; exit 2", 2, "needs_human"),
+                ("outside", "echo x > /etc/passwd && exit 0; echo x > /bin/new; echo x > $HOLON_INPUT_DIR/spec.yaml; exit 1", 1, "failure")):
+            with self.subTest(name):
+                program = self.put(name, "#!/bin/sh\n" + text + "\n", 0o755)
+                output = self.new_output()
+                done = test_sandbox.run_as(
+                    self.uid, [self.cinch_path, "run", "--workspace", self.workspace, "--output", output, "--env", "CINCH_TEST_MARK",
+                               "--image", root, "--adapter", "exec:" + program, "--timeout", "5s", "--grace", "1s", "do it"],
+                    env=self.env, cwd=self.dir, stdin=subprocess.DEVNULL, capture_output=True, timeout=harness.PATIENCE)
+                r = harness.Result(done.returncode, done.stdout, done.stderr, output)
+                self.assert_valid(r)
+                self.assertEqual((r.code, r.reason), (code, reason), r.stdout + r.stderr + r.bytes("stderr.log"))
+        self.assertFalse(os.path.exists(os.path.join(root, "bin/new")))
+        self.assertFalse(os.path.exists(os.path.join(root, "etc/passwd")))
+
+    def test_savepoints(self):
+        """A turn that fails is taken back, as without an image."""
+        self.put("ws/a", "old\n")
+        root = self.root()
+        r = self.sh("echo x >> a; mkdir e; echo e > e/e; exit 3", "--image", root, "--savepoint", "turn")
+        self.assertEqual(r.code, 1, r.stderr)
+        told = r.json("savepoints", "turn-1.json")
+        self.assertEqual((told["outcome"], told["restored"]), ("failed", True))
+        self.assertIn(b"+x", r.bytes("savepoints", "turn-1.patch"))
+        self.assertEqual(r.bytes("diff.patch"), b"")
+        r = self.sh("echo x >> a", "--image", root, "--savepoint", "turn")
+        self.assertEqual(r.reason, "success", r.stderr)
+        self.assertEqual(r.bytes("diff.patch"), r.bytes("savepoints", "turn-1.patch"))
 
 
     # --- cinch images ---
