@@ -40,11 +40,6 @@ static const struct {
 #undef X
 };
 
-const char *plan_op_name(enum plan_op op)
-{
-    return op > PLAN_OP_NONE && op < PLAN_OP_MAX ? ops[op].name : "none";
-}
-
 static bool fixed(struct str payload, void *ret, size_t size)
 {
     if (payload.len != size) {

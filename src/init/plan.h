@@ -194,7 +194,6 @@ int plan_open(struct str bytes, enum plan_kind kind, struct plan *ret, struct er
 /* The next record, false at the end. plan_rewind() starts over. */
 bool plan_next(struct plan *p, struct plan_record *ret);
 void plan_rewind(struct plan *p);
-const char *plan_op_name(enum plan_op op);
 
 /* Writers: append to a buf that holds nothing else. ERR_LIMIT when the buf is full, ERR_USAGE for a
  * text with nothing in it where a name is needed. */

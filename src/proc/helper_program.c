@@ -44,16 +44,6 @@ struct helper {
     void *host_arg;
 };
 
-const char *helper_end_word(enum helper_end end)
-{
-    static const char *const words[] = {
-        [HELPER_EXITED] = "exited",       [HELPER_SIGNALLED] = "signalled",
-        [HELPER_TIMEOUT] = "timeout",     [HELPER_FLOOD] = "flood",
-        [HELPER_CANCELLED] = "cancelled", [HELPER_NOT_STARTED] = "not_started",
-    };
-    return words[end];
-}
-
 static void helper_destroy(void *arg)
 {
     struct helper *x = arg;

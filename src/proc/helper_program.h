@@ -63,7 +63,6 @@ enum helper_end {
     HELPER_CANCELLED,   /* helper_cancel() */
     HELPER_NOT_STARTED, /* no such program and the like */
 };
-const char *helper_end_word(enum helper_end end);
 
 #define HELPER_STDERR_MAX 8192 /* the last bytes of it are kept */
 

@@ -28,17 +28,6 @@ const char *sandbox_mode_word(enum sandbox_mode m)
     return modes[m];
 }
 
-bool sandbox_mode_find(struct str word, enum sandbox_mode *ret)
-{
-    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
-        if (str_eqc(word, modes[i])) {
-            *ret = (enum sandbox_mode)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 const char *sandbox_guarantee_word(enum sandbox_guarantee g)
 {
     return guarantees[g].word;

@@ -125,6 +125,5 @@ void sandbox_policy_init(struct sandbox_policy *p);
 bool sandbox_image_is_fixed(const char *path);
 
 const char *sandbox_mode_word(enum sandbox_mode m); /* "workspace-write" … */
-bool sandbox_mode_find(struct str word, enum sandbox_mode *ret);
 const char *sandbox_guarantee_word(enum sandbox_guarantee g);
 const char *sandbox_guarantee_meaning(enum sandbox_guarantee g);

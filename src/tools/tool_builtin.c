@@ -188,7 +188,6 @@ struct tool_sections {
     struct tool_sections_opts opts;
     struct arena *arena;
     struct json *visibility;
-    int opened;
 };
 
 struct tool_sections *tool_sections_new(const struct tool_sections_opts *o)
@@ -208,16 +207,6 @@ struct tool_sections *tool_sections_free(struct tool_sections *s)
         free(s);
     }
     return NULL;
-}
-
-const struct json *tool_sections_visibility(const struct tool_sections *s)
-{
-    return s->visibility;
-}
-
-int tool_sections_opened(const struct tool_sections *s)
-{
-    return s->opened;
 }
 
 static struct section_request request(const struct tool_sections *s, const struct json *visibility)
@@ -345,7 +334,6 @@ static void start_open(void *self, struct tool_run *run)
         return;
     }
     s->visibility = json_copy(s->arena, after);
-    s->opened++;
     if (s->opts.opened != NULL) {
         s->opts.opened(s->opts.arg, s->visibility,
                        json_str(json_get(run->arguments, "reason"), STR_EMPTY));

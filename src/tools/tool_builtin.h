@@ -73,6 +73,3 @@ int tool_sections_open(struct tool_sections *s, struct arena *a, struct tool *re
                        struct err *e) MUST_USE;
 int tool_sections_read(struct tool_sections *s, struct arena *a, struct tool *ret,
                        struct err *e) MUST_USE;
-const struct json *tool_sections_visibility(const struct tool_sections *s);
-/* How often something was opened. */
-int tool_sections_opened(const struct tool_sections *s);

@@ -27,7 +27,7 @@ static bool legal(const struct plan *p, const struct plan_record *r)
     bool fd = r->op != PLAN_OP_FD || (r->fd.slot < p->n_fds && r->fd.target <= 2);
     bool join = r->op != PLAN_OP_JOIN || r->number < p->n_fds;
     bool filter = r->op != PLAN_OP_SECCOMP || (r->bytes.len > 0 && r->bytes.len % 8 == 0);
-    return absolute && fd && join && filter && strcmp(plan_op_name(r->op), "none") != 0;
+    return absolute && fd && join && filter && r->op > PLAN_OP_NONE && r->op < PLAN_OP_MAX;
 }
 
 static void walk(const uint8_t *data, size_t size, enum plan_kind kind)

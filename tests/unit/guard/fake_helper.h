@@ -44,11 +44,6 @@ void helper_cancel(struct helper *x)
     x->cancelled = true;
 }
 
-const char *helper_end_word(enum helper_end end)
-{
-    return "end";
-}
-
 static inline void errands_reset(void)
 {
     for (size_t i = 0; i < n_helpers; i++) {

@@ -26,13 +26,12 @@ static void modes_have_words(void **state)
 {
     (void)state;
     for (int m = 0; m <= SANDBOX_OFF; m++) {
-        enum sandbox_mode back;
-        assert_true(sandbox_mode_find(str_of(sandbox_mode_word((enum sandbox_mode)m)), &back));
-        assert_int_equal(back, m);
+        assert_true(sandbox_mode_word((enum sandbox_mode)m)[0] != '\0');
+        for (int other = 0; other < m; other++) {
+            assert_string_not_equal(sandbox_mode_word((enum sandbox_mode)m),
+                                    sandbox_mode_word((enum sandbox_mode)other));
+        }
     }
-    enum sandbox_mode m;
-    assert_false(sandbox_mode_find(STR("none"), &m));
-    assert_false(sandbox_mode_find(STR_EMPTY, &m));
 }
 
 static void every_guarantee_has_a_word_and_a_meaning(void **state)
