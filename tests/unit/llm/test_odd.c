@@ -142,6 +142,39 @@ static void test_calls(void **state)
                 "{'tool_calls':[{'id':'c1','function':{'name':'weather','arguments':"
                 "'{\\'city\\':\\'A\\'}'}}]}",
                 "null", ONE_CALL);
+    assert_body("no ids",
+                "{'tool_calls':[{'function':{'name':'weather','arguments':{'city':'A'}}},"
+                "{'id':'','function':{'name':'time','arguments':''}}]}",
+                "'tool_calls'",
+                "start x m\ncall  weather {'city':'A'}\ncall  time {}\n" NO_USAGE
+                "stop tool\nend\n");
+    assert_body("the old way to call",
+                "{'content':null,'function_call':{'name':'weather','arguments':"
+                "'{\\'city\\':\\'A\\'}'}}",
+                "'function_call'",
+                "start x m\ncall  weather {'city':'A'}\n" NO_USAGE "stop tool\nend\n");
+    assert_body("stop although it calls",
+                "{'content':'','tool_calls':[{'id':'c1','function':{'name':'weather','arguments':"
+                "'{\\'city\\':\\'A\\'}'}}]}",
+                "'stop'", ONE_CALL);
+}
+
+static void test_finish_of_bodies(void **state)
+{
+    static const struct {
+        const char *finish, *stop;
+    } cases[] = {
+        { "''", "end" },           { "'eos'", "end" },
+        { "null", "end" },         { "'MAX_TOKENS'", "length" },
+        { "'tool_calls'", "end" }, { "'tired'", "other tired" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_body(cases[i].finish, "{'content':'Hello'}", cases[i].finish,
+                    arena_printf(arena, "start x m\ntext Hello\n" NO_USAGE "stop %s\nend\n",
+                                 cases[i].stop));
+    }
+    assert_body("a refusal in words", "{'content':null,'refusal':'No.'}", "'stop'",
+                "start x m\nrefusal No.\n" NO_USAGE "stop refusal\nend\n");
 }
 
 static void test_ends(void **state)
@@ -313,6 +346,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_calls, arena_setup, arena_teardown),
+        cmocka_unit_test_setup_teardown(test_finish_of_bodies, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_ends, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_content, arena_setup, arena_teardown),
         cmocka_unit_test_setup_teardown(test_words, arena_setup, arena_teardown),
