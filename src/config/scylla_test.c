@@ -46,7 +46,10 @@ const char *scylla_test_file(struct arena *a, const char *dir)
 bool scylla_test_recognise(const struct task_source *src)
 {
     CLEANUP(fd) int dir = src->is_dir ? open(src->path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    return dir >= 0 && file_exists(dir, "test.yaml");
+    bool is_file = !src->is_dir && str_eqc(path_base(str_of(src->path)), "test.yaml") &&
+                   json_get(src->tree, "id") != NULL &&
+                   json_is(json_get(src->tree, "task"), JSON_OBJECT);
+    return is_file || (dir >= 0 && file_exists(dir, "test.yaml"));
 }
 
 static int load(struct arena *a, const char *file, struct json **ret, struct err *e)
@@ -112,7 +115,11 @@ static int check_source(const struct reading *r, const struct json *source)
 static int check_prompt(const struct reading *r, const struct json *file)
 {
     int rc = need_text(r, file, "task.prompt_file");
-    return rc < 0 || zip_name_fault(file->string) == NULL
+    struct str name = rc < 0 ? STR_EMPTY : file->string;
+    while (str_starts(name, STR("./"))) {
+        name = str_slice(name, 2, name.len);
+    }
+    return rc < 0 || zip_name_fault(name) == NULL
                ? rc
                : wrong(r, file, "task.prompt_file", "must be a path below the test directory");
 }
@@ -181,11 +188,14 @@ int scylla_test_load(struct arena *a, const struct task_source *src, struct json
 {
     struct json *tree = NULL;
     struct json *test = NULL;
-    const char *file = scylla_test_file(a, src->path);
+    struct str base = src->is_dir ? STR_EMPTY : path_base(str_of(src->path));
+    const char *dir = arena_dup(a, str_n(src->path, strlen(src->path) - base.len));
+    dir = dir[0] == '\0' ? "." : dir;
+    const char *file = scylla_test_file(a, dir);
     int r = load(a, file, &test, e);
     r = r < 0 ? r : scylla_test_layer(a, test, file, &tree, e);
     *ret = tree;
-    file = below(a, src->path, "config.yaml");
+    file = below(a, dir, "config.yaml");
     if (r < 0 || !file_exists(AT_FDCWD, file)) {
         return r;
     }

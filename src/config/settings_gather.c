@@ -107,14 +107,14 @@ static int add_task(struct gathering *g, const char *path)
     struct task_loaded task;
     int r = task_load(g->a, path, &limits, &task, g->e);
     bool scylla = r == 0 && task.format != NULL && strcmp(task.format, "scylla") == 0;
-    const char *file = scylla ? scylla_test_file(g->a, path) : arena_dup(g->a, str_of(path));
+    const char *file = scylla ? scylla_test_file(g->a, task.dir) : arena_dup(g->a, str_of(path));
     if (r == 0) {
         r = prepare(g, task.tree, file, task.dir, g->task_shape);
     }
     if (r == 0) {
         layers_add(&g->groups[GROUP_REQUEST], "task", file, task.tree);
         g->s->notes = task.notes;
-        g->scylla_dir = scylla ? path : NULL;
+        g->scylla_dir = scylla ? task.dir : NULL;
     }
     return r;
 }

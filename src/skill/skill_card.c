@@ -112,13 +112,37 @@ static int read_fields(struct skill_card *card, const char *file, struct err *e)
     return r < 0 ? r : check_required(card, file, e);
 }
 
+/* Length of a line "---" at the beginning, with its end (LF, CR LF or the end of the text); 0: no
+ * such line. */
+static size_t mark_len(struct str text)
+{
+    return !str_starts(text, STR("---"))      ? 0
+           : text.len == 3                    ? 3
+           : str_starts(text, STR("---\n"))   ? 4
+           : str_starts(text, STR("---\r\n")) ? 5
+                                              : 0;
+}
+
+/* Where the line is that closes the front matter; *ret_len 0: nowhere. */
+static size_t find_close(struct str text, size_t *ret_len)
+{
+    *ret_len = 0;
+    for (size_t i = 1; i < text.len; i++) {
+        if (text.ptr[i - 1] == '\n' && text.ptr[i] == '-') {
+            *ret_len = mark_len(str_slice(text, i, text.len));
+            if (*ret_len > 0) {
+                return i;
+            }
+        }
+    }
+    return text.len;
+}
+
 /* The front matter with its opening line, which YAML takes for the start of a document: so lines
  * are counted as in the file. */
 static int cut(struct str text, const char *file, struct str *ret_front, struct str *ret_body,
                struct err *e)
 {
-    const struct str open = STR("---\n");
-    const struct str close = STR("\n---\n");
     if (text.len > SKILL_TEXT_MAX) {
         return ERR(e, ERR_CONFIG, "%s: larger than %d bytes", file, SKILL_TEXT_MAX);
     }
@@ -126,24 +150,26 @@ static int cut(struct str text, const char *file, struct str *ret_front, struct 
     if (good < text.len) {
         return ERR(e, ERR_CONFIG, "%s: not UTF-8 at byte %zu", file, good);
     }
-    if (str_starts(text, STR("---\r\n"))) {
-        return ERR(e, ERR_CONFIG, "%s:1:4: lines must end with LF, not CR LF", file);
+    if (str_starts(text, STR("\xef\xbb\xbf"))) {
+        text = str_slice(text, 3, text.len); /* byte order mark */
     }
-    if (!str_starts(text, open)) {
+    size_t open = mark_len(text);
+    if (open == 0) {
         return ERR(e, ERR_CONFIG, "%s:1:1: must begin with a line '---' and its front matter",
                    file);
     }
-    struct str rest = str_slice(text, open.len, text.len);
-    size_t end = str_find(rest, close);
-    if (end == rest.len) {
+    struct str rest = str_slice(text, open, text.len);
+    size_t close = 0;
+    size_t end = find_close(rest, &close);
+    if (close == 0) {
         return ERR(e, ERR_CONFIG, "%s:1:1: the front matter is not closed by a line '---'", file);
     }
     if (end > SKILL_FRONT_MAX) {
         return ERR(e, ERR_CONFIG, "%s:1:1: the front matter has more than %d bytes", file,
                    SKILL_FRONT_MAX);
     }
-    *ret_front = str_n(text.ptr, open.len + end + 1);
-    *ret_body = str_slice(rest, end + close.len, rest.len);
+    *ret_front = str_n(text.ptr, open + end);
+    *ret_body = str_slice(rest, end + close, rest.len);
     return 0;
 }
 

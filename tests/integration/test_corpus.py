@@ -52,7 +52,7 @@ class Corpus:
     def test_scylla(self):
         free = ("--set", "workspace.ref=null", "--set", "limits.usd=null")
         self.take("Scylla tests", {f"{n} {tier}": [p, "--tier", tier, *free] for n, p in self.below("scylla", "tests").items()
-                                   for tier in ("T0", "T3")})
+                                   for tier in ("T0", "T1", "T3")})
 
     def test_skill_packages(self):
         packages = {}

@@ -85,15 +85,28 @@ static void test_least(void **state)
     assert_true(str_eqc(card.body, "x\n---\n"));
 }
 
+/* As editors of other systems write it. */
+static void test_line_ends(void **state)
+{
+    assert_int_equal(parse(STR("\xef\xbb\xbf---\r\nname: a\r\ndescription: b c\r\n---\r\nx\r\n")),
+                     0);
+    assert_string_equal(card.name, "a");
+    assert_string_equal(card.description, "b c");
+    assert_true(str_eqc(card.body, "x\r\n"));
+    assert_int_equal(parse(STR("---\nname: a\ndescription: b\n---")), 0);
+    assert_int_equal(card.body.len, 0);
+}
+
 static void test_frame(void **state)
 {
     expect_bad(STR(""), "SKILL.md:1:1: must begin");
     expect_bad(STR("# Title\n"), "SKILL.md:1:1: must begin");
     expect_bad(STR("\n---\nname: a\n---\n"), "must begin");
-    expect_bad(STR("\xef\xbb\xbf---\nname: a\n---\n"), "must begin");
-    expect_bad(STR("---\r\nname: a\r\n---\r\n"), "LF, not CR LF");
+    expect_bad(STR("\xef\xbb---\nname: a\n---\n"), "not UTF-8");
+    expect_bad(STR("---\rname: a\r---\r"), "must begin");
+    expect_bad(STR("---- \nname: a\n---\n"), "must begin");
+    expect_bad(STR("---\r\nname: a\r\n--- \r\n"), "not closed");
     expect_bad(STR("---\nname: a\ndescription: b\n"), "not closed");
-    expect_bad(STR("---\nname: a\ndescription: b\n---"), "not closed");
     expect_bad(STR("---\n---\n"), "not closed");
     expect_bad(STR("---\n- a\n---\n"), "must be a map");
     expect_bad(STR("---\n\n---\n"), "must be a map");
@@ -183,6 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_all_fields, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_least, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_line_ends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_frame, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lengths_count_characters, set_up, tear_down),
