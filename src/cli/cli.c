@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "cli/apply_record.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/text.h"
@@ -177,6 +178,7 @@ static int run_command(struct cli *cli, const struct command *c, int argc, const
         return cmd_version.run(cli, opt, e);
     }
     print_warnings(cli, opt);
+    apply_recover(cli);
     r = c->run(cli, opt, e);
     if (r == -(int)ERR_USAGE && cli->hint[0] == '\0') {
         cli_hint(cli, "see 'cinch %s --help'", c->name);

@@ -160,7 +160,7 @@ static void note_full(struct run_disk *d, uint64_t free_now)
     d->full = d->full || free_now < FULL_BELOW;
 }
 
-static const char *size_text(struct run *run, uint64_t bytes)
+const char *disk_size_text(struct arena *a, uint64_t bytes)
 {
     static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
     size_t unit = 0;
@@ -168,7 +168,7 @@ static const char *size_text(struct run *run, uint64_t bytes)
     for (; n >= 1024 && unit + 1 < ARRAY_LEN(units); unit++) {
         n /= 1024;
     }
-    return arena_printf(run->arena, unit == 0 ? "%.0f %s" : "%.1f %s", n, units[unit]);
+    return arena_printf(a, unit == 0 ? "%.0f %s" : "%.1f %s", n, units[unit]);
 }
 
 bool disk_exceeded(struct run *run, char *text, size_t size)
@@ -196,7 +196,8 @@ bool disk_exceeded(struct run *run, char *text, size_t size)
     (void)snprintf(text, size,
                    "the run used %s of disk space in '%s' and may use %s: raise the limit with "
                    "sandbox.disk (--disk)",
-                   size_text(run, used), run->record.dir.path, size_text(run, d->limit));
+                   disk_size_text(run->arena, used), run->record.dir.path,
+                   disk_size_text(run->arena, d->limit));
     return true;
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 
+struct arena;
 struct run;
 
 /* Unless the task says otherwise: this much, and never more than half of what is free. */
@@ -43,6 +44,8 @@ void disk_judge(struct run *run);
 
 /* The limit for this much free space; `wanted` 0: the default. */
 uint64_t disk_limit(uint64_t wanted, uint64_t free_space);
+/* "1.2 KiB" */
+const char *disk_size_text(struct arena *a, uint64_t bytes);
 /* Bytes on disk below a directory, links not followed, other file systems not entered. False when
  * it is too large or too deep to be counted; then *ret is a part. */
 bool disk_usage(int dir_fd, uint64_t *ret);

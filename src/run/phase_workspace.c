@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "data/shape.h"
 #include "record/redact_patch.h"
+#include "run/disk.h"
 #include "run/image.h"
 #include "run/run_priv.h"
 #include "workspace/mount.h"
@@ -385,16 +386,49 @@ static int copy_nested(struct run *run, const char *raw, const char *to, struct 
     return r;
 }
 
+/* "dist/a.html (1.2 KiB), dist/b.html (3 bytes) and 4 more" */
+static const char *name_files(struct arena *a, const struct json *list, size_t total)
+{
+    enum { NAMED = 3 };
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    size_t n = 0;
+    for (; n < json_len(list) && n < NAMED; n++) {
+        const struct json *o = json_item(list, n);
+        const char *why = json_cstring(json_get(o, "why"), NULL);
+        buf_addf(&out, "%s%s (%s%s%s)", n == 0 ? "" : ", ", json_cstring(json_get(o, "path"), "?"),
+                 disk_size_text(a, (uint64_t)json_int(json_get(o, "bytes"), 0)),
+                 why == NULL ? "" : ", ", why == NULL ? "" : why);
+    }
+    if (total > n) {
+        buf_addf(&out, " and %zu more", total - n);
+    }
+    return arena_dup(a, buf_str(&out));
+}
+
+/* Work that would be lost if nobody knew of it. */
+static void warn_left_out(struct run *run, const struct diff_result *d, bool kept)
+{
+    const char *hint = !kept || d->beside.len == 0
+                           ? ""
+                           : "; `cinch apply --with-ignored` brings what is "
+                             "kept of them";
+    size_t large = json_len(d->left_out);
+    size_t ignored = json_len(d->ignored_files);
+    size_t all = (size_t)d->ignored;
+    if (large > 0) {
+        run_warn(run, "%zu changed file%s not in diff.patch: %s%s", large,
+                 large == 1 ? " is" : "s are", name_files(run->arena, d->left_out, large), hint);
+    }
+    if (ignored > 0 && workspace_kind_of(run->workspace) != WORKSPACE_IN_PLACE) {
+        run_warn(run, "%zu file%s not in diff.patch because git ignores %s: %s%s", all,
+                 all == 1 ? " is" : "s are", all == 1 ? "it" : "them",
+                 name_files(run->arena, d->ignored_files, all), hint);
+    }
+}
+
 static void tell_changes(struct run *run, const struct diff_result *d)
 {
-    size_t large = json_len(d->left_out);
     size_t changed = json_len(d->source_changed);
-    if (large > 0) {
-        const char *path = json_cstring(json_get(json_item(d->left_out, 0), "path"), "?");
-        const char *why = json_cstring(json_get(json_item(d->left_out, 0), "why"), "?");
-        run_warn(run, "%zu changed file%s not in diff.patch ('%s': %s%s)", large,
-                 large == 1 ? " is" : "s are", path, why, large > 1 ? ", …" : "");
-    }
     size_t made = json_len(d->new_repositories);
     if (made > 0) {
         run_warn(run,
@@ -423,6 +457,8 @@ static int write_description(struct run *run, const struct diff_result *d, bool 
     json_setc(a, o, "source_changed", d == NULL ? json_array(a) : d->source_changed);
     json_setc(a, o, "nested", d == NULL ? json_array(a) : d->nested);
     json_setc(a, o, "ignored", json_integer(a, d == NULL ? 0 : d->ignored));
+    json_setc(a, o, "ignored_bytes", json_integer(a, d == NULL ? 0 : d->ignored_bytes));
+    json_setc(a, o, "ignored_files", d == NULL ? json_array(a) : d->ignored_files);
     return record_write_json(&run->record, "evidence/workspace.json", o, e);
 }
 
@@ -482,6 +518,17 @@ void run_collect_workspace(struct run *run)
         }
     }
     bool keep = is_kept(run) && run->exec.launched;
+    if (known && d.beside.len > 0 && workspace_kind_of(run->workspace) != WORKSPACE_IN_PLACE &&
+        strcmp(run->plan->settings.view.keep, "remove") != 0) {
+        int r = workspace_keep_beside(run->workspace, &d.beside, !keep, &why);
+        if (r < 0) {
+            run_warn(run, "files that are not in the patch cannot be kept: %s", why.msg);
+        }
+        keep = keep || r == 0;
+    }
+    if (known) {
+        warn_left_out(run, &d, keep);
+    }
     if (write_description(run, known ? &d : NULL, keep, &why) < 0) {
         run_warn(run, "%s", why.msg);
     }

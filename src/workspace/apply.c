@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Check, branch, apply, commit; each a call of git in the user's repository.
+ * Plan in a private directory, then put in place as a whole.
  */
 #include "workspace/apply.h"
 
@@ -14,277 +14,300 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "workspace/git.h"
-#include "workspace/repo.h"
+#include "workspace/apply_priv.h"
 
-enum { TEXT_MAX = 1 << 20, LIST_MAX = 64 << 20 };
 #define INDEX_MAX ((size_t)1 << 30)
 
-struct applying {
-    struct arena *a;
-    const struct apply_opts *o;
-    struct apply_result *ret;
-    struct repo repo;
-    bool has_repo;
-    const char *directory;   /* --directory=…, or NULL */
-    const char *index;       /* a copy, for a trial; NULL: the user's */
-    const char *new_objects; /* and where objects of the trial go */
-    const char **config;     /* overrides for what the repository configures */
-    size_t config_len, config_cap;
-    bool filtered; /* the repository configures a filter */
-    struct err *e;
-};
+enum { TEXT_MAX = 1 << 20 };
 
-static int git(struct applying *x, const char *const *args, struct buf *out, int ok_status)
+/* --- which trees --- */
+
+/* 0: there is nothing in it. */
+static int has_changes(const char *patch, struct err *e)
 {
-    const char *objects = arena_printf(x->a, "%s/objects", x->has_repo ? x->repo.common_dir : "");
-    struct git_call c = {
-        .args = args,
-        .objects = x->new_objects == NULL ? NULL : objects,
-        .cwd = x->has_repo ? x->repo.root : x->o->target,
-        .git_dir = x->has_repo ? NULL : "/dev/null", /* nor one that git might see there */
-        .work_tree = x->has_repo ? x->repo.root : NULL,
-        .safe = x->has_repo && x->repo.listed ? x->repo.root : NULL,
-        .config = x->config,
-        .index = x->index,
-        .new_objects = x->new_objects,
-        .user_config = true,
-        .out = out,
-        .ok_status = ok_status,
-    };
-    return git_run(&c, x->e);
+    CLEANUP(buf) struct buf head = BUF_INIT(TEXT_MAX);
+    int r = file_read(AT_FDCWD, patch, TEXT_MAX, &head, e);
+    return r == -(int)ERR_LIMIT ? 1 : r < 0 ? r : str_trim(buf_str(&head)).len > 0;
 }
 
-/* --- programs that the repository configures --- */
-
-static void override(struct applying *x, const char *setting)
+static int find_root(struct applying *x, struct apply_part *p, const char *dir)
 {
-    if (x->config_len + 1 >= x->config_cap) {
-        size_t cap = x->config_cap == 0 ? 16 : x->config_cap * 2;
-        const char **more = arena_array(x->a, cap, sizeof *more);
-        if (x->config_len > 0) {
-            memcpy(more, x->config, x->config_len * sizeof *more);
-        }
-        x->config = more;
-        x->config_cap = cap;
+    char real[PATH_MAX];
+    if (!file_is_dir(AT_FDCWD, dir) || realpath(dir, real) == NULL) {
+        return ERR(x->e, ERR_INPUT, "'%s' is not a directory", dir);
     }
-    x->config[x->config_len++] = setting;
-    x->config[x->config_len] = NULL;
-}
-
-/* filter.NAME.clean and the like; NAME may hold anything. */
-static int override_driver(struct applying *x, struct str key)
-{
-    static const struct {
-        const char *section, *variable, *value;
-        bool filter;
-    } programs[] = {
-        { "filter.", ".clean", "", true },       { "filter.", ".smudge", "", true },
-        { "filter.", ".process", "", true },     { "filter.", ".required", "false", true },
-        { "merge.", ".driver", "false", false }, /* a conflict, not somebody's merge */
-        { "diff.", ".command", "", false },      { "diff.", ".textconv", "", false },
-    };
-    for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
-        if (!str_starts(key, str_of(programs[i].section)) ||
-            !str_ends(key, str_of(programs[i].variable))) {
-            continue;
-        }
-        if (memchr(key.ptr, '=', key.len) != NULL) { /* `git -c` ends the key there */
-            return ERR(x->e, ERR_CONFIG,
-                       "the configuration of '%s' names a program as '%.*s': a '=' there cannot be "
-                       "handled safely",
-                       x->repo.root, STR_ARG(key));
-        }
-        x->filtered = x->filtered || programs[i].filter;
-        override(x, arena_printf(x->a, "%.*s=%s", STR_ARG(key), programs[i].value));
+    p->has_repo = repo_find(x->a, real, &p->repo) > 0;
+    p->root = p->has_repo ? p->repo.root : arena_dup(x->a, str_of(real));
+    if (p->has_repo && p->repo.foreign) {
+        return ERR(x->e, ERR_CONFIG,
+                   "the git repository '%s' belongs to another user, so its configuration is not "
+                   "obeyed: to trust it, run `git config --global --add safe.directory %s`",
+                   p->root, p->root);
+    }
+    if (p->has_repo && p->repo.prefix[0] != '\0') {
+        p->directory = arena_printf(x->a, "--directory=%s", p->repo.prefix);
     }
     return 0;
 }
 
-/* The .gitattributes of a tree decide which files such a program gets, and the configuration of a
- * repository may come from the same source: only what the user configured for all repositories is
- * run. */
-static int override_drivers(struct applying *x)
-{
-    static const char *const args[] = { "config", "-z",          "--includes", "--show-scope",
-                                        "--list", "--name-only", NULL };
-    CLEANUP(buf) struct buf out = BUF_INIT(LIST_MAX);
-    int r = git(x, args, &out, 0);
-    struct str rest = buf_str(&out);
-    while (r == 0 && rest.ptr != NULL && rest.len > 0) {
-        struct str scope = str_split(&rest, '\0');
-        struct str key = str_split(&rest, '\0');
-        if (str_eqc(scope, "local") || str_eqc(scope, "worktree")) {
-            r = override_driver(x, key);
-        }
-    }
-    return r;
-}
-
-/* --- the patch --- */
-
-/* `how` is "--check", "--index" …; two of them, or NULL. */
-static int call_apply(struct applying *x, const char *how, const char *more)
-{
-    const char *args[8];
-    size_t n = 0;
-    args[n++] = "apply";
-    args[n++] = "--whitespace=nowarn";
-    if (how != NULL) {
-        args[n++] = how;
-    }
-    if (more != NULL) {
-        args[n++] = more;
-    }
-    if (x->directory != NULL) {
-        args[n++] = x->directory;
-    }
-    args[n++] = x->o->patch;
-    args[n] = NULL;
-    return git(x, args, NULL, 0);
-}
-
-/* Does it merge without conflicts? Told by doing it, in a copy of the index and with objects of its
- * own: `git apply --3way --check` says yes to what ends in conflicts. */
-static int try_merge(struct applying *x)
-{
-    const char *temporary = getenv("TMPDIR");
-    char dir[PATH_MAX];
-    (void)snprintf(dir, sizeof dir, "%s/cinch-apply-XXXXXX", temporary ? temporary : "/tmp");
-    if (mkdtemp(dir) == NULL) {
-        return ERR_SYS(x->e, "create '%s'", dir);
-    }
-    CLEANUP(buf) struct buf text = BUF_INIT(INDEX_MAX);
-    const char *from = arena_printf(x->a, "%s/index", x->repo.git_dir);
-    const char *index = arena_printf(x->a, "%s/index", dir);
-    int r = file_read(AT_FDCWD, from, INDEX_MAX, &text, x->e);
-    r = r < 0 ? r : file_write_atomic(AT_FDCWD, index, buf_str(&text), 0600, x->e);
-    if (r == 0) {
-        x->index = index;
-        x->new_objects = dir;
-        r = call_apply(x, "--3way", "--cached");
-        x->index = x->new_objects = NULL;
-    }
-    (void)!file_remove_tree(AT_FDCWD, dir, NULL);
-    return r;
-}
-
-static int check(struct applying *x)
-{
-    int r = call_apply(x, "--check", NULL);
-    if (r < 0 && x->has_repo && !x->filtered && x->e->code == ERR_SYS) {
-        r = try_merge(x);
-        x->ret->three_way = r == 0;
-    }
-    if (r < 0 && x->e->code == ERR_SYS) {
-        x->ret->why = arena_dup(x->a, str_of(x->e->msg));
-        return 0;
-    }
-    x->ret->fits = r == 0;
-    return r;
-}
-
-static int check_staged(struct applying *x)
-{
-    static const char *const args[] = { "diff", "--cached", "--quiet", "--no-ext-diff", NULL };
-    int r = git(x, args, NULL, 1);
-    if (r > 0) {
-        return ERR(x->e, ERR_USAGE,
-                   "'%s' has staged changes, which a commit would take along: commit or unstage "
-                   "them first",
-                   x->repo.root);
-    }
-    return r;
-}
-
-static int commit(struct applying *x)
-{
-    CLEANUP(buf) struct buf id = BUF_INIT(TEXT_MAX);
-    const char *const args[] = { "commit", "--quiet", "--no-verify", "-m", x->o->commit, NULL };
-    static const char *const head[] = { "rev-parse", "HEAD", NULL };
-    int r = git(x, args, NULL, 0);
-    r = r < 0 ? r : git(x, head, &id, 0);
-    if (r == 0) {
-        x->ret->made = arena_dup(x->a, str_trim(buf_str(&id)));
-    }
-    return r;
-}
-
-/* Into the index as well, where the files have no other changes. */
-static bool can_stage(struct applying *x)
-{
-    static const char *const refresh[] = { "update-index", "-q", "--refresh", NULL };
-    /* Without its filter a file would be stored in a form that it must not have there. */
-    if (!x->has_repo || x->filtered || git(x, refresh, NULL, 1) < 0) {
-        return false;
-    }
-    return x->ret->three_way || call_apply(x, "--check", "--index") == 0;
-}
-
-static int perform(struct applying *x)
+static int find_parts(struct applying *x)
 {
     const struct apply_opts *o = x->o;
-    bool staged = can_stage(x);
-    if (o->commit != NULL && x->filtered) {
-        return ERR(
-            x->e, ERR_USAGE,
-            "the configuration of '%s' has a filter, which cinch does not run: apply without "
-            "--commit, then use git",
-            x->repo.root);
+    x->parts = arena_array(x->a, o->patch_count + 1, sizeof *x->parts);
+    int r = find_root(x, &x->parts[0], o->target);
+    x->parts[0].below = "";
+    x->part_count = 1;
+    struct str top = str_of(x->parts[0].root);
+    for (size_t i = 0; r == 0 && i < o->patch_count; i++) {
+        const char *path = o->patches[i].path;
+        struct apply_part *p = path[0] == '\0' ? &x->parts[0] : &x->parts[x->part_count];
+        int some = has_changes(o->patches[i].patch, x->e);
+        if (some <= 0) {
+            r = some;
+            continue;
+        }
+        if (path[0] != '\0') {
+            r = find_root(x, p, arena_printf(x->a, "%s/%s", o->target, path));
+            bool within = r == 0 && str_starts(str_of(p->root), top);
+            p->below = !within                      ? ""
+                       : strlen(p->root) == top.len ? ""
+                                                    : p->root + top.len + (top.len > 1);
+            x->part_count++;
+        }
+        p->patch = o->patches[i].patch;
     }
-    if (o->commit != NULL && !staged) {
+    if (r == 0 && !x->parts[0].has_repo && (o->branch != NULL || o->commit != NULL)) {
         return ERR(x->e, ERR_USAGE,
-                   "files of the patch have other changes, which a commit would take along: apply "
-                   "without --commit");
-    }
-    int r = o->commit != NULL ? check_staged(x) : 0;
-    if (r == 0 && o->branch != NULL) {
-        const char *const args[] = { "checkout", "--quiet", "-b", o->branch, NULL };
-        r = git(x, args, NULL, 0);
-    }
-    r = r < 0 ? r : call_apply(x, x->ret->three_way ? "--3way" : staged ? "--index" : NULL, NULL);
-    return r < 0 || o->commit == NULL ? r : commit(x);
-}
-
-static bool is_blank(struct str s)
-{
-    return str_trim(s).len == 0;
-}
-
-int apply_patch(struct arena *a, const struct apply_opts *o, struct apply_result *ret,
-                struct err *e)
-{
-    CLEANUP(buf) struct buf head = BUF_INIT(TEXT_MAX);
-    struct err own = { 0 };
-    struct applying x = { .a = a, .o = o, .ret = ret, .e = e == NULL ? &own : e };
-    *ret = (struct apply_result) { 0 };
-    if (!file_is_dir(AT_FDCWD, o->target)) {
-        return ERR(e, ERR_INPUT, "'%s' is not a directory", o->target);
-    }
-    int r = file_read(AT_FDCWD, o->patch, TEXT_MAX, &head, e);
-    if (r < 0 && r != -ERR_LIMIT) {
-        return r;
-    }
-    if (r == 0 && is_blank(buf_str(&head))) {
-        ret->nothing = ret->fits = true;
-        return 0;
-    }
-    x.has_repo = repo_find(a, o->target, &x.repo) > 0;
-    if (x.has_repo && x.repo.foreign) {
-        return ERR(e, ERR_CONFIG,
-                   "the git repository '%s' belongs to another user, so its configuration is not "
-                   "obeyed: to trust it, run `git config --global --add safe.directory %s`",
-                   x.repo.root, x.repo.root);
-    }
-    if (!x.has_repo && (o->branch != NULL || o->commit != NULL)) {
-        return ERR(e, ERR_USAGE,
                    "'%s' is not a git repository: no branch or commit can be made there",
                    o->target);
     }
-    if (x.has_repo && x.repo.prefix[0] != '\0') {
-        x.directory = arena_printf(a, "--directory=%s", x.repo.prefix);
+    if (r == 0 && !x->parts[0].has_repo && o->three_way) {
+        return ERR(x->e, ERR_USAGE, "'%s' is not a git repository: --3way needs one", o->target);
     }
-    r = x.has_repo ? override_drivers(&x) : 0;
-    r = r < 0 ? r : check(&x);
-    return r < 0 || !ret->fits || o->check ? r : perform(&x);
+    return r;
+}
+
+/* --- the private directory --- */
+
+/* Renames must be possible from there into the tree. */
+static const char *staging_dir(struct applying *x)
+{
+    const struct apply_part *top = &x->parts[0];
+    struct stat root;
+    struct stat git;
+    if (top->has_repo && stat(top->root, &root) == 0 && stat(top->repo.git_dir, &git) == 0 &&
+        root.st_dev == git.st_dev) {
+        return arena_printf(x->a, "%s/cinch-apply", top->repo.git_dir);
+    }
+    return arena_printf(x->a, "%s/.cinch-apply", top->root);
+}
+
+static int make_trial_dir(struct applying *x)
+{
+    const char *const places[] = { getenv("TMPDIR"), "/tmp", "/dev/shm" };
+    char *dir = NULL;
+    for (size_t i = 0; x->scratch == NULL && i < ARRAY_LEN(places); i++) {
+        if (places[i] != NULL) {
+            dir = arena_printf(x->a, "%s/cinch-apply-XXXXXX", places[i]);
+            x->scratch = mkdtemp(dir);
+        }
+    }
+    if (x->scratch == NULL) {
+        return ERR_SYS_AS(x->e, ERR_OUTPUT, "create '%s'", dir);
+    }
+    return file_mkdirs(AT_FDCWD, arena_printf(x->a, "%s/" APPLY_TREE_NAME, dir), 0700, x->e);
+}
+
+static int start(struct applying *x)
+{
+    const struct apply_part *top = &x->parts[0];
+    struct apply_txn *t = x->txn;
+    t->root = top->root;
+    t->git_dir = top->has_repo ? top->repo.git_dir : "";
+    t->undo = x->o->undo == NULL ? "" : x->o->undo;
+    t->target = x->o->target;
+    int r;
+    if (x->o->check) {
+        r = make_trial_dir(x);
+    } else {
+        t->dir = x->scratch = staging_dir(x);
+        r = apply_txn_start(t, x->o->journals, x->e);
+    }
+    if (r < 0) {
+        return r;
+    }
+    const char *tree = arena_printf(x->a, "%s/" APPLY_TREE_NAME, x->scratch);
+    x->root_fd = open(top->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    x->tree_fd = open(tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return x->root_fd < 0 || x->tree_fd < 0 ? ERR_SYS(x->e, "open '%s'", tree) : 0;
+}
+
+static int copy_index(struct applying *x, struct apply_part *p, size_t number)
+{
+    const char *lock = arena_printf(x->a, "%s/index.lock", p->repo.git_dir);
+    for (size_t i = 0; i < number; i++) { /* two patches for one repository */
+        if (x->parts[i].index != NULL && strcmp(x->parts[i].repo.git_dir, p->repo.git_dir) == 0) {
+            p->index = x->parts[i].index;
+            return 0;
+        }
+    }
+    if (file_exists(AT_FDCWD, lock)) {
+        return apply_reject(x,
+                            "'%s' exists: another git process is running there, or has died (then "
+                            "remove the file)",
+                            lock);
+    }
+    p->index = x->o->check ? arena_printf(x->a, "%s/index%zu", x->scratch, number)
+                           : apply_index_name(x->a, p->repo.git_dir);
+    int r = x->o->check ? 0 : apply_txn_lock_index(x->txn, p->repo.git_dir, p->root, x->e);
+    return r < 0 ? r : apply_copy_index(x->a, p->repo.git_dir, p->index, x->e);
+}
+
+static const char *below_top(struct applying *x, const struct apply_part *p, const char *path)
+{
+    return p->below[0] == '\0' ? path : arena_printf(x->a, "%s/%s", p->below, path);
+}
+
+/* --- one patch --- */
+
+static void note_index(struct applying *x, struct apply_part *p, const struct buf *entries)
+{
+    for (size_t i = 0; i < x->txn->index_count; i++) {
+        struct apply_index *one = &x->txn->indexes[i];
+        if (strcmp(one->git_dir, p->repo.git_dir) == 0) {
+            one->staged = one->staged || p->staged;
+            one->entries = arena_dup(x->a, buf_str(entries));
+            one->entries_len = entries->len;
+        }
+    }
+}
+
+/* The directories that git works in, and the copy of the index. */
+static int prepare_part(struct applying *x, size_t number)
+{
+    struct apply_part *p = &x->parts[number];
+    p->work = p->below[0] == '\0'
+                  ? arena_printf(x->a, "%s/" APPLY_TREE_NAME, x->scratch)
+                  : arena_printf(x->a, "%s/" APPLY_TREE_NAME "/%s", x->scratch, p->below);
+    int r = file_mkdirs(AT_FDCWD, p->work, 0700, x->e);
+    if (r == 0 && p->has_repo) {
+        p->objects = arena_printf(x->a, "%s/objects%zu", x->scratch, number);
+        r = file_mkdirs(AT_FDCWD, p->objects, 0700, x->e);
+    }
+    r = r < 0 || !p->has_repo ? r : apply_override_drivers(x, p);
+    return r < 0 || !p->has_repo ? r : copy_index(x, p, number);
+}
+
+/* The index before the patch is in it. */
+static int read_index(struct applying *x, struct apply_part *p, struct buf *entries)
+{
+    int r = p->has_repo ? apply_read_entries(x, p, entries) : 0;
+    if (r == 0 && p == &x->parts[0] && x->o->commit != NULL) {
+        r = apply_has_staged(x, p);
+        x->had_staged = r > 0;
+    }
+    return r < 0 ? r : 0;
+}
+
+static int plan_part(struct applying *x, size_t number)
+{
+    struct apply_part *p = &x->parts[number];
+    CLEANUP(buf) struct buf entries = BUF_INIT(INDEX_MAX);
+    int r = prepare_part(x, number);
+    if (r < 0 || !x->ret->fits || p->patch == NULL) {
+        return r;
+    }
+    r = apply_list_paths(x, p);
+    for (size_t i = 0; r == 0 && x->ret->fits && i < p->path_count; i++) {
+        r = apply_copy_in(x, below_top(x, p, p->paths[i]));
+    }
+    r = r < 0 || !x->ret->fits ? r : read_index(x, p, &entries);
+    r = r < 0 || !x->ret->fits ? r : apply_try(x, p);
+    for (size_t i = 0; r == 0 && x->ret->fits && i < p->path_count; i++) {
+        r = apply_note_path(x, below_top(x, p, p->paths[i]));
+    }
+    if (r == 0 && x->ret->fits && p->has_repo) {
+        note_index(x, p, &entries);
+        x->ret->staged = x->ret->staged || p->staged;
+    }
+    return r;
+}
+
+static int plan(struct applying *x)
+{
+    struct apply_part *top = &x->parts[0];
+    int r = 0;
+    size_t already = 0;
+    size_t patches = 0;
+    for (size_t i = 0; r == 0 && x->ret->fits && i < x->part_count; i++) {
+        x->ret->already = false;
+        r = r < 0 ? r : plan_part(x, i);
+        already += x->ret->already;
+        patches += x->parts[i].patch != NULL;
+    }
+    if (r < 0 || !x->ret->fits) {
+        return r;
+    }
+    x->ret->nothing = patches == 0;
+    x->ret->already = patches > 0 && already == patches;
+    r = apply_add_files(x, top->has_repo ? top->repo.prefix : "");
+    x->ret->nothing = x->ret->nothing && x->txn->len == 0;
+    x->ret->already = x->ret->already && x->txn->len == 0;
+    r = r < 0 || !x->ret->fits ? r : apply_note_dirs(x);
+    bool wanted = x->o->branch != NULL || x->o->commit != NULL;
+    return r < 0 || !x->ret->fits || !wanted || x->ret->nothing ? r : apply_plan_refs(x);
+}
+
+static void finish(struct applying *x)
+{
+    cleanup_fd(&x->root_fd);
+    cleanup_fd(&x->tree_fd);
+    pathmap_done(&x->seen);
+    if (x->o->check) {
+        if (x->scratch != NULL) {
+            (void)!file_remove_tree(AT_FDCWD, x->scratch, NULL);
+        }
+    } else {
+        apply_txn_end(x->txn);
+        x->ret->undoable = x->txn->decided && x->txn->undo[0] != '\0';
+    }
+}
+
+int apply_run(struct arena *a, const struct apply_opts *o, struct apply_result *ret, struct err *e)
+{
+    struct err own = { 0 };
+    struct apply_txn *t = ARENA_NEW(a, struct apply_txn);
+    *t = (struct apply_txn) { .arena = a, .lock_fd = -1, .dir_fd = -1, .journal = "", .undo = "" };
+    struct applying x = {
+        .a = a,
+        .o = o,
+        .ret = ret,
+        .txn = t,
+        .root_fd = -1,
+        .tree_fd = -1,
+        .keep = "",
+        .e = e == NULL ? &own : e,
+    };
+    *ret = (struct apply_result) { .fits = true, .conflicts = json_array(a) };
+    int r = find_parts(&x);
+    if (r < 0) {
+        return r;
+    }
+    x.keep = x.parts[0].has_repo ? x.parts[0].repo.prefix : "";
+    r = start(&x);
+    r = r < 0 ? r : plan(&x);
+    bool changes = t->len > 0 || t->refs.len > 0;
+    if (r == 0 && ret->fits && changes && !o->check) {
+        for (size_t i = 0; r == 0 && i < x.part_count; i++) {
+            r = apply_move_objects(&x, &x.parts[i]);
+        }
+        r = r < 0 ? r : apply_txn_commit(t, x.e);
+    }
+    finish(&x);
+    if (r == -(int)ERR_SYS && (x.e->sys == ENOSPC || x.e->sys == EDQUOT || x.e->sys == EROFS ||
+                               x.e->sys == EACCES || x.e->sys == EPERM)) {
+        x.e->code = ERR_OUTPUT; /* the user's tree, not a fault of ours */
+        r = -(int)ERR_OUTPUT;
+    }
+    return r;
 }

@@ -123,6 +123,7 @@ int diff_make(struct arena *a, const struct diff_opts *o, struct diff_result *re
     *ret = (struct diff_result) {
         .files = json_array(a),
         .left_out = json_array(a),
+        .ignored_files = json_array(a),
         .source_changed = json_array(a),
         .nested = json_array(a),
         .new_repositories = json_array(a),

@@ -57,7 +57,15 @@ struct diff_result {
         *new_repositories; /* [path]: made by the agent in a tree that it works on directly */
     int64_t withheld;      /* of what is left out, what is a change all the same */
     int64_t ignored;       /* entries left out by ignore rules */
+    /* What could be kept beside the patch: files that are ignored or too large. */
+    struct diff_beside {
+        const char **paths, **places; /* in the tree, and below new_fd; not NULL-terminated */
+        size_t len, cap;
+    } beside;
+    struct json *ignored_files; /* [{path, bytes}], the first DIFF_IGNORED_MAX that exist now */
+    int64_t ignored_bytes;      /* of all that exist now */
 };
+enum { DIFF_IGNORED_MAX = 100 };
 
 int diff_make(struct arena *a, const struct diff_opts *o, struct diff_result *ret,
               struct err *e) MUST_USE;

@@ -46,6 +46,47 @@ static void drop(struct diff *d, const char *path)
     }
 }
 
+/* The bytes are in the tree that the agent wrote to; of a directory that was only renamed they are
+ * still in the user's. */
+static void keep_beside(struct diff *d, const struct diff_entry *x)
+{
+    struct diff_beside *b = &d->result->beside;
+    if (x == NULL || x->in_base || x->id != NULL ||
+        (!S_ISREG(x->st.st_mode) && !S_ISLNK(x->st.st_mode))) {
+        return;
+    }
+    if (b->len == b->cap) {
+        size_t cap = b->cap == 0 ? 16 : b->cap * 2;
+        const char **paths = arena_array(d->arena, cap, sizeof *paths);
+        const char **places = arena_array(d->arena, cap, sizeof *places);
+        if (b->len > 0) {
+            memcpy(paths, b->paths, b->len * sizeof *paths);
+            memcpy(places, b->places, b->len * sizeof *places);
+        }
+        b->paths = paths;
+        b->places = places;
+        b->cap = cap;
+    }
+    b->paths[b->len] = x->path;
+    b->places[b->len++] = x->where;
+}
+
+static void note_ignored(struct diff *d, const struct diff_entry *x)
+{
+    struct arena *a = d->arena;
+    if (x == NULL || x->in_base) {
+        return;
+    }
+    keep_beside(d, x);
+    d->result->ignored_bytes += x->st.st_size;
+    if (json_len(d->result->ignored_files) < DIFF_IGNORED_MAX) {
+        struct json *o = json_object(a);
+        json_setc(a, o, "path", json_cstr(a, x->path));
+        json_setc(a, o, "bytes", json_integer(a, x->st.st_size));
+        json_push(a, d->result->ignored_files, o);
+    }
+}
+
 /* --- too large, no file, not readable --- */
 
 /* Root reads everything; others may lack permission for what they own, and for what they do not. */
@@ -87,6 +128,9 @@ static void leave_out_odd(struct diff *d, struct diff_side *side)
         diff_leave_out(d, x->path, why, x->st.st_size);
         if (S_ISREG(x->st.st_mode) || S_ISLNK(x->st.st_mode)) {
             d->result->withheld++;
+            if (side == &d->after && S_ISREG(x->st.st_mode) && x->st.st_size > max) {
+                keep_beside(d, x);
+            }
             drop(d, x->path);
         } else { /* a file that became a fifo is at least gone */
             x->dropped = true;
@@ -301,6 +345,7 @@ static int leave_out_ignored(struct diff *d)
     r = r < 0 ? r : keep_tracked(d, &ignored);
     for (size_t i = 0; r == 0 && i < ignored.cap; i++) {
         if (ignored.items[i].path != NULL && ignored.items[i].value == 0) {
+            note_ignored(d, find(&d->after, ignored.items[i].path));
             drop(d, ignored.items[i].path);
             d->result->ignored++;
         }

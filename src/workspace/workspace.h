@@ -101,6 +101,11 @@ struct workspace_diff_opts {
 int workspace_diff(struct workspace *w, struct arena *a, const struct workspace_diff_opts *o,
                    struct diff_result *ret, struct err *e) MUST_USE;
 
+/* Keeps the files that are not in the patch for left_out_open(). With `alone`, nothing else of the
+ * private directory is needed any more: an overlay's layer stays, of a copy only these files do. */
+int workspace_keep_beside(struct workspace *w, const struct diff_beside *files, bool alone,
+                          struct err *e) MUST_USE;
+
 /* For the record: what it is, where it came from, what it costs on disk. */
 struct json *workspace_json(const struct workspace *w, struct arena *a);
 /* [{path, why}]: what a copy of the source lacks. */

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "workspace/left_out.h"
+#include "workspace/listing.h"
 #include "workspace/workspace_priv.h"
 
 /* The tree's own git directory is passed over, however much an agent committed. */
@@ -83,6 +85,41 @@ static bool has_changes(const struct delta *d)
         }
     }
     return false;
+}
+
+static int drop_all_but(int dir_fd, const char *const *keep, struct err *e)
+{
+    CLEANUP(listing) struct listing names;
+    int r = listing_read(&names, dir_fd, e);
+    for (size_t i = 0; r == 0 && i < names.len; i++) {
+        bool kept = false;
+        for (size_t k = 0; keep[k] != NULL; k++) {
+            kept = kept || strcmp(keep[k], names.items[i]) == 0;
+        }
+        r = kept ? 0 : file_remove_tree(dir_fd, names.items[i], e);
+    }
+    return r;
+}
+
+int workspace_keep_beside(struct workspace *w, const struct diff_beside *files, bool alone,
+                          struct err *e)
+{
+    static const char *const layer[] = { "layer", "workspace.json", "left-out.list", NULL };
+    static const char *const moved[] = { "left-out", "left-out.list", NULL };
+    const char **paths = arena_array(w->arena, files->len + 1, sizeof *paths);
+    const char **places = arena_array(w->arena, files->len + 1, sizeof *places);
+    memcpy(paths, files->paths, files->len * sizeof *paths);
+    memcpy(places, files->places, files->len * sizeof *places);
+    paths[files->len] = places[files->len] = NULL;
+    struct left_out list = { .paths = paths, .places = places, .since = w->created };
+    if (!alone || w->layered) {
+        int r = left_out_write(w->dir_fd, &list, e);
+        return r < 0 || !alone || strcmp(w->base, w->source) != 0
+                   ? r
+                   : drop_all_but(w->dir_fd, layer, e);
+    }
+    int r = left_out_move(w->dir_fd, w->tree_fd, &list, e);
+    return r < 0 ? r : drop_all_but(w->dir_fd, moved, e);
 }
 
 int workspace_diff(struct workspace *w, struct arena *a, const struct workspace_diff_opts *o,

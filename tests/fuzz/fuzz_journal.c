@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any bytes as the journal of a merge or as a baseline: either refused, or every path stays below
- * the root.
+ * Any bytes as the journal of a merge or an apply, as a baseline or as a list of files that were
+ * left out: either refused, or every path stays below the root.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "workspace/apply_txn.h"
 #include "workspace/baseline.h"
+#include "workspace/left_out.h"
 #include "workspace/merge.h"
 
 static void check(const char *path)
@@ -38,5 +40,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     baseline_done(&b);
+    struct arena *a = arena_new();
+    struct apply_txn *t = ARENA_NEW(a, struct apply_txn);
+    if (apply_journal_parse(a, str_n(data, size), t, NULL) == 0) {
+        for (size_t i = 0; i < t->len; i++) {
+            check(t->entries[i].path);
+        }
+    }
+    struct left_out list = { 0 };
+    if (left_out_parse(a, str_n(data, size), &list, NULL) == 0) {
+        for (size_t i = 0; list.paths[i] != NULL; i++) {
+            check(list.paths[i]);
+            check(list.places[i]);
+        }
+    }
+    (void)arena_free(a);
     return 0;
 }
