@@ -22,6 +22,7 @@ struct writing {
     uint32_t block;  /* number of the next */
     size_t bytes;    /* of content so far, for the estimate of usage */
     bool called;     /* a tool */
+    bool searched;   /* the step waits for a tool that the answer searches for */
     bool pause_next; /* a chunk came before: the next one waits */
 };
 
@@ -162,6 +163,45 @@ static int play_output(struct writing *w, const struct json *v, struct err *e)
     return r < 0 ? r : add_words(w, LLM_EV_TEXT, text, e);
 }
 
+/* --- a tool that must be found first --- */
+
+static int search_tool(struct writing *w, struct str name, struct err *e)
+{
+    struct llm_event ev = { .kind = LLM_EV_OTHER,
+                            .block = w->block,
+                            .format = LLM_RESPONSES,
+                            .raw = script_search_call(w->scene, name, w->block) };
+    w->block++;
+    w->called = true;
+    w->searched = true;
+    w->bytes += name.len;
+    return add(w, ev, e);
+}
+
+/* The tools that the step needs and that only a search can find. */
+static int play_searches(struct writing *w, const struct script_step *t, struct err *e)
+{
+    struct script_scene *c = w->scene;
+    int r = 0;
+    for (size_t i = 0; r == 0 && t != NULL && i < t->n_blocks; i++) {
+        const struct json *v = t->blocks[i].value;
+        struct str server = STR_EMPTY;
+        struct str name = STR_EMPTY;
+        if (t->blocks[i].kind == SCRIPT_OUTPUT && !c->request->llm->output.json) {
+            name = STR("structured_output");
+        } else if (t->blocks[i].kind == SCRIPT_CALL && json_get(v, "namespace") == NULL &&
+                   !json_bool(json_get(v, "unchecked"), false)) {
+            server = json_str(json_get(v, "server"), STR_EMPTY);
+            r = script_expand(c->arena, json_str(json_get(v, "tool"), STR_EMPTY),
+                              script_scene_names(c), &name, e);
+        }
+        if (r == 0 && name.len > 0 && script_must_search(c, name, server)) {
+            r = search_tool(w, name, e);
+        }
+    }
+    return r;
+}
+
 static int play_block(struct writing *w, const struct script_block *b, struct err *e)
 {
     static const enum llm_event_kind kinds[] = {
@@ -236,14 +276,15 @@ static int play(struct writing *w, const struct script_step *t, struct err *e)
                                : STR("Done.");
         r = add_words(w, LLM_EV_TEXT, stock, e);
     }
-    for (size_t i = 0; r == 0 && t != NULL && i < t->n_blocks; i++) {
+    r = r < 0 ? r : play_searches(w, t, e);
+    for (size_t i = 0; r == 0 && !w->searched && t != NULL && i < t->n_blocks; i++) {
         r = play_block(w, &t->blocks[i], e);
     }
     if (r < 0) {
         return r;
     }
     w->pause_next = false;
-    if (t != NULL && t->fault.in_stream) {
+    if (t != NULL && t->fault.in_stream && !w->searched) {
         r = add(w, (struct llm_event) { .kind = LLM_EV_ERROR, .error = t->fault.error }, e);
         return r < 0 ? r : add(w, (struct llm_event) { .kind = LLM_EV_END }, e);
     }
@@ -293,12 +334,13 @@ int script_answer(struct script *s, const struct script_request *r, struct arena
                          : err_wrap(e, "script '%s': step '%s' (%s)", s->name, t->name,
                                     json_at(s->file, t->at, at));
     }
-    if (t != NULL) {
+    s->requests -= w.searched; /* the step is still to come */
+    if (t != NULL && !w.searched) {
         t->played++;
     }
     *ret = (struct script_answer) {
         .step = name,
-        .side = c.side,
+        .side = w.searched ? "search" : c.side,
         .delay = w.manner->delay,
         .events = w.events,
         .n_events = w.n,
@@ -306,7 +348,7 @@ int script_answer(struct script *s, const struct script_request *r, struct arena
         .seed = seed_of(&c, name),
         .fault = { .cut = SCRIPT_NEVER, .hang = SCRIPT_NEVER, .garbage = SCRIPT_NEVER },
     };
-    if (t != NULL) {
+    if (t != NULL && !w.searched) {
         ret->fault = t->fault;
     }
     return 0;

@@ -42,6 +42,7 @@ void script_scene_init(struct script_scene *c, struct script *s, const struct sc
         .last = llm_last_text(a, r->llm),
         .system = auxiliary_system_text(r->llm, a),
     };
+    c->tools = script_declared_tools(r->llm, a, &c->program);
     c->side = s->side_off ? NULL : auxiliary_request_kind(r->llm, c->system, c->last);
     c->number = c->side != NULL ? s->requests : s->requests + 1;
 }
@@ -84,7 +85,7 @@ static bool contains(const void *text, struct str s)
 
 static bool is_offered(const void *scene, struct str name)
 {
-    return script_offers(scene, name);
+    return script_offers(scene, name) || script_must_search(scene, name, STR_EMPTY);
 }
 
 static bool is_not_offered(const void *scene, struct str name)

@@ -3,9 +3,10 @@
  * What the files of the script share: the parsed form, and the steps of finding an answer.
  *
  *   script.c         life cycle        script_read.c    YAML → steps, all checks at load
- *   script_match.c   which step        script_side.c    titles, topics, summaries
- *   script_tool.c    names of tools    script_expand.c  ${…}
- *   script_answer.c  step → events     script_render.c  events → bytes, faults
+ *   script_match.c   which step        script_auxiliary.c  titles, topics, summaries
+ *   script_tool.c    names of tools    script_indirect.c   tools behind a program or a search
+ *   script_expand.c  ${…}
+ *   script_answer.c  step → events     script_render.c     events → bytes, faults
  */
 #pragma once
 
@@ -103,12 +104,14 @@ struct script_scene {
     struct script *script;
     const struct script_request *request;
     struct arena *arena;
-    size_t turn;       /* rounds of results since the last words of the user */
-    size_t results;    /* in the whole history */
-    int64_t number;    /* of this request, from 1; side requests do not count */
-    struct str last;   /* words of the last message */
-    struct str system; /* system prompt */
-    const char *side;  /* NULL, or the kind */
+    const struct llm_request *tools; /* the request, and what its program tool declares */
+    const struct llm_tool *program;  /* code mode: the tool that runs programs */
+    size_t turn;                     /* rounds of results since the last words of the user */
+    size_t results;                  /* in the whole history */
+    int64_t number;                  /* of this request, from 1; side requests do not count */
+    struct str last;                 /* words of the last message */
+    struct str system;               /* system prompt */
+    const char *side;                /* NULL, or the kind */
     struct script_step *step;
     struct regex_span spans[SCRIPT_GROUPS];
 };
@@ -138,6 +141,25 @@ struct script_call {
 int script_resolve(const struct script_scene *c, struct str name, struct str server,
                    struct json *args, struct script_call *ret, struct err *e) MUST_USE;
 bool script_offers(const struct script_scene *c, struct str name);
+/* native.…, or a name of `aliases` */
+bool script_is_alias(const struct script_scene *c, struct str name);
+
+/* --- script_indirect.c --- */
+
+/* The request with the functions that its program tool declares added to its tools. */
+const struct llm_request *script_declared_tools(const struct llm_request *r, struct arena *a,
+                                                const struct llm_tool **ret_program);
+/* A call of the program tool that calls the declared function. */
+int script_write_program(const struct script_scene *c, struct str function, const struct json *args,
+                         struct script_call *ret, struct err *e) MUST_USE;
+/* A program may look for tools that are not declared; whether there is one, only the program sees. */
+bool script_program_finds(const struct script_scene *c);
+int script_write_lookup(const struct script_scene *c, struct str name, const struct json *args,
+                        struct script_call *ret, struct err *e) MUST_USE;
+/* The tool is not listed, but a search for tools of its server is offered and was not used yet. */
+bool script_must_search(const struct script_scene *c, struct str name, struct str server);
+/* The item of a Responses answer that searches for the tool. */
+struct json *script_search_call(const struct script_scene *c, struct str name, size_t number);
 
 /* --- script_expand.c --- */
 

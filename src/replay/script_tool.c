@@ -13,7 +13,7 @@
 
 static const struct llm_request *request_of(const struct script_scene *c)
 {
-    return c->request->llm;
+    return c->tools;
 }
 
 static struct str cut_prefix(struct str s, struct str prefix)
@@ -112,6 +112,11 @@ static const struct json *alias_choice(const struct script_scene *c, const struc
     return NULL;
 }
 
+bool script_is_alias(const struct script_scene *c, struct str name)
+{
+    return alias_list(c, name) != NULL;
+}
+
 bool script_offers(const struct script_scene *c, struct str name)
 {
     bool twice = false;
@@ -185,13 +190,17 @@ static int not_offered(const struct script_scene *c, struct str name, struct err
                STR_ARG(str_slice(name, 0, 80)), offered_list(c));
 }
 
-static int fill(const struct llm_tool *t, struct json *args, struct script_call *ret, struct err *e)
+static int fill(const struct script_scene *c, const struct llm_tool *t, struct json *args,
+                struct script_call *ret, struct err *e)
 {
     bool custom = t->kind == LLM_TOOL_CUSTOM;
     if (custom != json_is(args, JSON_STRING)) {
         return ERR(e, ERR_CONFIG, "tool '%.*s' takes %s", STR_ARG(str_slice(t->name, 0, 80)),
                    custom ? "text: give 'input', not 'args'"
                           : "arguments: give 'args', not 'input'");
+    }
+    if (t >= c->tools->tools + c->request->llm->n_tools) { /* a declared function */
+        return script_write_program(c, t->name, args, ret, e);
     }
     *ret = (struct script_call) { .name = t->name, .ns = t->ns, .custom = custom, .args = args };
     return 0;
@@ -209,17 +218,19 @@ int script_resolve(const struct script_scene *c, struct str name, struct str ser
             return not_offered(c, name, e);
         }
         int r = alias_input(c, item, args, &input, e);
-        return r < 0 ? err_wrap(e, "alias '%.*s'", STR_ARG(name)) : fill(t, input, ret, e);
+        return r < 0 ? err_wrap(e, "alias '%.*s'", STR_ARG(name)) : fill(c, t, input, ret, e);
     }
     bool twice = false;
     t = server.len == 0 ? find_exact(c, name) : NULL;
     t = t != NULL ? t : find_bridged(c, name, server, &twice);
     if (t == NULL) {
-        return not_offered(c, name, e);
+        return script_program_finds(c) && json_is(args, JSON_OBJECT)
+                   ? script_write_lookup(c, name, args, ret, e)
+                   : not_offered(c, name, e);
     }
     if (twice) {
         return ERR(e, ERR_CONFIG, "tool '%.*s' is offered by several servers: name one by 'server'",
                    STR_ARG(str_slice(name, 0, 80)));
     }
-    return fill(t, args, ret, e);
+    return fill(c, t, args, ret, e);
 }

@@ -127,8 +127,8 @@ static bool mentions(struct str text, struct str words)
 }
 
 /* A tool that runs programs or searches for tools lists what can be reached by it, or at least the
- * server that has it. */
-static bool leads_to(const struct llm_tool *t, struct str name)
+ * server that has it. Codex's programs (gpt-6) can look for tools of all connected servers. */
+static bool leads_to(const struct llm_tool *t, struct str name, bool listed)
 {
     CLEANUP(buf) struct buf extra = BUF_INIT(BUF_TEXT);
     if (t->extra != NULL) {
@@ -136,6 +136,7 @@ static bool leads_to(const struct llm_tool *t, struct str name)
     }
     bool searches = mentions(t->name, STR("search")) || mentions(t->name, STR("Search"));
     return mentions(t->description, name) || mentions(buf_str(&extra), name) ||
+           (listed && mentions(t->description, STR("ALL_TOOLS"))) ||
            (searches &&
             (mentions(t->description, STR("cinch")) || mentions(buf_str(&extra), STR("cinch"))));
 }
@@ -145,10 +146,11 @@ static enum offer offer_in(struct run *run, const struct llm_request *r, struct 
 {
     enum offer best = OFFER_HIDDEN;
     const char *prefix = run->plan->settings.profile->mcp.prefix;
+    bool listed = tools_door(run) != NULL && bridge_listed(run->tools->bridge);
     for (size_t i = 0; i < r->n_tools && best < OFFER_DIRECT; i++) {
-        best = is_named(&r->tools[i], name)   ? OFFER_DIRECT
-               : leads_to(&r->tools[i], name) ? OFFER_DEFERRED
-                                              : best;
+        best = is_named(&r->tools[i], name)           ? OFFER_DIRECT
+               : leads_to(&r->tools[i], name, listed) ? OFFER_DEFERRED
+                                                      : best;
     }
     if (best == OFFER_HIDDEN && prefix[0] != '\0') {
         struct str full = str_of(arena_printf(run->arena, "%s%.*s", prefix, STR_ARG(name)));

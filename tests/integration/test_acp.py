@@ -3,6 +3,7 @@
 """The real agents of the Agent Client Protocol in a run, with a scripted model: their own tools and ours, policies,
 rounds, deadlines, budgets and faults. What misbehaving agents do is in test_acp_hostile.py."""
 
+import json
 import os
 import signal
 import socket
@@ -211,8 +212,22 @@ class ClaudeAcp(Agent, Alone, harness.Case):
 @harness.about_programs
 class CodexAcp(Agent, Alone, harness.Case):
     name = "codex-acp"
-    usual = ("--model", "model-of-the-task")  # those that it knows get the tools through its search only
-    calls = 7  # one is for the title of the session
+    calls = 9  # one is for the title of the session, two search for tools
+
+    def test_tools_behind_its_search(self):
+        """A model that it knows gets the tools of the task through a search only; RenderedTools says so."""
+        task = "tools: [{name: shout, description: Shouts., input_schema: {type: object}, command: [/bin/echo, HO]}]\n"
+        script = "steps: [{when: {turn: 0}, say: now, call: {tool: shout}}, {when: {turn: 1, text: HO}, say: fine}]\n"
+        for model, how, searches in ((("--model", "gpt-5.5"), "deferred", 1), (("--model", "model-of-the-task"), "direct", 0),
+                                     (("--model", "gpt-6.1-sol"), "deferred", 0)):
+            r = self.run_agent(script, *model, "--timeout", "100s", task=task)
+            self.assert_success(r)
+            self.assertEqual([t["offered"] for e in r.events("RenderedTools") for t in e["context"]["tools"]], [how])
+            self.assertEqual([e["context"]["name"] for e in r.events("ToolInvoked")], ["shout"])
+            cassette = r.path("evidence", "traffic.cassette")
+            numbers = [x["number"] for x in json.loads(self.cinch("cassette", "show", "--format", "json", cassette).stdout)["exchanges"]]
+            asked = [self.cinch("cassette", "show", "-x", str(n), cassette).stdout for n in numbers]
+            self.assertEqual(max(text.count(b"tool_search_output") for text in asked), searches)
 
     def test_end(self):
         """It stays when its input ends: a signal ends it at once, which is nothing to warn about."""

@@ -135,8 +135,11 @@ static inline void describe_event(const struct llm_event *ev, struct buf *out)
     case LLM_EV_SIGNATURE:
     case LLM_EV_USAGE:
     case LLM_EV_PING:
-    case LLM_EV_OTHER:
     case LLM_EV_END:
+        break;
+    case LLM_EV_OTHER:
+        buf_addf(out, "%s(%s) ", json_cstring(json_get(ev->raw, "type"), "?"),
+                 json_cstring(json_pointer(ev->raw, STR("/arguments/query")), "?"));
         break;
     }
 }

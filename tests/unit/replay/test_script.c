@@ -231,6 +231,82 @@ static void tools_that_are_not_offered(void **state)
     assert_holds(play(c, MESSAGES, chat(c, "hi", 0, TOOLS_CLAUDE)), "takes arguments");
 }
 
+#define HEAD "// @exec: {\"yield_time_ms\": 300000}\n"
+#define CODE_BODY                                                                                  \
+    "model: m\ninput:\n  - type: additional_tools\n    tools: [{type: namespace, name: "           \
+    "functions, "                                                                                  \
+    "tools: [{type: custom, name: exec, description: \"Runs JavaScript.\\ndeclare const tools: { " \
+    "apply_patch(input: string): Promise<unknown>; };\\ndeclare const tools: { add_note(args: { "  \
+    "text: string; }): Promise<unknown>; };\\ndeclare const tools: { mcp__tiny__slow(args: {}): "  \
+    "Promise<unknown>; };\\ndeclare const tools: { broken\"}, "                                    \
+    "{type: function, name: wait, parameters: {}}]}]\n  - {role: user, content: go}\n"
+
+static void tools_behind_a_program(void **state)
+{
+    struct script_case *c = *state;
+    load(c, "steps: [{call: {tool: add_note, args: {text: 'it\"s'}}}]");
+    assert_string_equal(play(c, RESPONSES, CODE_BODY),
+                        "custom functions.exec(" HEAD
+                        "text(await tools.add_note({\"text\":\"it\\\"s\"}));) stop:tool");
+    load(c,
+         "steps: [{call: [slow, {tool: native.write_file, args: {path: a, content: \"x\\n\"}}]}]");
+    assert_string_equal(play(c, RESPONSES, CODE_BODY),
+                        "custom functions.exec(" HEAD "text(await tools.mcp__tiny__slow({}));) "
+                        "custom functions.exec(" HEAD "text(await tools.apply_patch(\"*** Begin "
+                        "Patch\\n*** Add File: a\\n+x\\n*** End Patch\\n\"));) stop:tool");
+    load(c, "steps: [{when: {tool: [slow, exec, wait], no_tool: broken}, say: all of them}]");
+    assert_string_equal(play(c, RESPONSES, CODE_BODY), "say(all of them) stop:end");
+    load(c, "steps: [{call: broken}]");
+    assert_holds(play(c, RESPONSES, CODE_BODY), "tool 'broken' is not offered");
+    load(c, "steps: [{call: {tool: add_note, input: x}}]");
+    assert_holds(play(c, RESPONSES, CODE_BODY), "takes arguments");
+}
+
+#define SEARCH(server)                                                                         \
+    "model: m\ntools: [{type: tool_search, execution: client, description: \"Sources: " server \
+    "\", parameters: {}}]\ninput:\n  - {role: user, content: go}\n"
+#define FOUND(query, tools)                                                                  \
+    "  - {type: tool_search_call, call_id: c1, execution: client, arguments: {query: " query \
+    "}}\n"                                                                                   \
+    "  - {type: tool_search_output, call_id: c1, execution: client, tools: [" tools "]}\n"
+#define ADD_NOTE                                                                                \
+    "{type: namespace, name: mcp__cinch, tools: [{type: function, name: add_note, parameters: " \
+    "{}}]}"
+
+/* The step is played when the tool was found; until then nothing of it happens. */
+static void tools_behind_a_search(void **state)
+{
+    struct script_case *c = *state;
+    load(c, "steps:\n"
+            "  - {when: {turn: 0, tool: add_note}, times: 1, say: now, call: add_note}\n"
+            "  - {when: {request: 2}, say: there is none}\n"
+            "  - {when: {no_tool: add_note}, say: none}\n");
+    assert_string_equal(play(c, RESPONSES, SEARCH("cinch")),
+                        "tool_search_call(add_note) stop:tool");
+    assert_string_equal(play(c, RESPONSES, SEARCH("cinch") FOUND("add_note", ADD_NOTE)),
+                        "say(now) call mcp__cinch.add_note({}) stop:tool");
+    /* found nothing: the request does not offer it */
+    assert_string_equal(play(c, RESPONSES, SEARCH("cinch") FOUND("add_note", "")),
+                        "say(there is none) stop:end");
+    assert_string_equal(play(c, RESPONSES, SEARCH("others")), "say(none) stop:end");
+    load(c, "steps: [{call: add_note}]");
+    assert_holds(play(c, RESPONSES, SEARCH("cinch") FOUND("add_note", "")), "is not offered");
+    assert_holds(play(c, RESPONSES, SEARCH("others")), "is not offered");
+    /* after further words of the user there may be others */
+    assert_string_equal(play(c, RESPONSES,
+                             SEARCH("cinch")
+                                 FOUND("add_note", "") "  - {role: user, content: again}\n"),
+                        "tool_search_call(add_note) stop:tool");
+    load(c, "steps: [{call: {tool: slow, server: tiny}}, {output: {a: 1}}]");
+    assert_string_equal(play(c, RESPONSES, SEARCH("tiny")), "tool_search_call(slow) stop:tool");
+    load(c, "steps: [{output: {a: 1}}]");
+    assert_string_equal(play(c, RESPONSES, SEARCH("cinch")),
+                        "tool_search_call(structured_output) stop:tool");
+    assert_string_equal(play(c, RESPONSES, SEARCH("tiny")), "say({\"a\":1}) stop:end");
+    load(c, "steps: [{call: {tool: native.shell, args: {command: x}}}]");
+    assert_holds(play(c, RESPONSES, SEARCH("cinch")), "'native.shell' is not offered");
+}
+
 /* --- content --- */
 
 static void blocks_and_stops(void **state)
@@ -431,6 +507,8 @@ int main(void)
         CASE_TEST(aliases_of_the_profile_and_of_the_script),
         CASE_TEST(tools_as_matchers),
         CASE_TEST(tools_that_are_not_offered),
+        CASE_TEST(tools_behind_a_program),
+        CASE_TEST(tools_behind_a_search),
         CASE_TEST(blocks_and_stops),
         CASE_TEST(structured_output),
         CASE_TEST(chunks_do_not_cut_characters),
