@@ -96,11 +96,15 @@ static void write_rules(struct codex *c)
     ask(c, CODEX_RULES, "fs/writeFile", params);
 }
 
-/* Hosted by the provider: it cannot be asked about. */
+/* What Codex does not ask about is switched off: the search, which the provider hosts, and commands
+ * with a terminal, to which the model could type further commands (write_stdin). Before 0.166,
+ * `unified_exec` is the switch; newer ones keep it for models that know nothing else. */
 static struct json *governed_config(struct arena *a)
 {
     struct json *config = json_object(a);
     json_setc(a, config, "web_search", json_cstr(a, "disabled"));
+    json_setc(a, config, "features.unified_exec", json_boolean(a, false));
+    json_setc(a, config, "features.unified_exec_tty", json_boolean(a, false));
     return config;
 }
 

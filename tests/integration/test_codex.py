@@ -3,6 +3,7 @@
 """The real Codex (tests/harness/packages.txt) in a dialogue, in the sandbox, with a scripted model: its own tools and
 ours, policies, feedback, further turns, the deadline. What the compatibility kit tries on every adapter is not tried again."""
 
+import json
 import os
 
 import harness
@@ -190,6 +191,106 @@ steps:
   - {say: not yet}
 """, "feedback: [{type: static, text: Mind the gap., every_n_calls: 1}]\n", text="heard")
         self.assertEqual(len(self.entries(r, "user_message")), 1)
+
+
+class CodeMode(Case):
+    """With gpt-6, the only tool takes a program, which calls the others. Policies, ToolInvoked and the transcript are the
+    same as with tools that are listed."""
+
+    MODEL = ("--model", "gpt-6.1-sol")
+
+    def program(self, *lines):
+        """A step that runs a program, as a model would write it."""
+        return json.dumps({"times": 1, "call": {"tool": "exec", "input": "\n".join(lines)}})
+
+    def commands(self, r):
+        return [(e["context"]["params"].get("command"), e["context"]["success"]) for e in r.events("ToolInvoked")
+                if e["context"]["name"] == "codex:command"]
+
+    def test_tools_of_the_task(self):
+        """The script names a tool, the scripted model writes the program; RenderedTools says how the tool was offered."""
+        r = self.good("""
+steps:
+  - {when: {turn: 0}, call: {tool: break_it}}
+  - {when: {turn: 1, text: it broke}, call: {tool: add_note, args: {text: "a \\"quote\\" and ${"}}}
+  - {when: {turn: 2, text: noted}, say: done}
+""".replace("${", "$${"), TOOLS, self.MODEL, text="done")
+        self.assertEqual(self.calls(r), [("break_it", False), ("add_note", True)])
+        self.assertEqual(r.events("ToolInvoked")[1]["context"]["params"], {"text": 'a "quote" and ${'})
+        self.assertIn(b"note.json", r.bytes("diff.patch"))
+        self.assertNotIn(b"broken.txt", r.bytes("diff.patch"))
+        offered = [t.get("offered") for e in r.events("RenderedTools") for t in e["context"]["tools"]]
+        self.assertEqual(set(offered), {"deferred"})
+        self.check_usage(r, 3)
+
+    def test_one_program_with_many_calls(self):
+        """Each is reported with its own arguments and result; they may run at the same time."""
+        tool = TOOLS.replace("cat > note.json", "cat > $(mktemp note-XXXXXX)")
+        r = self.good("steps:\n  - " + self.program(
+            'const notes = await Promise.all(["a", "b", "c"].map(t => tools.add_note({text: t})));',
+            'const shell = await tools.exec_command({cmd: "echo shell > shell.txt; echo SHELL-SAID"});',
+            r'await tools.apply_patch("*** Begin Patch\n*** Add File: patch.txt\n+patched\n*** End Patch\n");',
+            'text(notes.length + " " + JSON.stringify(shell));') + """
+  - {when: {text: SHELL-SAID}, say: done}
+""", tool, self.MODEL, text="done")
+        names = [name for name, ok in self.calls(r) if ok]
+        self.assertEqual(sorted(names), ["add_note"] * 3 + ["codex:command", "codex:file_change"])
+        self.assertEqual(sorted(e["context"]["params"]["text"] for e in r.events("ToolInvoked")
+                                if e["context"]["name"] == "add_note"), ["a", "b", "c"])
+        for name in (b"shell.txt", b"patch.txt", b"note-"):
+            self.assertIn(name, r.bytes("diff.patch"))
+        uses = [e["detail"]["tool_call_id"] for e in self.entries(r, "tool_use")]
+        self.assertEqual(len(set(uses)), 5)
+        self.assertEqual(sorted(e["detail"]["tool_call_id"] for e in self.entries(r, "tool_result")), sorted(uses))
+
+    def test_a_policy_denies_what_a_program_calls(self):
+        """Whatever the program does about it: it catches the error, does not wait, or ends at once. The reason for the
+        denial is sent into the turn, so the program is reported before it ends, and the model waits for it."""
+        r = self.good("steps:\n  - " + self.program(
+            'let said = "";',
+            'try { await tools.exec_command({cmd: "touch denied1"}); } catch (e) { said = String(e); }',
+            'tools.exec_command({cmd: "touch denied2"});',
+            'await tools.add_note({text: "kept"});',
+            'text("AND THEN " + said);') + "\n  - " + self.program(
+                'tools.exec_command({cmd: "touch denied3"}); exit();') + """
+  - {when: {regex: "cell ID ([0-9]+)"}, call: {tool: wait, args: {cell_id: "${1}"}}}
+  - {when: {text: Script completed}, say: understood}
+""", TOOLS + "policies: [{type: deny, tools: ['codex:command'], reason: No shells here.}]\n", self.MODEL, text="understood")
+        self.assertNotIn(b"denied", r.bytes("diff.patch"))
+        self.assertIn(b"note.json", r.bytes("diff.patch"))
+        self.assertIn(("codex:command", False), self.calls(r))
+        self.assertNotIn(("codex:command", True), self.calls(r))
+        self.assertGreaterEqual(len(r.events("tool.denied")), 1)
+        asked = b"".join(self.cinch("cassette", "show", "-x", str(n), r.path("evidence", "traffic.cassette")).stdout for n in (2, 3))
+        self.assertIn(b"No shells here.", asked)
+
+    def test_a_policy_denies_a_file_of_a_program(self):
+        patch = r"*** Begin Patch\n*** Add File: %s.txt\n+x\n*** End Patch\n"
+        rule = "policies: [{type: arguments, tools: ['native:*'], rules: [{pointer: /file_path, pattern: right}]}]\n"
+        r = self.good("steps:\n  - " + self.program(
+            f'try {{ await tools.apply_patch("{patch % "wrong"}"); }} catch (e) {{ text(String(e)); }}',
+            f'await tools.apply_patch("{patch % "right"}");') + """
+  - {say: understood}
+""", rule, self.MODEL, text="understood")
+        self.assertNotIn(b"wrong.txt", r.bytes("diff.patch"))
+        self.assertIn(b"right.txt", r.bytes("diff.patch"))
+
+    def test_a_shell_that_runs_takes_no_further_commands(self):
+        """Codex does not ask before it types into a terminal, so there is none if policies apply: an allowed command is no
+        way around them."""
+        rule = ("policies: [{type: arguments, tools: ['codex:command'], reason: Not that., "
+                "rules: [{pointer: /command, pattern: '(-lc /bin/sh|true)$'}]}]\n")
+        r = self.good("steps:\n  - " + self.program(
+            'try {',
+            '  const s = await tools.exec_command({cmd: "/bin/sh", tty: true, yield_time_ms: 500});',
+            '  text(await tools.write_stdin({session_id: s.session_id, chars: "touch denied\\nexit\\n", yield_time_ms: 1000}));',
+            '} catch (e) { text("TRIED " + e); }',
+            'text(await tools.exec_command({cmd: "true"}));') + """
+  - {when: {text: exit_code}, say: understood}
+""", rule, self.MODEL, text="understood")
+        self.assertNotIn(b"denied", r.bytes("diff.patch"))
+        self.assertNotIn(b"terminalInteraction", r.bytes("stdout.log"))
+        self.assertIn(("codex:command", True), self.calls(r))
 
 
 class Ends(Case):
