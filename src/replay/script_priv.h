@@ -152,7 +152,7 @@ const struct llm_request *script_declared_tools(const struct llm_request *r, str
 /* A call of the program tool that calls the declared function. */
 int script_write_program(const struct script_scene *c, struct str function, const struct json *args,
                          struct script_call *ret, struct err *e) MUST_USE;
-/* A program may look for tools that are not declared; whether there is one, only the program sees. */
+/* A program may look for a tool that is not declared; whether there is one, only it sees. */
 bool script_program_finds(const struct script_scene *c);
 int script_write_lookup(const struct script_scene *c, struct str name, const struct json *args,
                         struct script_call *ret, struct err *e) MUST_USE;
