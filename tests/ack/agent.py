@@ -263,6 +263,8 @@ class Session:
             with open(path, "w", encoding="utf-8") as f:
                 f.write(arguments["content"])
             return "written", False
+        if name == "Task" and FAULT == "forgets_sub_agents":
+            return "it has begun", False
         if name == "Task":
             before = dict(self.usage)
             text = self.talk([{"role": "user", "content": arguments["prompt"]}], False)

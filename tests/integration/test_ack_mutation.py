@@ -177,6 +177,7 @@ FAULTS = [
     ("usage_is_true", "cinch:miscounts", "usage, input: 2 answers used"),
     ("usage_of_words_is_true", "agent:invents_usage", "usage, output: the wire had \\d+, the harness says"),
     ("usage_of_sub_agents", "agent:hides_sub_agents", "usage, input: the wire had 3000, the harness says 2000"),
+    ("sub_agent_is_awaited", "agent:forgets_sub_agents", "patch: below.txt was not changed"),
     ("replay_is_faithful", "cinch:replays_otherwise", "same: the events"),
     ("replay_is_faithful", "cinch:replays_other_arguments", "same: the events"),
     ("replay_is_faithful", "cinch:replays_other_words", "same: the transcript"),

@@ -71,6 +71,34 @@ class Node(harness.Case):
         self.assertIn("'node' must be a version", r.stderr.decode())
 
 
+class BeforeLogin(harness.Case):
+    """Files that an agent reads before it logs in: the profile brings them, and the token of the gateway in them."""
+
+    PROFILE = {"name": "agent", "driver": "acp", "binary": ["agent"], "argv": ["{binary}"], "home": "private",
+               "acp": {"auth": "api-key", "model": "none"},
+               "gateway": {"format": "chat", "files": {"settings": {"key": "{gateway_token}", "url": "{gateway_url}"}}},
+               "files": [{"name": "settings", "path": ".agent/settings.json", "format": "json"}],
+               "settings": {"files": {"settings": {"telemetry": False}}}}
+
+    def run_agent(self, **changes):
+        needs = AGENT.replace("import json, sys\n", "import json, os, sys\ntry:\n"
+                              "    settings = json.load(open(os.path.expanduser('~/.agent/settings.json')))\n"
+                              "except OSError as e:\n    sys.exit('first run: no settings')\n")
+        needs = needs.replace("json.dumps([method, servers])", "json.dumps([method, settings['telemetry'], settings['url'][:7]])")
+        self.write("bin/agent", needs, 0o755)
+        self.write("profiles/agent.yaml", json.dumps({**self.PROFILE, **changes}))
+        model = self.write("model.yaml", "steps: [{say: x}]\n")
+        return self.run_cinch("--adapter-dir", self.path("profiles"), "-a", "agent", "--script", model, "do it",
+                              env={"PATH": self.path("bin") + ":" + self.env["PATH"]})
+
+    def test_files(self):
+        r = self.run_agent()
+        self.assertEqual(json.loads(r.result["text"]), ["api-key", False, "http://"], r.stderr)
+        r = self.run_agent(files=[], settings={}, gateway={"format": "chat"})
+        self.assertEqual(r.result["outcome"], "failure")
+        self.assertIn("ended before it answered 'initialize'; its last output: first run: no settings", r.result["error"])
+
+
 class Acp(harness.Case):
     def agent(self, *options, task=TOOL):
         program = self.write("agent", AGENT, 0o755)

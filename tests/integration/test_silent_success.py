@@ -100,6 +100,23 @@ acp: {model: none, initialize_ms: 2000, session_ms: 2000}
 %s
 """
 
+PRINTS = r'''
+import json, os, sys, urllib.request
+body = {"model": "m", "messages": [{"role": "user", "content": "do it"}]}
+r = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(body).encode(),
+                           {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]})
+text = json.load(urllib.request.urlopen(r))["choices"][0]["message"]["content"]
+print(json.dumps({"text": text, "in": 100, "out": int(sys.argv[1])}))
+'''
+
+PRINTED = """
+output: {format: json, rules: [{text: /text, usage: {input: /in, output: /out}}]}
+capabilities: [text_response%s]
+gateway:
+  format: chat
+  env: {OPENAI_BASE_URL: "{gateway_url}/v1", OPENAI_API_KEY: "{gateway_token}"}
+"""
+
 TOOL = """
 tools:
   - {name: shout, description: Shouts., input_schema: {type: object}, command: [/bin/echo, ho]}
@@ -233,6 +250,29 @@ class SilentSuccess(harness.Case):
         self.assert_reason(r, "success")
         self.assertIn("no final answer where the profile looks for it", self.warnings(r))
         self.assert_reason(answer("/result", "eval: {strict: true}\n"), "failure")
+
+    def test_more_usage_than_the_wire_saw(self):
+        """The agent may have reached a model by another way."""
+        program = self.write("bin/print", "#!/usr/bin/python3\n" + PRINTS, 0o755)
+        self.write("model.yaml", "steps: [{say: fine, usage: {input: 100, output: 50}}]\n")
+
+        def report(output, task="", truth=", usage_truth"):
+            self.write("profiles/mine.yaml", f"name: mine\nbinary: [{program}]\nargv: ['{{binary}}', '{output}']\n" + PRINTED % truth)
+            self.write("task.yaml", "version: 1\nprompt: do it\n" + task)
+            return self.run_cinch("--adapter-dir", self.path("profiles"), "--adapter", "mine", "--script", self.script,
+                                  self.path("task.yaml"))
+        for output in (49, 50):
+            r = report(output, "strict: true\n")
+            self.assert_reason(r, "success")
+            self.assertNotIn("usage", self.warnings(r))
+        r = report(51)
+        self.assert_reason(r, "success")
+        self.assertIn("reports more usage than the gateway saw (51 output tokens, 50 on the wire)", self.warnings(r))
+        for task in ("strict: true\n", "limits: {calls: 5}\n"):
+            r = report(51, task)
+            self.assert_reason(r, "failure")
+            self.assertIn("reports more usage", r.manifest["error"])
+        self.assert_reason(report(51, "strict: true\n", truth=""), "success")  # it does not claim to be exact
 
     def test_the_exit_code_of_a_command_decides(self):
         self.assert_reason(self.run_cinch("--script", self.script, "do it", "--", "true"), "success")
