@@ -89,11 +89,12 @@ const struct llm_request *script_declared_tools(const struct llm_request *r, str
     return wider;
 }
 
-int script_write_program(const struct script_scene *c, struct str function, const struct json *args,
-                         struct script_call *ret, struct err *e)
+/* The program ends with the arguments of a call, the result of which it prints. */
+static int call_program(const struct script_scene *c, const char *head, const struct json *args,
+                        struct script_call *ret, struct err *e)
 {
     CLEANUP(buf) struct buf source = BUF_INIT(BUF_TEXT);
-    buf_addf(&source, PROGRAM_HEAD "text(await tools.%.*s(", STR_ARG(function));
+    buf_addf(&source, PROGRAM_HEAD "%s", head);
     int r = json_write(args, JSON_COMPACT, &source, e);
     if (r < 0) {
         return r;
@@ -106,6 +107,13 @@ int script_write_program(const struct script_scene *c, struct str function, cons
     return 0;
 }
 
+int script_write_program(const struct script_scene *c, struct str function, const struct json *args,
+                         struct script_call *ret, struct err *e)
+{
+    const char *head = arena_printf(c->arena, "text(await tools.%.*s(", STR_ARG(function));
+    return call_program(c, head, args, ret, e);
+}
+
 bool script_program_finds(const struct script_scene *c)
 {
     return c->program != NULL &&
@@ -115,28 +123,18 @@ bool script_program_finds(const struct script_scene *c)
 int script_write_lookup(const struct script_scene *c, struct str name, const struct json *args,
                         struct script_call *ret, struct err *e)
 {
-    CLEANUP(buf) struct buf source = BUF_INIT(BUF_TEXT);
     CLEANUP(buf) struct buf quoted = BUF_INIT(BUF_TEXT);
     struct json *suffix = json_cstr(c->arena, arena_printf(c->arena, "__%.*s", STR_ARG(name)));
     int r = json_write(suffix, JSON_COMPACT, &quoted, e);
     if (r < 0) {
         return r;
     }
-    buf_addf(&source,
-             PROGRAM_HEAD "const found = ALL_TOOLS.find(t => (\"__\" + t.name).endsWith(%.*s));\n"
-                          "if (!found) throw new Error(\"there is no such tool\");\n"
-                          "text(await tools[found.name](",
-             STR_ARG(buf_str(&quoted)));
-    r = json_write(args, JSON_COMPACT, &source, e);
-    if (r < 0) {
-        return r;
-    }
-    buf_adds(&source, "));");
-    *ret = (struct script_call) { .name = c->program->name,
-                                  .ns = c->program->ns,
-                                  .custom = true,
-                                  .args = json_string(c->arena, buf_str(&source)) };
-    return 0;
+    const char *head = arena_printf(
+        c->arena,
+        "const found = ALL_TOOLS.find(t => (\"__\" + t.name).endsWith(%.*s));\n"
+        "if (!found) throw new Error(\"there is no such tool\");\ntext(await tools[found.name](",
+        STR_ARG(buf_str(&quoted)));
+    return call_program(c, head, args, ret, e);
 }
 
 /* --- search --- */
