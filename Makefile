@@ -20,7 +20,7 @@ build: ## build into build/ (does the set-up first)
 
 demo: ## build, then show a run
 	@scripts/setup build
-	@scripts/build --quiet
+	@scripts/build --programs
 	@scripts/demo
 
 test: ## all gates: lint, unit, integration, compatibility kit, sanitizers, fuzz smoke

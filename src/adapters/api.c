@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "adapters/api_context.h"
 #include "adapters/driver.h"
 #include "llm/codec.h"
 #include "llm/dropped.h"
@@ -14,14 +15,29 @@
 enum { MAX_TOKENS = 4096 };
 /* Turns with calls; a model that goes on after so many will not come to an end. */
 enum { TURNS_MAX = 200 };
+/* For servers that have one model only, and scripts. */
+#define NO_MODEL "default"
 /* A provider's page of an error; the message is in its beginning. */
 #define ERROR_BODY_MAX ((size_t)64 << 10)
+/* Bytes of a request per token, until the first response says how many tokens it was. Code in
+ * JSON has about 3.5; a low guess trims a little early. */
+#define BYTES_PER_TOKEN 3.5
+/* How often one request is sent again, shorter, because the provider says that it is too long. */
+enum { OVERFLOWS_MAX = 3 };
 
 /* A piece of the answer that is being received. */
 struct piece {
     struct llm_part part;
     uint32_t block;
     struct buf text, signature;
+};
+
+/* The context window of the model. */
+struct window {
+    int64_t context;        /* tokens; 0: unknown, nothing is trimmed */
+    double bytes_per_token; /* as measured */
+    size_t shrink_to;       /* the provider wants it shorter: bytes; 0: no */
+    int overflows;          /* in a row */
 };
 
 struct api {
@@ -32,6 +48,8 @@ struct api {
     struct llm_message *messages;
     size_t n_messages, messages_cap;
     struct buf target, body;
+
+    struct window window;
 
     /* the answer */
     struct llm_reader *reader;
@@ -124,7 +142,11 @@ static void set_sampling(struct api *p, const struct launch_spec *spec)
     s->has_frequency = str_to_double(driver_var(spec, "frequency_penalty"), &s->frequency_penalty);
     set_stops(p, driver_var(spec, "stop"));
     if (!str_to_i64(driver_var(spec, "max_tokens"), &s->max_tokens)) {
-        s->max_tokens = MAX_TOKENS;
+        int64_t own = spec->profile == NULL ? 0 : spec->profile->api.max_tokens;
+        s->max_tokens = own > 0 ? own : MAX_TOKENS;
+    }
+    if (!str_to_i64(driver_var(spec, "context"), &p->window.context)) {
+        p->window.context = spec->profile == NULL ? 0 : spec->profile->api.context;
     }
     struct llm_reasoning *q = &p->request.reasoning;
     q->effort = arena_str(p->arena, driver_var(spec, "effort"));
@@ -152,10 +174,31 @@ static enum llm_format format_of(const struct launch_spec *spec)
     return f;
 }
 
+/* That of the profile, then that of the task. */
+static void set_system_prompt(struct api *p, const struct launch_spec *spec)
+{
+    struct str own = spec->profile == NULL ? STR_EMPTY : spec->profile->api.system_prompt;
+    struct str task = driver_var(spec, "system_prompt");
+    struct err ignored;
+    if (driver_var(spec, "system_prompt_none").len > 0 ||
+        expand_text(p->arena, own, &spec->vars, false, &own, &ignored) < 0) {
+        own = STR_EMPTY;
+    }
+    own = str_trim(own);
+    if (own.len + task.len == 0) {
+        return;
+    }
+    struct llm_part *part = text_part(
+        p->arena, str_of(arena_printf(p->arena, "%.*s%s%.*s", STR_ARG(own),
+                                      own.len > 0 && task.len > 0 ? "\n\n" : "", STR_ARG(task))));
+    p->request.system = part;
+    p->request.n_system = 1;
+}
+
 static void *api_open(const struct launch_spec *spec, struct entry_sink sink)
 {
     struct api *p = xcalloc(1, sizeof *p);
-    struct str system = driver_var(spec, "system_prompt");
+    struct str model = driver_var(spec, "model");
     p->arena = arena_new();
     p->sink = sink;
     p->output = spec->output;
@@ -165,16 +208,14 @@ static void *api_open(const struct launch_spec *spec, struct entry_sink sink)
     buf_init(&p->text, BUF_TEXT);
     p->request = (struct llm_request) {
         .format = format_of(spec),
-        .model = arena_str(p->arena, driver_var(spec, "model")),
+        .model = model.len > 0 ? arena_str(p->arena, model) : STR(NO_MODEL),
         .stream = true,
         .include_usage = true,
         .tools = spec->tools.items,
         .n_tools = spec->tools.len,
     };
-    if (system.len > 0) {
-        p->request.system = text_part(p->arena, system);
-        p->request.n_system = 1;
-    }
+    p->window.bytes_per_token = BYTES_PER_TOKEN;
+    set_system_prompt(p, spec);
     set_sampling(p, spec);
     set_contract(p, spec);
     add_message(p, LLM_USER, text_part(p->arena, spec->prompt), 1);
@@ -271,6 +312,18 @@ static void on_event(void *arg, const struct llm_event *ev)
     }
 }
 
+/* Providers count what a request has; a proxy that says nonsense must not disturb the trimming. */
+static void measure_tokens(struct api *p)
+{
+    const struct llm_usage *u = &p->usage;
+    int64_t tokens = (u->input > 0 ? u->input : 0) + (u->cache_read > 0 ? u->cache_read : 0) +
+                     (u->cache_write > 0 ? u->cache_write : 0);
+    double ratio = tokens > 0 ? (double)p->body.len / (double)tokens : 0;
+    if (tokens >= 200 && ratio >= 1.5 && ratio <= 8) {
+        p->window.bytes_per_token = ratio;
+    }
+}
+
 static void add_usage(struct api *p)
 {
     struct agent_usage *u = &p->report.usage;
@@ -281,6 +334,7 @@ static void add_usage(struct api *p)
     u->cache_read += now->cache_read > 0 ? now->cache_read : 0;
     u->cache_write += now->cache_write > 0 ? now->cache_write : 0;
     u->reasoning += now->reasoning > 0 ? now->reasoning : 0;
+    measure_tokens(p);
     p->usage = LLM_USAGE_NONE;
 }
 
@@ -415,10 +469,25 @@ static void api_answer(void *self, int status, struct str bytes)
     }
 }
 
+/* The same request once more, shorter, when that is what the provider complains about. */
+static bool shrinks(struct api *p, int status, struct str message)
+{
+    if (p->window.context == 0 || p->window.overflows == OVERFLOWS_MAX ||
+        !context_is_overflow(status, message)) {
+        return false;
+    }
+    p->window.overflows++;
+    p->window.shrink_to = p->body.len / 10 * 6;
+    return true;
+}
+
 static void refused(struct api *p, int status)
 {
     struct llm_error error;
     llm_error_read(p->arena, p->request.format, status, buf_str(&p->refusal), &error);
+    if (shrinks(p, status, error.message)) {
+        return;
+    }
     fail(p, arena_printf(p->arena, "HTTP status %d: %.*s", status,
                          STR_ARG(str_slice(error.message, 0, 400))));
 }
@@ -436,7 +505,8 @@ static void api_answered(void *self, int status, const char *error)
     }
     p->reader = llm_reader_free(p->reader);
     add_usage(p);
-    if (!p->over) {
+    if (!p->over && p->window.shrink_to == 0) {
+        p->window.overflows = 0;
         settle(p);
     }
 }
@@ -491,17 +561,87 @@ static void add_results(struct api *p)
 
 /* --- questions --- */
 
+/* Anthropic keeps what is before a mark in its cache; the others do so by themselves. */
+static const struct llm_part *marked(struct arena *a, const struct llm_part *parts, size_t n)
+{
+    struct llm_part *copy = arena_array(a, n, sizeof *copy);
+    memcpy(copy, parts, n * sizeof *copy);
+    struct json *kind = json_object(a), *extra = json_object(a);
+    json_setc(a, kind, "type", json_cstr(a, "ephemeral"));
+    json_setc(a, extra, "cache_control", kind);
+    copy[n - 1].extra = extra;
+    return copy;
+}
+
+static bool can_mark(const struct llm_part *parts, size_t n)
+{
+    return n > 0 && parts[n - 1].extra == NULL &&
+           (parts[n - 1].kind == LLM_PART_TEXT || parts[n - 1].kind == LLM_PART_RESULT);
+}
+
+/* The request as it is now into `body`; what is made for it is gone afterwards. */
+static int write_body(struct api *p, struct err *e)
+{
+    CLEANUP(arena) struct arena *a = arena_new();
+    struct llm_request q = p->request;
+    struct llm_message *messages = arena_array(a, p->n_messages, sizeof *messages);
+    memcpy(messages, p->messages, p->n_messages * sizeof *messages);
+    struct llm_message *last = &messages[p->n_messages - 1];
+    q.messages = messages;
+    q.n_messages = p->n_messages;
+    if (q.format == LLM_ANTHROPIC && p->window.context > 0) { /* an agent: many requests alike */
+        q.system = can_mark(q.system, q.n_system) ? marked(a, q.system, q.n_system) : q.system;
+        last->parts = can_mark(last->parts, last->n_parts) ? marked(a, last->parts, last->n_parts)
+                                                           : last->parts;
+    }
+    buf_reset(&p->body);
+    return llm_request_write(a, q.format, &q, NULL, &p->body, e);
+}
+
+static void report_trim(struct api *p, size_t before, const struct context_trim *t)
+{
+    struct arena *a = arena_new();
+    struct json *detail = json_object(a);
+    json_setc(a, detail, "subtype", json_cstr(a, "context_trimmed"));
+    json_setc(a, detail, "bytes_before", json_integer(a, (int64_t)before));
+    json_setc(a, detail, "bytes_after", json_integer(a, (int64_t)p->body.len));
+    json_setc(a, detail, "tokens_before",
+              json_integer(a, (int64_t)((double)before / p->window.bytes_per_token)));
+    json_setc(a, detail, "results", json_integer(a, (int64_t)t->results));
+    json_setc(a, detail, "calls", json_integer(a, (int64_t)t->calls));
+    p->sink.entry(p->sink.owner, "system_event", detail, STR_EMPTY);
+    arena_free(a);
+}
+
+/* Far below the limit, so that it is rare: each time the provider's cache begins anew. */
+static int fit_context(struct api *p, struct err *e)
+{
+    double room = (double)(p->window.context - p->request.sampling.max_tokens);
+    size_t most = (size_t)((room > 1000 ? room : 1000) * p->window.bytes_per_token);
+    size_t before = p->body.len;
+    struct context_trim t = { .bytes = before, .target = p->window.shrink_to };
+    if (p->window.context == 0 || (p->window.shrink_to == 0 && before <= most)) {
+        return 0;
+    }
+    t.target = t.target > 0 ? t.target : most / 10 * 6;
+    p->window.shrink_to = 0;
+    if (!context_shorten(p->arena, p->messages, p->n_messages, &t)) {
+        return 0;
+    }
+    int r = write_body(p, e);
+    if (r == 0) {
+        report_trim(p, before, &t);
+    }
+    return r;
+}
+
 static int next_question(struct api *p, struct driver_request *ret, struct err *e)
 {
-    p->request.messages = p->messages;
-    p->request.n_messages = p->n_messages;
     buf_reset(&p->target);
-    buf_reset(&p->body);
     buf_reset(&p->refusal);
     int r = llm_path(p->request.format, p->request.model, true, &p->target, e);
-    if (r == 0) {
-        r = llm_request_write(p->arena, p->request.format, &p->request, NULL, &p->body, e);
-    }
+    r = r < 0 ? r : write_body(p, e);
+    r = r < 0 ? r : fit_context(p, e);
     if (r < 0) {
         return r;
     }

@@ -120,6 +120,7 @@ static const struct shape gateway_shape[] = {
     { "files", SHAPE_ANY_OBJECT },
     { "tools", SHAPE_ANY_OBJECT },
     { "volatile", SHAPE_OBJECT, .inner = volatile_shape },
+    { "by_model", SHAPE_LIST, .inner = profile_by_model_shape },
     { 0 },
 };
 
@@ -154,26 +155,6 @@ static const struct shape mcp_shape[] = {
     { "files", SHAPE_ANY_OBJECT },
     { "prefix", SHAPE_STRING },
     { "list_changed", SHAPE_BOOL },
-    { 0 },
-};
-
-static const struct shape acp_shape[] = {
-    { "auth", SHAPE_STRING },
-    { "mode", SHAPE_STRING },
-    { "governed_mode", SHAPE_STRING },
-    { "model", SHAPE_WORD, .words = "auto|config_option|set_model|none" },
-    { "settle_ms", SHAPE_INT },
-    { "load_settle_ms", SHAPE_INT },
-    { "stays", SHAPE_BOOL },
-    { "fs", SHAPE_BOOL },
-    { "terminal", SHAPE_BOOL },
-    { "mcp_transport", SHAPE_WORD, .words = "auto|stdio" },
-    { "initialize_ms", SHAPE_INT },
-    { "session_ms", SHAPE_INT },
-    { "tool_id_separator", SHAPE_STRING },
-    { "tool_name", SHAPE_STRINGS },
-    { "tool_server", SHAPE_STRINGS },
-    { "noise", SHAPE_STRINGS },
     { 0 },
 };
 
@@ -235,7 +216,8 @@ static const struct shape profile_shape[] = {
     { "auth", SHAPE_OBJECT, .inner = auth_shape },
     { "tier", SHAPE_OBJECT, .inner = tier_shape },
     { "mcp", SHAPE_OBJECT, .inner = mcp_shape },
-    { "acp", SHAPE_OBJECT, .inner = acp_shape },
+    { "acp", SHAPE_OBJECT, .inner = profile_acp_shape },
+    { "api", SHAPE_OBJECT, .inner = profile_api_shape },
     { "project_config", SHAPE_OBJECT, .inner = project_shape },
     { "sandbox", SHAPE_OBJECT, .inner = sandbox_shape },
     { "session", SHAPE_OBJECT, .inner = session_shape },
@@ -248,6 +230,7 @@ static const struct shape profile_shape[] = {
     { "versions", SHAPE_ANY },
     { "node", SHAPE_STRING },
     { "unverified", SHAPE_STRING },
+    { "install", SHAPE_STRING },
     { "quirks", SHAPE_STRINGS },
     { 0 },
 };
@@ -536,38 +519,6 @@ static void read_mcp(struct profile *p)
     };
 }
 
-static void read_acp(struct profile *p)
-{
-    static const char *const words[] = {
-        [ACP_MODEL_AUTO] = "auto",
-        [ACP_MODEL_OPTION] = "config_option",
-        [ACP_MODEL_METHOD] = "set_model",
-        [ACP_MODEL_NONE] = "none",
-    };
-    const struct json *c = json_get(p->doc, "acp");
-    struct str model = json_str(json_get(c, "model"), STR("auto"));
-    p->acp = (struct profile_acp) {
-        .auth = json_cstring(json_get(c, "auth"), NULL),
-        .mode = json_cstring(json_get(c, "mode"), NULL),
-        .governed_mode = json_cstring(json_get(c, "governed_mode"), NULL),
-        .settle_ms = json_int(json_get(c, "settle_ms"), 0),
-        .load_settle_ms = json_int(json_get(c, "load_settle_ms"), 0),
-        .stays = json_bool(json_get(c, "stays"), false),
-        .fs = json_bool(json_get(c, "fs"), true),
-        .terminal = json_bool(json_get(c, "terminal"), false),
-        .mcp_stdio = str_eqc(json_str(json_get(c, "mcp_transport"), STR_EMPTY), "stdio"),
-        .initialize_ms = json_int(json_get(c, "initialize_ms"), ACP_INITIALIZE_MS),
-        .session_ms = json_int(json_get(c, "session_ms"), ACP_SESSION_MS),
-        .tool_id_separator = json_cstring(json_get(c, "tool_id_separator"), NULL),
-        .tool_name = json_get(c, "tool_name"),
-        .tool_server = json_get(c, "tool_server"),
-        .noise = json_get(c, "noise"),
-    };
-    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        p->acp.model = str_eqc(model, words[i]) ? (enum acp_model)i : p->acp.model;
-    }
-}
-
 /* Prose goes from the workspace to the home, and nowhere else. */
 static int check_instructions(const struct profile *p, const char *file, struct err *e)
 {
@@ -696,6 +647,7 @@ static void read_rest(struct arena *a, struct profile *p)
         json_cstring(json_pointer(p->doc, STR("/version/package")), p->version_package);
     p->version_command = json_pointer(p->doc, STR("/version/command"));
     p->unverified = json_cstring(json_get(p->doc, "unverified"), NULL);
+    p->install = json_cstring(json_get(p->doc, "install"), NULL);
     p->quirks = json_get(p->doc, "quirks");
 }
 
@@ -776,11 +728,12 @@ int profile_read(struct arena *a, struct json *doc, const char *file, struct pro
     }
     read_gateway(p);
     read_mcp(p);
-    read_acp(p);
+    profile_read_acp(p);
     read_sandbox(p);
     r = check_section(p, "gateway.files", p->gateway.files, file, e);
     r = r < 0 ? r : check_section(p, "mcp.files", p->mcp.files, file, e);
     r = r < 0 ? r : read_auth(a, p, file, e);
+    r = r < 0 ? r : profile_read_api(p, file, e);
     r = r < 0 ? r : read_tier(p, file, e);
     r = r < 0 ? r : read_project(p, file, e);
     r = r < 0 ? r

@@ -73,12 +73,13 @@ struct profile_trust {
 
 /* How a harness is led to the gateway, and where the gateway leads its requests. */
 struct profile_gateway {
-    const char *format;   /* of its requests: "anthropic" …; NULL: not known, or several */
-    const char *upstream; /* unless the task names one; NULL: there is no gateway without that */
-    const char *key;      /* variable of cinch's own environment with the credential for it */
-    struct json *env;     /* variables for the child, values with placeholders */
-    struct json *files;   /* by name of a file: merged over the settings', with placeholders */
-    struct json *tools;   /* what native.… of a script means here, see replay/script.h */
+    const char *format;    /* of its requests: "anthropic" …; NULL: not known, or several */
+    const char *upstream;  /* unless the task names one; NULL: there is no gateway without that */
+    const char *key;       /* variable of cinch's own environment with the credential for it */
+    struct json *env;      /* variables for the child, values with placeholders */
+    struct json *files;    /* by name of a file: merged over the settings', with placeholders */
+    struct json *tools;    /* what native.… of a script means here, see replay/script.h */
+    struct json *by_model; /* which provider serves which model, unless the task says it */
     struct json *volatile_fields; /* that differ from run to run, see replay/cassette.h */
 };
 
@@ -170,6 +171,15 @@ struct profile_acp {
     struct json *noise;            /* beginnings of words that are not the model's */
 };
 
+/* What is particular about an agent that is cinch itself (driver `api`). */
+struct profile_api {
+    struct str system_prompt; /* with placeholders; empty: none */
+    bool builtin_tools;       /* it has the tools of tools/builtin_tools.h */
+    int64_t context;          /* tokens of a conversation, more is trimmed; 0: never */
+    int64_t max_tokens;       /* of one response, unless the task says it; 0: the driver's */
+};
+#define PROFILE_CONTEXT_MIN 2000
+
 /* What a harness reads of the workspace by itself, and how it is kept from obeying it unless the
  * user trusts the project. Arguments for it stand in `argv`, under `when` and `unless:
  * project_trusted`. */
@@ -243,6 +253,7 @@ struct profile {
     struct profile_tier tier;
     struct profile_mcp mcp;
     struct profile_acp acp;
+    struct profile_api api;
     struct profile_project project;
     struct profile_sandbox sandbox;
     struct json *own_files;     /* paths in the workspace that it makes for itself: in no patch */
@@ -264,6 +275,7 @@ struct profile {
     const char *node;             /* the oldest version of node that it runs on; NULL: any */
     /* Parts for some versions only, {since, until, …}; merged over the rest (profile_variant()). */
     struct json *versions;
+    const char *install;    /* command that installs the harness; NULL: not known */
     const char *unverified; /* why it could not be tried; NULL: nothing is said */
     struct json *quirks;    /* what is particular about the harness, in sentences */
     struct json *doc;       /* the whole file, for `cinch adapters show` */
@@ -279,6 +291,11 @@ const struct profile *profile_variant(struct arena *a, const struct profile *p,
 /* The profile with a section of it changed: members one by one, null removes one. */
 int profile_override(struct arena *a, const struct profile *p, const char *key,
                      const struct json *over, const struct profile **ret, struct err *e) MUST_USE;
+
+/* The profile with the upstream, format and key of the first entry of `gateway.by_model` that
+ * matches; itself if none does. */
+int profile_for_model(struct arena *a, const struct profile *p, const char *model,
+                      const struct profile **ret, struct err *e) MUST_USE;
 
 const char *prompt_delivery_word(enum prompt_delivery d); /* "file", "argument", "stdin" */
 bool prompt_delivery_of(struct str word, enum prompt_delivery *ret);

@@ -68,7 +68,8 @@ static void find_program(const struct profile *p, struct arena *a, struct availa
         buf_addf(&names, "%s%s", i == 0 ? "" : ", ", name);
     }
     ret->program[0] = '\0';
-    ret->why = arena_printf(a, "not in PATH: %.*s", STR_ARG(buf_str(&names)));
+    ret->why = p->install != NULL ? arena_printf(a, "install it: %s", p->install)
+                                  : arena_printf(a, "not in PATH: %.*s", STR_ARG(buf_str(&names)));
 }
 
 static void find_availability(const struct profile *p, struct arena *a, struct availability *ret)
@@ -98,6 +99,7 @@ static struct json *as_json(struct arena *a, const struct profile *p, const stru
     json_setc(a, o, "available", json_boolean(a, v->available));
     json_setc(a, o, "program", json_cstr(a, v->program[0] == '\0' ? NULL : v->program));
     json_setc(a, o, "why_not", json_cstr(a, v->available ? NULL : v->why));
+    json_setc(a, o, "install", json_cstr(a, p->install));
     json_setc(a, o, "source", json_cstr(a, p->source));
     json_setc(a, o, "tried", json_cstr(a, p->tried));
     json_setc(a, o, "tested", json_cstr(a, version_tested(a, p)));

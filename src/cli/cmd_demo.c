@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * cinch demo: a real run, start to end, that needs no key, no network and no harness. A small
- * repository has a test that fails; a model is asked for a patch, the patch is applied, the test is
- * run again. Only the model is not real: it is a script.
+ * repository has a test that fails; the built-in agent fixes it in the sandbox, the patch is shown
+ * and applied, the test is run again. Only the model is not real: it is a script.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -19,6 +19,7 @@
 #include "cli/run_request.h"
 #include "cli/text.h"
 #include "io/loop.h"
+#include "proc/locate.h"
 #include "proc/proc.h"
 #include "run/run.h"
 
@@ -161,7 +162,7 @@ static int say_metrics(struct demo *d, const struct run_summary *sum, struct err
     }
     buf_adds(&out, "   ");
     style_add(&out, d->cli->out.color, STYLE_GOOD, reason_word(sum->reason));
-    buf_addf(&out, " in %s: %lld model call, %s tokens in, %s out, counted by the gateway\n",
+    buf_addf(&out, " in %s: %lld model calls, %s tokens in, %s out, counted by the gateway\n",
              text_duration(sum->took, took), (long long)json_int(json_get(m, "api_calls"), 0),
              text_count(json_int(json_get(m, "tokens_input"), 0), in),
              text_count(json_int(json_get(m, "tokens_output"), 0), back));
@@ -169,13 +170,13 @@ static int say_metrics(struct demo *d, const struct run_summary *sum, struct err
     return 0;
 }
 
-static int ask_model(struct demo *d, struct str *ret_patch, struct err *e)
+static int run_agent(struct demo *d, struct err *e)
 {
     struct arena *a = d->cli->arena;
     struct json *request = json_object(a);
-    struct json *result = NULL;
     struct run_summary sum;
     json_setc(a, request, "output", json_cstr(a, d->record));
+    json_setc(a, request, "workspace", json_cstr(a, d->repository));
     struct run_opts opts = {
         .settings = { .task_file = arena_printf(a, "%s/task.yaml", d->repository),
                       .request = request },
@@ -186,27 +187,21 @@ static int ask_model(struct demo *d, struct str *ret_patch, struct err *e)
     if (r == 0 && sum.reason != REASON_SUCCESS) {
         return ERR(e, ERR_BUG, "the run failed (%s): %s", reason_word(sum.reason), sum.message);
     }
-    if (r == 0) {
-        r = say_metrics(d, &sum, e);
-    }
-    if (r == 0) {
-        r = read_record(d, "result.json", &result, e);
-    }
-    if (r == 0) {
-        *ret_patch = json_str(json_pointer(result, STR("/output/patch")), STR_EMPTY);
-        say_text(d, STYLE_PLAIN, json_str(json_pointer(result, STR("/output/cause")), STR_EMPTY));
-        say_text(d, STYLE_NAME, *ret_patch);
-    }
-    return r;
+    return r < 0 ? r : say_metrics(d, &sum, e);
 }
 
-static int apply_patch(struct demo *d, struct str patch, struct err *e)
+/* `cinch NAME RUN`, as the user would type it. */
+static int run_command(struct demo *d, const char *name, enum style style, struct err *e)
 {
-    static const char *const argv[] = { "git", "apply", "-", NULL };
+    char cinch[PATH_MAX];
     struct program p = { .output = BUF_INIT(1 << 20) };
-    int r = run_program(d, argv, patch, &p, e);
+    int r = locate_cinch(cinch, e);
+    const char *const argv[] = { cinch, name, d->record, NULL };
+    r = r < 0 ? r : run_program(d, argv, STR_EMPTY, &p, e);
     if (r == 0 && p.status != 0) {
-        r = ERR(e, ERR_BUG, "git apply: %.*s", STR_ARG(str_trim(buf_str(&p.output))));
+        r = ERR(e, ERR_BUG, "cinch %s: %.*s", name, STR_ARG(str_trim(buf_str(&p.output))));
+    } else if (r == 0) {
+        say_text(d, style, buf_str(&p.output));
     }
     buf_done(&p.output);
     return r;
@@ -214,7 +209,6 @@ static int apply_patch(struct demo *d, struct str patch, struct err *e)
 
 static int play(struct demo *d, struct err *e)
 {
-    struct str patch = STR_EMPTY;
     int r = write_files(d, e);
     if (r < 0) {
         return r;
@@ -224,13 +218,18 @@ static int play(struct demo *d, struct err *e)
     if (r < 0) {
         return r;
     }
-    say_step(d, "2. A model writes a patch: cinch run task.yaml");
+    say_step(d, "2. The built-in agent fixes it, in a sandbox: cinch run task.yaml");
     say_text(d, STYLE_DIM,
              STR("The model is a script (model.yaml), so no key and no network are needed."));
-    r = ask_model(d, &patch, e);
+    r = run_agent(d, e);
+    r = r < 0 ? r : run_command(d, "transcript", STYLE_DIM, e);
     if (r == 0) {
-        say_step(d, "3. The patch is applied and the test runs again: git apply; sh test.sh");
-        r = apply_patch(d, patch, e);
+        say_step(d, "3. What it changed, in its own view of the repository: cinch diff RUN");
+        r = run_command(d, "diff", STYLE_NAME, e);
+    }
+    if (r == 0) {
+        say_step(d, "4. The patch is applied and the test runs again: cinch apply RUN; sh test.sh");
+        r = run_command(d, "apply", STYLE_PLAIN, e);
     }
     return r < 0 ? r : run_test(d, e);
 }
@@ -312,9 +311,9 @@ static int run_demo(struct cli *cli, const struct options *opt, struct err *e)
 static const char *const usage[] = { "[DIRECTORY]", NULL };
 
 static const char *const description[] = {
-    "Shows a complete run: a small repository has a failing test, a model writes a patch for it "
-    "through the gateway, cinch records the run, and the test runs again with the patch. The model "
-    "is a script, so neither a key, a network nor a harness is needed.",
+    "Shows a complete run: a small repository has a failing test, the built-in agent fixes it in a "
+    "sandbox, and its patch is shown, applied and tested. The model is a script, so neither a key, "
+    "a network nor a harness is needed.",
     "Without DIRECTORY, everything is created in a temporary directory and removed afterwards.",
     NULL,
 };

@@ -28,6 +28,7 @@
 #define COMMAND_LIST(X) \
     X(run)              \
     X(demo)             \
+    X(init)             \
     X(runs)             \
     X(tail)             \
     X(cancel)           \

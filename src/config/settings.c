@@ -4,6 +4,7 @@
  */
 #include "config/settings.h"
 
+#include "adapters/driver.h"
 #include "config/settings_priv.h"
 #include "data/shape.h"
 
@@ -149,6 +150,16 @@ static int override_acp(struct arena *a, struct settings *s, struct err *e)
     return r < 0 ? err_wrap(e, "agent.acp") : 0;
 }
 
+/* An adapter that works with any provider takes the one that serves the model, unless the task
+ * names an upstream. */
+static int choose_provider(struct arena *a, struct settings *s, struct err *e)
+{
+    if (s->profile == NULL || s->gateway.upstream != NULL || json_len(s->gateway.routes) > 0) {
+        return 0;
+    }
+    return profile_for_model(a, s->profile, s->model, &s->profile, e);
+}
+
 int settings_add_layer(struct arena *a, struct settings *s, const char *name, const char *source,
                        const struct json *tree, struct err *e)
 {
@@ -217,7 +228,27 @@ int settings_load(struct arena *a, const struct settings_input *in, struct setti
     read_all(a, ret);
     offer_servers(a, ret);
     r = override_acp(a, ret, e);
+    r = r < 0 ? r : choose_provider(a, ret, e);
     return r < 0 ? r : check(a, ret, e);
+}
+
+/* An agent that is cinch itself has nothing to run without a model. */
+static int check_model(const struct settings *s, struct err *e)
+{
+    if (s->profile == NULL || !driver_is_kind(s->profile, DRIVER_MODEL_LOOP) ||
+        settings_gateway(s)) {
+        return 0;
+    }
+    if (s->model == NULL || s->model[0] == '\0') {
+        return ERR(
+            e, ERR_USAGE,
+            "no model: name one with --model (claude-…, gpt-…, gemini-… or VENDOR/MODEL), or "
+            "another agent with --adapter ('cinch adapters' lists them)");
+    }
+    return ERR(e, ERR_USAGE,
+               "no provider is known for model '%.100s': name its server with --upstream URL (a "
+               "local one: http://127.0.0.1:11434/v1)",
+               s->model);
 }
 
 int settings_adapter(const struct settings *s, struct err *e)
@@ -228,7 +259,8 @@ int settings_adapter(const struct settings *s, struct err *e)
                    "no adapter: use --adapter NAME ('cinch adapters' lists them), or give a "
                    "command after --");
     }
-    return profile_require(&s->profiles, str_of(s->adapter), &unused, e);
+    int r = profile_require(&s->profiles, str_of(s->adapter), &unused, e);
+    return r < 0 ? r : check_model(s, e);
 }
 
 bool settings_gateway(const struct settings *s)

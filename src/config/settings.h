@@ -29,6 +29,8 @@
 
 /* Name of the lowest layer: defaults that are recorded in task.json. */
 #define SETTINGS_DEFAULT_LAYER "default"
+/* Where nothing names an adapter or a command. */
+#define SETTINGS_DEFAULT_ADAPTER "basic"
 
 enum tristate { TRI_UNSET, TRI_FALSE, TRI_TRUE };
 
@@ -54,9 +56,10 @@ struct settings_input {
 struct sampling {
     double temperature, top_p, presence_penalty, frequency_penalty; /* NAN: not given */
     int64_t max_tokens;                                             /* 0: not given */
-    int64_t seed;                                                   /* -1: not given */
-    const struct json *stop;                                        /* list of strings, or NULL */
-    const char *effort; /* "none", "minimal" … "max"; NULL: not given */
+    int64_t context;         /* tokens of the model's context window; 0: not said */
+    int64_t seed;            /* -1: not given */
+    const struct json *stop; /* list of strings, or NULL */
+    const char *effort;      /* "none", "minimal" … "max"; NULL: not given */
 };
 
 struct workspace_settings {

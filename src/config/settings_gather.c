@@ -441,10 +441,15 @@ static int add_places(struct gathering *g)
     return r < 0 ? r : add_if_there(g, GROUP_PLACES, "user", g->in->user_dir, "config.yaml");
 }
 
-/* A model file may say which adapter the model is for, if nothing else does. */
+/* A model file may say which adapter the model is for, if nothing else does. With no adapter at all
+ * it is the built-in agent. */
 static void find_profile(struct gathering *g)
 {
     const char *adapter = json_cstring(peek(g, "agent", "adapter"), NULL);
+    if (adapter == NULL && peek(g, "agent", "adapter") == NULL) {
+        adapter = SETTINGS_DEFAULT_ADAPTER;
+        add_value(g, GROUP_ADAPTER, SETTINGS_DEFAULT_LAYER, "built in", "agent.adapter", adapter);
+    }
     if (g->s->profile == NULL && adapter != NULL) {
         g->s->profile = profile_find(&g->s->profiles, str_of(adapter));
     }

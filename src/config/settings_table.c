@@ -195,6 +195,8 @@ const struct setting settings_table[] = {
     { "agent.args", SHAPE_STRINGS, .field = FIELD(args), .help = "additional arguments, for the other adapters" },
     { "agent.acp", SHAPE_ANY_OBJECT, .field = FIELD(acp),
       .help = "keys of `acp` in a profile (`auth`, `mode`, `mcp_transport` …), for an agent over the Agent Client Protocol" },
+    { "agent.context", SHAPE_INT, .field = FIELD(sampling.context), .min = PROFILE_CONTEXT_MIN, .max = 1e9, .shown = "the adapter's choice",
+      .help = "context window of the model in tokens; the adapter `basic` shortens old tool results before it is full", .since = "0.2.0" },
     { "agent.sampling", SHAPE_OBJECT, .help = "parameters of the model; absent: the harness decides" },
     { "agent.sampling.temperature", SHAPE_NUMBER, .field = FIELD(sampling.temperature), .unset = NAN, .max = 2,
       .help = "randomness" },

@@ -30,6 +30,12 @@ static const struct own_program unpack_program = {
     .beside = { "../libexec/cinch/cinch-unpack", "cinch-unpack", "../image/cinch-unpack" },
 };
 
+static const struct own_program tools_program = {
+    .name = "cinch-tools",
+    .variable = "CINCH_TOOLS",
+    .beside = { "../libexec/cinch/cinch-tools", "cinch-tools", "../tools/cinch-tools" },
+};
+
 static bool usable(const char *path)
 {
     return access(path, X_OK) == 0;
@@ -86,6 +92,11 @@ int locate_init(char out[PATH_MAX], struct err *e)
 int locate_unpack(char out[PATH_MAX], struct err *e)
 {
     return locate(&unpack_program, out, e);
+}
+
+int locate_tools(char out[PATH_MAX], struct err *e)
+{
+    return locate(&tools_program, out, e);
 }
 
 /* The helper that this process uses, from its first use on. */

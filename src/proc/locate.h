@@ -21,6 +21,8 @@ int locate_init(char out[PATH_MAX], struct err *e) MUST_USE;
 int locate_init_kept(char out[PATH_MAX], struct err *e) MUST_USE;
 /* The program cinch-unpack in the same way; its variable is CINCH_UNPACK. */
 int locate_unpack(char out[PATH_MAX], struct err *e) MUST_USE;
+/* cinch-tools, the tools of the built-in agent; its variable is CINCH_TOOLS. */
+int locate_tools(char out[PATH_MAX], struct err *e) MUST_USE;
 /* The program `cinch` itself: $CINCH, or what is running now if it is called so. ERR_UNAVAILABLE in
  * a program that only uses the library. */
 int locate_cinch(char out[PATH_MAX], struct err *e) MUST_USE;

@@ -219,10 +219,17 @@ static int use_harness_of_host(struct run *run, struct err *e)
 /* 1: an image with the harness has to be built. */
 static int bring_programs(struct run *run, struct err *e)
 {
-    const struct image_root *x = run->image_root;
+    struct image_root *x = run->image_root;
     bool harness = json_len(run->plan->settings.profile->binary) > 0;
     bool of_host = harness && strchr(run->paths.program, '/') != NULL && !x->built;
     int r = 0;
+    if (run->plan->settings.profile->api.builtin_tools) {
+        char tools[PATH_MAX];
+        const char *inside = NULL;
+        r = locate_tools(tools, e);
+        r = r < 0 ? r : runtime_add(&x->runtime, arena_dup(run->arena, str_of(tools)), &inside, e);
+        return r < 0 ? r : bring_shell(run, e);
+    }
     if (run->plan->driver->kind == DRIVER_MODEL_LOOP) {
         return 0; /* no program is started */
     }

@@ -80,6 +80,24 @@ static struct str when_repository(struct run *run)
                : (struct str) { 0 };
 }
 
+/* For a harness that does not announce its skills to the model by itself; empty: there are none. */
+static struct str skills_text(struct run *run)
+{
+    const struct definition *d = &run->definition;
+    CLEANUP(buf) struct buf out = BUF_INIT(BUF_TEXT);
+    for (size_t i = 0; i < d->skills_len && run->paths.skills != NULL; i++) {
+        const struct skill *s = d->skills[i].skill;
+        if (d->skills[i].wanted) {
+            buf_addf(&out, "%s- %s: %s (%s/%s/SKILL.md)",
+                     out.len == 0 ? "Skills for special tasks. Read the file before you start if "
+                                    "one fits:\n"
+                                  : "\n",
+                     s->name, s->card.description, run->paths.skills, s->name);
+        }
+    }
+    return arena_str(run->arena, buf_str(&out));
+}
+
 struct placeholders execute_vars(struct run *run)
 {
     const struct settings *s = &run->plan->settings;
@@ -100,6 +118,7 @@ struct placeholders execute_vars(struct run *run)
         { .name = "system_prompt", .value = str_of(s->tier_prompt) },
         { .name = "artifacts_dir", .value = str_of(run->paths.artifacts) },
         { .name = "skills_dir", .value = text_or_none(run->paths.skills) },
+        { .name = "skills_list", .value = skills_text(run) },
         { .name = "output_schema_file", .value = text_or_none(run->paths.schema_file) },
         { .name = "output_schema", .value = contract_text(run) },
         { .name = "effort", .value = text_or_none(s->sampling.effort) },
@@ -108,6 +127,8 @@ struct placeholders execute_vars(struct run *run)
         { .name = "max_tokens",
           .value =
               number_text(run, s->sampling.max_tokens > 0 ? (double)s->sampling.max_tokens : NAN) },
+        { .name = "context",
+          .value = number_text(run, s->sampling.context > 0 ? (double)s->sampling.context : NAN) },
         { .name = "seed",
           .value = number_text(run, s->sampling.seed >= 0 ? (double)s->sampling.seed : NAN) },
         { .name = "presence_penalty", .value = number_text(run, s->sampling.presence_penalty) },

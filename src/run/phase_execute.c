@@ -141,6 +141,18 @@ void execute_entry(void *owner, const char *source, const char *type, const stru
     entry.detail = json_copy(a, detail);
     entry.raw = raw.len > 0 ? raw : (struct str) { 0 }; /* empty: there is none */
     transcript_add(&run->record.transcript, &entry);
+    if (str_eqc(json_str(json_get(detail, "subtype"), STR_EMPTY), "context_trimmed") &&
+        run->plan->driver->kind == DRIVER_MODEL_LOOP) {
+        struct json *context = json_copy(a, detail);
+        (void)json_remove(context, STR("subtype"));
+        events_emit(&run->record.events,
+                    &(struct event) { .level = EVENT_INFO,
+                                      .logger = "cinch.agent",
+                                      .event = "prompt.context_trimmed",
+                                      .message = "old tool results were shortened to fit the "
+                                                 "context of the model",
+                                      .context = context });
+    }
     arena_free(a);
 }
 

@@ -17,6 +17,7 @@
 #include "run/run_session.h"
 #include "run/run_tools_priv.h"
 #include "tools/bridge.h"
+#include "tools/builtin_tools.h"
 #include "tools/tool_builtin.h"
 #include "tools/tool_kind.h"
 #include "tools/tool_mcp.h"
@@ -56,10 +57,17 @@ static bool takes_questions(const struct run *run)
     return run->plan->settings.ask && (api || reaches_tools(run));
 }
 
+/* The built-in agent has tools, unless the tier takes them away. */
+static bool has_builtin_tools(const struct run *run)
+{
+    const struct settings *s = &run->plan->settings;
+    return s->profile->api.builtin_tools && s->tools_enabled != TRI_FALSE;
+}
+
 static bool offers(const struct run *run)
 {
-    return json_len(run->plan->settings.tools) > 0 || discloses(run) || takes_answer(run) ||
-           takes_questions(run) || run->opts->hooks.n_tools > 0;
+    return has_builtin_tools(run) || json_len(run->plan->settings.tools) > 0 || discloses(run) ||
+           takes_answer(run) || takes_questions(run) || run->opts->hooks.n_tools > 0;
 }
 
 bool tools_wanted(const struct run *run)
@@ -339,9 +347,32 @@ static int add_ask(struct run *run, struct err *e)
     return r < 0 ? r : add(run, &tool, e);
 }
 
+/* A tool of the task with the same name replaces it. */
+static int add_agent_tools(struct run *run, struct err *e)
+{
+    struct run_tools *t = run->tools;
+    const struct json *list = NULL;
+    const char *program = tools_builtin_program(run, e);
+    /* Where nothing can be written there is nothing to commit. */
+    bool read_only = run->plan->settings.sandbox.mode == SANDBOX_READ_ONLY;
+    int r = program == NULL ? -(int)e->code : builtin_tools_load(run->arena, &list, e);
+    for (size_t i = 0; r == 0 && i < json_len(list); i++) {
+        struct tool tool;
+        r = builtin_tool(run->arena, json_item(list, i), program, &t->agent_host, &tool, e);
+        if (r == 0 && bridge_find(t->bridge, tool.name) != NULL) {
+            tool_free(&tool);
+        } else if (r == 0) {
+            tool.reads_only = tool.reads_only || read_only;
+            r = add(run, &tool, e);
+        }
+    }
+    return r;
+}
+
 static int add_builtins(struct run *run, struct err *e)
 {
-    int r = discloses(run) ? add_sections(run, e) : 0;
+    int r = has_builtin_tools(run) ? add_agent_tools(run, e) : 0;
+    r = r == 0 && discloses(run) ? add_sections(run, e) : r;
     r = r == 0 && takes_questions(run) ? add_ask(run, e) : r;
     return r == 0 && takes_answer(run) ? add_answer(run, e) : r;
 }

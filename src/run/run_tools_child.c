@@ -22,6 +22,15 @@ const char *tools_shim(struct run *run)
     return image_root_inside(run, arena_dup(run->arena, str_of(path)));
 }
 
+const char *tools_builtin_program(struct run *run, struct err *e)
+{
+    char path[PATH_MAX];
+    if (locate_tools(path, e) < 0) {
+        return NULL;
+    }
+    return image_root_inside(run, arena_dup(run->arena, str_of(path)));
+}
+
 struct driver_mcp tools_mcp(struct run *run)
 {
     const struct run_tools *t = run->tools;
@@ -108,10 +117,16 @@ const char *const *tools_programs(struct run *run)
         }
     }
     add_checks(a, found, s->completion);
-    const char **list = arena_array(a, json_len(found) + 2, sizeof *list);
+    const char **list = arena_array(a, json_len(found) + 3, sizeof *list);
+    size_t n = 0;
+    struct err ignored;
     for (size_t i = 0; i < json_len(found); i++) {
-        list[i] = json_cstring(json_item(found, i), "");
+        list[n++] = json_cstring(json_item(found, i), "");
     }
-    list[json_len(found)] = tools_shim(run);
+    if (s->profile != NULL && s->profile->api.builtin_tools) {
+        list[n] = tools_builtin_program(run, &ignored);
+        n += list[n] != NULL;
+    }
+    list[n] = tools_shim(run);
     return list;
 }

@@ -69,3 +69,5 @@ void tools_offer(struct run *run);
 void tools_began(void *run, struct str name, struct str call_id);
 void tools_invoked(void *run, const struct bridge_record *r);
 void tools_opened_sections(void *run, const struct json *visibility, struct str reason);
+/* cinch-tools, as programs of the agent see it; NULL with *e: it is not there. */
+const char *tools_builtin_program(struct run *run, struct err *e);

@@ -75,12 +75,13 @@ static const char *const *joined(struct run *run, const char *const *a, const ch
     return all;
 }
 
-/* Does the task name programs that cinch starts itself? */
+/* Are there programs that cinch starts itself: of the task, or of the built-in agent? */
 static bool starts_tools(const struct run *run)
 {
     const struct settings *s = &run->plan->settings;
-    return json_len(run->definition.tools) > 0 || json_len(s->tools) > 0 ||
-           json_len(s->policies) > 0 || json_len(s->feedback) > 0 || json_len(s->completion) > 0;
+    return s->profile->api.builtin_tools || json_len(run->definition.tools) > 0 ||
+           json_len(s->tools) > 0 || json_len(s->policies) > 0 || json_len(s->feedback) > 0 ||
+           json_len(s->completion) > 0;
 }
 
 /* Nothing is started: then there is nothing to confine. */

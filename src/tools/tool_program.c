@@ -15,6 +15,7 @@ struct program {
     const char *const *argv;
     const struct json *env; /* or NULL */
     bool outside;
+    const struct helper_host *host; /* NULL: that of the call */
 };
 
 /* One call, in its arena. */
@@ -215,6 +216,7 @@ static struct json *environment(const struct program *p, const struct tool_run *
               str_has_nul(run->call_id) ? json_null(a) : json_string(a, run->call_id));
     json_setc(a, env, "CINCH_TRACEPARENT",
               is_traceparent(trace) ? json_string(a, trace) : json_null(a));
+    json_setc(a, env, "CINCH_TOOL_TIMEOUT_MS", json_integer(a, run->timeout / NSEC_PER_MS));
     return env;
 }
 
@@ -244,7 +246,7 @@ static void program_start(void *self, struct tool_run *run)
     c->run = run;
     run->user = c;
     struct helper_opts o = {
-        .host = run->host,
+        .host = p->host != NULL ? p->host : run->host,
         .argv = p->argv,
         .env = environment(p, run),
         .layer = run->layer,
@@ -279,6 +281,12 @@ static const struct tool_handler handler = {
 
 int tool_program_bind(struct arena *a, const struct json *definition, struct tool *t, struct err *e)
 {
+    return tool_program_bind_host(a, definition, NULL, t, e);
+}
+
+int tool_program_bind_host(struct arena *a, const struct json *definition,
+                           const struct helper_host *host, struct tool *t, struct err *e)
+{
     const struct json *command = json_get(definition, "command");
     size_t n = json_is(command, JSON_ARRAY) ? json_len(command) : 0;
     if (n == 0) {
@@ -303,6 +311,7 @@ int tool_program_bind(struct arena *a, const struct json *definition, struct too
     p->argv = argv;
     p->env = json_is(env, JSON_OBJECT) ? json_copy(a, env) : NULL;
     p->outside = !json_bool(json_get(definition, "sandbox"), true);
+    p->host = host;
     t->handler = &handler;
     t->self = p;
     return 0;

@@ -3,8 +3,9 @@
  * Tools that are programs. A call is one process:
  *
  *   standard input    the arguments, one JSON object and a newline
- *   environment       the run's, the tool's `env`, and CINCH_TOOL_NAME, CINCH_CALL_ID and, when the
- *                     caller sent a valid trace context, CINCH_TRACEPARENT
+ *   environment       the run's, the tool's `env`, and CINCH_TOOL_NAME, CINCH_CALL_ID,
+ *                     CINCH_TOOL_TIMEOUT_MS and, when the caller sent a valid trace context,
+ *                     CINCH_TRACEPARENT
  *   working directory the workspace, as the transaction of the call shows it
  *   standard output   the answer
  *   standard error    kept for the message of a failure
@@ -28,6 +29,7 @@
 #include "base/err.h"
 #include "tools/tool.h"
 
+struct helper_host;
 struct helper_result;
 
 #define TOOL_VALUE_DEPTH 64 /* of what a program prints; deeper is no answer */
@@ -36,6 +38,9 @@ struct helper_result;
  * handler. ERR_CONFIG without a command. Lives in `a`. */
 int tool_program_bind(struct arena *a, const struct json *definition, struct tool *t,
                       struct err *e) MUST_USE;
+/* The same, with another host than the bridge's for the program; NULL: the bridge's. */
+int tool_program_bind_host(struct arena *a, const struct json *definition,
+                           const struct helper_host *host, struct tool *t, struct err *e) MUST_USE;
 
 /* An answer that is there already, as a value; false: it is none. */
 bool tool_program_answer(const struct json *v, struct arena *a, struct tool_result *ret);

@@ -145,7 +145,8 @@ static void test_codes(void **state)
 
 static void test_contract_is_told_unless_native(void **state)
 {
-    static const char task[] = "prompt: x\noutput: {schema: {type: integer}}\n";
+    static const char task[] =
+        "agent: {command: [x]}\nprompt: x\noutput: {schema: {type: integer}}\n";
     struct err e = { 0 };
     struct str text;
     struct definition_place place = { .run_fd = -1, .run_dir = "RUN", .home_fd = -1 };

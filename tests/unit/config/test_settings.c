@@ -84,8 +84,8 @@ static void test_defaults(void **state)
 {
     struct settings s;
     load(&(struct settings_input) { 0 }, &s);
-    assert_null(s.adapter);
-    assert_null(s.profile);
+    assert_string_equal(s.adapter, "basic");
+    assert_string_equal(s.profile->name, "basic");
     assert_true(s.timeout == 3600 * NSEC_PER_SEC && s.grace == 5 * NSEC_PER_SEC && s.idle == 0);
     assert_string_equal(s.workspace, root);
     assert_null(s.output_dir);
