@@ -225,8 +225,8 @@ class Demo(Case):
         self.assertIn(b"not empty", r.stderr)
 
     def test_the_example_is_a_task(self):
-        place = shutil.copytree(os.path.join(harness.ROOT, "examples", "fix"), self.path("fix"))
-        r = self.run_cinch("--workspace", place, os.path.join(place, "task.yaml"))
+        shutil.copytree(os.path.join(harness.ROOT, "examples", "fix"), self.workspace, dirs_exist_ok=True)
+        r = self.run_cinch(os.path.join(self.workspace, "task.yaml"))
         self.assertEqual(r.reason, "success", r.stderr)
         self.assertIn(b"a/leap.sh", r.bytes("diff.patch"))
 
