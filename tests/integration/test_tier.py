@@ -51,14 +51,13 @@ class Agent:
         self.env["PATH"] = os.path.dirname(self.real(self.program or self.adapter)) + ":" + self.env["PATH"]
 
     def ask(self, *options, task=""):
-        """(result, body of the last request of the conversation; one for a title is shorter)."""
+        """(result, body of the longest request: that of the conversation, not one for a title)."""
         self.write("task.yaml", "prompt: PROMPTWORD\n" + task)
         with Provider() as p:
             r = self.run_cinch("--adapter", self.adapter, "--upstream", p.url, "--timeout", "100s", *options,
                                self.path("task.yaml"))
         self.assertEqual(r.reason, "success", r.stderr + r.bytes("stdout.log")[-3000:] + r.bytes("stderr.log")[-2000:])
-        longest = max(len(json.dumps(q.body)) for q in p.requests)
-        return r, [q.body for q in p.requests if len(json.dumps(q.body)) > longest / 2][-1]
+        return r, max((q.body for q in p.requests), key=lambda body: len(json.dumps(body)))
 
     def test_prompt(self):
         """Of tools nothing is said: the harness has those that it always has."""
