@@ -201,7 +201,7 @@ class Render(Task):
         self.task(WHOLE)
         with open(os.path.join(harness.ROOT, "docs", "task.md")) as f:
             blocks = re.findall("```yaml\n(.*?)```", f.read(), re.S)
-        self.assertEqual(len(blocks), 2)
+        self.assertEqual(len(blocks), 3)
         documented = [self.write(f"documented{i}.yaml", block) for i, block in enumerate(blocks)]
         done = subprocess.run(["/usr/bin/python3", "-c", textwrap.dedent("""
             import json, sys, jsonschema, yaml
