@@ -109,8 +109,11 @@ static void on_done(void *arg, const struct proc_result *r)
         struct str name = str_of(r->n_names > 0 ? r->names[0] : "?");
         name = redact_cut(run->redactor, run->arena, name, REDACT_CUT_END);
         events_leaked(&run->record.events, (int)r->leaked);
-        run_warn(run, "%u process%s outlived the program and had to be killed (%.*s%s)", r->leaked,
-                 r->leaked == 1 ? "" : "es", STR_ARG(name), r->n_names > 1 ? ", …" : "");
+        if (!x->let_go) { /* else the whole tree got a signal, and these were a moment slower */
+            run_warn(run, "%u process%s outlived the program and had to be killed (%.*s%s)",
+                     r->leaked, r->leaked == 1 ? "" : "es", STR_ARG(name),
+                     r->n_names > 1 ? ", …" : "");
+        }
     }
     if (r->stuck > 0) {
         run_warn(run, "%u processes could not be killed", r->stuck);
