@@ -46,6 +46,9 @@ void builtin_excerpt_add(struct builtin_excerpt *x, struct str bytes)
 {
     size_t room = sizeof x->head - x->head_len;
     struct str head = str_slice(bytes, 0, room);
+    if (bytes.len == 0) {
+        return; /* there may be no pointer */
+    }
     x->total += bytes.len;
     memcpy(x->head + x->head_len, head.ptr, head.len);
     x->head_len += head.len;
