@@ -59,7 +59,7 @@ static void write_task(struct buf *out)
         "  # usd: 2                       # stop before the cost exceeds two dollars\n"
         "\n"
         "# sandbox:\n"
-        "#   net: [registry.npmjs.org]    # hosts that commands may reach; default: none\n"
+        "#   net: [packages.example.org]  # hosts that commands may reach; default: none\n"
         "\n");
     buf_addf(out,
              "# The task is done when this exits with 0; until then the agent is asked to "

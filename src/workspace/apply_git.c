@@ -416,7 +416,7 @@ static int move_dir(struct applying *x, const char *from, const char *to)
     return r;
 }
 
-/* They are named by their content: nobody notices that they are there until something refers to
+/* They are named by their content: nothing notices that they are there until something refers to
  * them. */
 int apply_move_objects(struct applying *x, struct apply_part *p)
 {
