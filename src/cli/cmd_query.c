@@ -302,7 +302,7 @@ static int run_query(struct cli *cli, const struct options *opt, struct err *e)
     r = r < 0 ? r : select_runs(&s, opt, count - 1, e);
     if (r == 0) {
         struct query_selection runs = { .key = s.key.ptr, .runs = s.runs, .count = s.count };
-        r = query_index_open(cache, &runs, mentions_full_text(sql), NULL, &db, e);
+        r = query_index_open(cache, &runs, mentions_full_text(sql), &db, e);
     }
     r = r < 0 ? r : answer(cli, db, sql, &style, e);
     buf_done(&s.key);

@@ -19,34 +19,33 @@ enum { BUSY_MS = 60000 };
 /* A statement of a user: a page of SQL, and nothing that exhausts the stack of the parser. */
 enum { SQL_MAX = 1 << 20 };
 
-#define SQLITE_CALLS(X)  \
-    X(open_v2)           \
-    X(close_v2)          \
-    X(exec)              \
-    X(prepare_v2)        \
-    X(step)              \
-    X(reset)             \
-    X(finalize)          \
-    X(clear_bindings)    \
-    X(bind_int64)        \
-    X(bind_double)       \
-    X(bind_text)         \
-    X(bind_blob)         \
-    X(bind_null)         \
-    X(column_count)      \
-    X(column_name)       \
-    X(column_type)       \
-    X(column_int64)      \
-    X(column_double)     \
-    X(column_blob)       \
-    X(column_bytes)      \
-    X(last_insert_rowid) \
-    X(errmsg)            \
-    X(errstr)            \
-    X(errcode)           \
-    X(busy_timeout)      \
-    X(set_authorizer)    \
-    X(limit)             \
+#define SQLITE_CALLS(X) \
+    X(open_v2)          \
+    X(close_v2)         \
+    X(exec)             \
+    X(prepare_v2)       \
+    X(step)             \
+    X(reset)            \
+    X(finalize)         \
+    X(clear_bindings)   \
+    X(bind_int64)       \
+    X(bind_double)      \
+    X(bind_text)        \
+    X(bind_blob)        \
+    X(bind_null)        \
+    X(column_count)     \
+    X(column_name)      \
+    X(column_type)      \
+    X(column_int64)     \
+    X(column_double)    \
+    X(column_blob)      \
+    X(column_bytes)     \
+    X(errmsg)           \
+    X(errstr)           \
+    X(errcode)          \
+    X(busy_timeout)     \
+    X(set_authorizer)   \
+    X(limit)            \
     X(db_config)
 
 struct sqlite_calls {
@@ -216,11 +215,6 @@ int database_prepare(struct database *d, struct str sql, struct statement **ret,
         **ret = (struct statement) { d, handle };
     }
     return 0;
-}
-
-int64_t database_last_id(const struct database *d)
-{
-    return d->lib.last_insert_rowid(d->handle);
 }
 
 /* --- statements --- */

@@ -43,7 +43,6 @@ int database_execute(struct database *d, const char *sql, struct err *e) MUST_US
  * is only white space or a comment. ERR_USAGE if it cannot be understood or is not allowed. */
 int database_prepare(struct database *d, struct str sql, struct statement **ret,
                      struct str *ret_rest, struct err *e) MUST_USE;
-int64_t database_last_id(const struct database *d); /* of the last insert */
 
 struct statement *statement_free(struct statement *s); /* accepts NULL, returns NULL */
 void statement_set_null(struct statement *s, int i);

@@ -50,7 +50,7 @@ struct index {
     struct database *db;
     struct query_rows *rows;
     struct statement *find, *store;
-    struct query_report report;
+    size_t missing; /* runs that could not be opened */
 };
 
 /* --- the database --- */
@@ -233,7 +233,7 @@ static int update_run(struct index *x, const char *path, struct err *e)
     char signature[SHA256_HEX];
     CLEANUP(fd) int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir_fd < 0) {
-        x->report.failed++;
+        x->missing++;
         return 0;
     }
     sign_files(dir_fd, signature);
@@ -246,13 +246,9 @@ static int update_run(struct index *x, const char *path, struct err *e)
     if (r < 0) {
         return r;
     }
-    bool is_new = o.run == 0;
     memcpy(o.signature, signature, sizeof signature);
     r = write_run(x, path, dir_fd, &o, e);
-    r = r < 0 ? r : database_execute(x->db, "COMMIT", e);
-    x->report.added += r == 0 && is_new;
-    x->report.updated += r == 0 && !is_new;
-    return r;
+    return r < 0 ? r : database_execute(x->db, "COMMIT", e);
 }
 
 /* --- runs that are gone --- */
@@ -269,9 +265,7 @@ static int remove_run(struct index *x, int64_t run, struct err *e)
     int r = database_execute(x->db, "BEGIN IMMEDIATE", e);
     r = r < 0 ? r : remove_summary(x, run, e);
     r = r < 0 ? r : remove_lines(x, run, e);
-    r = r < 0 ? r : database_execute(x->db, sql, e);
-    x->report.removed += r == 0;
-    return r;
+    return r < 0 ? r : database_execute(x->db, sql, e);
 }
 
 static int remove_others(struct index *x, const struct query_selection *s, struct err *e)
@@ -282,7 +276,7 @@ static int remove_others(struct index *x, const struct query_selection *s, struc
     size_t gone = 0;
     int64_t known;
     int r = read_number(x->db, "SELECT count(*) FROM sources", &known, e);
-    if (r < 0 || (size_t)known <= s->count - x->report.failed) {
+    if (r < 0 || (size_t)known <= s->count - x->missing) {
         return r; /* every run of the selection is there, so no other can be */
     }
     int64_t *runs = arena_array(a, (size_t)known, sizeof *runs);
@@ -395,7 +389,7 @@ static void prune_cache(const char *dir, const char *current)
 /* --- --- */
 
 static int update_index(const char *path, const struct query_selection *s, bool full_text,
-                        struct query_report *report, struct err *e)
+                        struct err *e)
 {
     CLEANUP(index) struct index x = { 0 };
     int r = index_open(path, &x, e);
@@ -403,22 +397,15 @@ static int update_index(const char *path, const struct query_selection *s, bool 
         r = update_run(&x, s->runs[i], e);
     }
     r = r < 0 ? r : remove_others(&x, s, e);
-    if (r == 0 && full_text) {
-        r = update_full_text(x.db, e);
-    }
-    bool rebuilt = report->rebuilt;
-    *report = x.report;
-    report->rebuilt = rebuilt;
-    return r;
+    return r == 0 && full_text ? update_full_text(x.db, e) : r;
 }
 
 int query_index_open(const char *cache_dir, const struct query_selection *selection, bool full_text,
-                     struct query_report *ret_report, struct database **ret, struct err *e)
+                     struct database **ret, struct err *e)
 {
     char hash[SHA256_HEX];
     char name[SHA256_HEX + sizeof SUFFIX];
     char path[PATH_MAX];
-    struct query_report report = { 0 };
     sha256_hex(str_of(selection->key), hash);
     (void)snprintf(name, sizeof name, "%s%s", hash, SUFFIX);
     int r = file_mkdirs(AT_FDCWD, cache_dir, 0700, e);
@@ -426,19 +413,15 @@ int query_index_open(const char *cache_dir, const struct query_selection *select
     if (r < 0) {
         return r;
     }
-    r = update_index(path, selection, full_text, &report, e);
+    r = update_index(path, selection, full_text, e);
     if (r == -ERR_PARSE) {
         remove_index(AT_FDCWD, path);
-        report.rebuilt = true;
-        r = update_index(path, selection, full_text, &report, e);
+        r = update_index(path, selection, full_text, e);
     }
     if (r == 0) {
         (void)utimensat(AT_FDCWD, path, NULL, 0);
         prune_cache(cache_dir, name);
         r = database_open(path, DATABASE_READ, ret, e);
-    }
-    if (ret_report != NULL) {
-        *ret_report = report;
     }
     return r < 0 ? err_wrap(e, "index '%s'", path) : 0;
 }

@@ -5,7 +5,7 @@
  * removed at any time.
  *
  *   struct query_selection s = { .key = "/home/me/runs", .runs = paths, .count = n };
- *   query_index_open(cache_dir, &s, false, &report, &db, e);
+ *   query_index_open(cache_dir, &s, false, &db, e);
  *
  * Only what has changed is read: a run whose files are the same is skipped, and of one that goes on
  * only the new lines are read. Each run is added in a transaction of its own, so several programs
@@ -28,18 +28,9 @@ struct query_selection {
     size_t count;
 };
 
-struct query_report {
-    size_t added;   /* runs that were not in the index */
-    size_t updated; /* that have changed */
-    size_t removed; /* that are gone */
-    size_t failed;  /* that could not be opened */
-    bool rebuilt;   /* the index was damaged or of another version */
-};
-
 /* $XDG_CACHE_HOME/cinch/query or ~/.cache/cinch/query; NULL: neither is set. */
 const char *query_cache_dir(struct arena *a);
 /* Opens the index for reading. With `full_text` it has the table transcript_fts. Indexes that were
- * not used for a month, or that make the cache too large, are removed. `ret_report` may be NULL. */
+ * not used for a month, or that make the cache too large, are removed. */
 int query_index_open(const char *cache_dir, const struct query_selection *selection, bool full_text,
-                     struct query_report *ret_report, struct database **ret,
-                     struct err *e) MUST_USE;
+                     struct database **ret, struct err *e) MUST_USE;
