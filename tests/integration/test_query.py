@@ -10,6 +10,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import time
 import unittest
 
 import harness
@@ -167,6 +168,18 @@ class Query(harness.Case):
         db.close()
         self.assertEqual(len(self.rows(self.runs, "runs")), 4)
 
+    def test_old_indexes_are_removed(self):
+        self.rows(self.runs, "runs")
+        place = os.path.join(self.cache, "cinch", "query")
+        for name, days in (("old.sqlite", 40), ("new.sqlite", 10)):
+            self.write(os.path.join(place, name), "x")
+            past = time.time() - days * 86400
+            os.utime(os.path.join(place, name), (past, past))
+        self.rows(self.runs, "runs")
+        self.assertNotIn("old.sqlite", self.index())
+        self.assertIn("new.sqlite", self.index())
+        self.assertEqual(len(self.index()), 2)
+
     # --- broken records ---
 
     def test_broken_records(self):
@@ -264,6 +277,11 @@ class Query(harness.Case):
         self.assertEqual([line.split() for line in lines], [["name", "n"], ["x"], ["long\\x1b[31m", "12"]])
         self.assertTrue(lines[0].endswith(" n") and lines[2].endswith("12"))
         self.assertEqual(len(lines[0]), len(lines[2]))
+
+    def test_long_values_of_a_table(self):
+        sql = "SELECT hex(zeroblob(40)) AS long, 1 AS n"
+        self.assertNotIn(b"0" * 80, self.ask(self.runs, sql, form="text").stdout)
+        self.assertIn(b"0" * 80, self.ask("--full", self.runs, sql, form="text").stdout)
 
     def test_many_columns(self):
         r = self.ask(self.runs, "SELECT " + ", ".join(f"{i} AS c{i}" for i in range(40)), form="text")
