@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -104,7 +105,9 @@ static void cleanup_index(struct index *x)
     index_close(x);
 }
 
-static int index_open(const char *path, struct index *x, struct err *e)
+/* Under a lock of the cache: SQLite does not wait for another process that is just making the same
+ * database. */
+static int index_open(const char *path, int cache_fd, struct index *x, struct err *e)
 {
     static const char find[] = "SELECT run, signature, events_inode, events_offset, events_line,"
                                " transcript_inode, transcript_offset, transcript_line"
@@ -113,8 +116,10 @@ static int index_open(const char *path, struct index *x, struct err *e)
         "INSERT OR REPLACE INTO sources (run, path, signature, events_inode, events_offset,"
         " events_line, transcript_inode, transcript_offset, transcript_line)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    (void)!flock(cache_fd, LOCK_EX);
     int r = database_open(path, DATABASE_UPDATE, &x->db, e);
     r = r < 0 ? r : make_tables(x->db, e);
+    (void)!flock(cache_fd, LOCK_UN);
     r = r < 0 ? r : database_prepare(x->db, STR(find), &x->find, NULL, e);
     r = r < 0 ? r : database_prepare(x->db, STR(store), &x->store, NULL, e);
     return r < 0 ? r : query_rows_open(x->db, &x->rows, e);
@@ -388,11 +393,11 @@ static void prune_cache(const char *dir, const char *current)
 
 /* --- --- */
 
-static int update_index(const char *path, const struct query_selection *s, bool full_text,
-                        struct err *e)
+static int update_index(const char *path, int cache_fd, const struct query_selection *s,
+                        bool full_text, struct err *e)
 {
     CLEANUP(index) struct index x = { 0 };
-    int r = index_open(path, &x, e);
+    int r = index_open(path, cache_fd, &x, e);
     for (size_t i = 0; r == 0 && i < s->count; i++) {
         r = update_run(&x, s->runs[i], e);
     }
@@ -413,10 +418,14 @@ int query_index_open(const char *cache_dir, const struct query_selection *select
     if (r < 0) {
         return r;
     }
-    r = update_index(path, selection, full_text, e);
+    CLEANUP(fd) int cache_fd = open(cache_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (cache_fd < 0) {
+        return ERR_SYS_AS(e, ERR_OUTPUT, "open '%s'", cache_dir);
+    }
+    r = update_index(path, cache_fd, selection, full_text, e);
     if (r == -ERR_PARSE) {
         remove_index(AT_FDCWD, path);
-        r = update_index(path, selection, full_text, e);
+        r = update_index(path, cache_fd, selection, full_text, e);
     }
     if (r == 0) {
         (void)utimensat(AT_FDCWD, path, NULL, 0);
